@@ -1,0 +1,192 @@
+"""Every exception Transom raises, in one tree.
+
+    TransomError
+    ├── ProtocolError          a JSON-RPC error: raise it to answer with it, catch it when answered
+    ├── ToolError              a tool's own "no": its text is meant for the model to read
+    ├── PeerError              the other side broke the rules
+    │   ├── MessageRefused     ... with a message that cannot be accepted
+    │   └── InvalidResult      ... with an answer that does not fit its method
+    ├── UsageError             this side was used wrongly; nothing was sent
+    │   ├── NotConnected
+    │   ├── AlreadyConnected
+    │   ├── OutOfOrder         not allowed in this state of the conversation
+    │   ├── CapabilityMissing  the other side did not say that it can do this
+    │   ├── SchemaError        a schema that cannot be used
+    │   └── RegistrationError  a tool that cannot be registered
+    ├── ValidationError        a value does not fit its schema
+    ├── RequestEnded           a request that will never be answered
+    │   ├── RequestTimeout
+    │   ├── RequestCancelled
+    │   └── ConnectionClosed   ... says who closed and why
+    ├── ChannelClosed          the pipe is gone
+    ├── ViewClosed             the View that should have answered is gone
+    └── Refused                the host's policy said no
+
+Local and remote are told apart first: a `UsageError` is ours to mend, a `PeerError` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = [
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "SERVER_ERROR",
+    "AlreadyConnected",
+    "CapabilityMissing",
+    "ChannelClosed",
+    "ConnectionClosed",
+    "InvalidResult",
+    "MessageRefused",
+    "NotConnected",
+    "OutOfOrder",
+    "PeerError",
+    "Problem",
+    "ProtocolError",
+    "Refused",
+    "RegistrationError",
+    "RequestCancelled",
+    "RequestEnded",
+    "RequestTimeout",
+    "SchemaError",
+    "ToolError",
+    "TransomError",
+    "UsageError",
+    "ValidationError",
+    "ViewClosed",
+]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+SERVER_ERROR = -32000
+
+
+class TransomError(Exception):
+    """The root of everything Transom raises."""
+
+
+class ProtocolError(TransomError):
+    """A JSON-RPC error.
+
+    Raised in a handler, it is the answer the other side gets, word for word. Raised from a
+    request, it is what the other side answered.
+    """
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class ToolError(TransomError):
+    """A tool cannot do what it was asked. The text becomes an `isError` result for the model."""
+
+
+class PeerError(TransomError):
+    """The other side broke the rules of the protocol."""
+
+
+class MessageRefused(PeerError):
+    """A message that cannot be accepted. `code` is what to answer with, where an answer is due."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class InvalidResult(PeerError):
+    """The other side answered, but not with what the method promises."""
+
+
+class UsageError(TransomError):
+    """This side was used in a way that cannot work. Nothing was sent."""
+
+
+class NotConnected(UsageError):
+    """There is no connection to the other side: connect first."""
+
+
+class AlreadyConnected(UsageError):
+    """There is a connection already: close it before connecting again."""
+
+
+class OutOfOrder(UsageError):
+    """The conversation is not in a state that allows this message."""
+
+
+class CapabilityMissing(UsageError):
+    """The other side did not declare the capability that this needs."""
+
+
+class SchemaError(UsageError):
+    """A schema that cannot be used: unsupported type, not an object, or not JSON Schema."""
+
+
+class RegistrationError(UsageError):
+    """A tool that cannot be registered or changed like this: bad or taken name, no capability."""
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a value: where (`path`, such as `items[2].id`, empty for all of it) and what."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ValidationError(TransomError):
+    """A value does not fit its schema. `problems` says where and why, short enough for a model."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "; ".join(str(problem) for problem in self.problems)
+
+
+class RequestEnded(TransomError):
+    """A request that will never be answered."""
+
+
+class RequestTimeout(RequestEnded):
+    """No answer came in time. The other side was told to stop."""
+
+
+class RequestCancelled(RequestEnded):
+    """The request was cancelled before an answer came."""
+
+
+class ConnectionClosed(RequestEnded):
+    """The connection closed before an answer came. The text says who closed it and why."""
+
+
+class ChannelClosed(TransomError):
+    """The pipe to the other side is gone."""
+
+
+class ViewClosed(TransomError):
+    """The View that should have answered has been closed. `view_id` names it."""
+
+    def __init__(self, view_id: str, message: str) -> None:
+        super().__init__(message)
+        self.view_id = view_id
+
+
+class Refused(TransomError):
+    """The host's policy said no. The text says what would allow it."""

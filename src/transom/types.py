@@ -1,0 +1,404 @@
+"""The values users touch: tools, results, content, capabilities, the host's context.
+
+snake_case in Python, camelCase on the wire, frozen. What happens to keys we do not know:
+
+1. In params and capabilities they are dropped.
+2. In results and in the host context they are kept, in `extra`, and go out again as they came.
+3. Inside content blocks they are dropped.
+
+Structs of rule 2 inherit from `Open`; read them with `from_wire` and write them with `to_wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, cast
+
+import msgspec
+from msgspec import field
+
+__all__ = [
+    "AppCapabilities",
+    "AudioContent",
+    "ContainerDimensions",
+    "ContentBlock",
+    "DeviceCapabilities",
+    "DisplayMode",
+    "EmbeddedResource",
+    "HostCapabilities",
+    "HostContext",
+    "HostStyles",
+    "Icon",
+    "ImageContent",
+    "Implementation",
+    "ListChanged",
+    "LogLevel",
+    "Meta",
+    "Modalities",
+    "Open",
+    "ReadResourceResult",
+    "Resource",
+    "ResourceContents",
+    "ResourceLink",
+    "SafeAreaInsets",
+    "SamplingCapability",
+    "SandboxCapability",
+    "StyleCss",
+    "Task",
+    "TaskStatus",
+    "TextContent",
+    "Tool",
+    "ToolAnnotations",
+    "ToolExecution",
+    "ToolInfo",
+    "ToolResult",
+    "Visibility",
+    "Wire",
+]
+
+Meta = dict[str, Any]
+DisplayMode = Literal["inline", "fullscreen", "pip"]
+Visibility = Literal["model", "app"]
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class Wire(
+    msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, repr_omit_defaults=True
+):
+    """A frozen value with camelCase names on the wire. Unknown keys are dropped."""
+
+
+class Open(Wire, frozen=True, forbid_unknown_fields=True):
+    """A value that keeps the keys it does not know, in `extra`."""
+
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    __decoders__: ClassVar[dict[type, msgspec.json.Decoder[Any]]] = {}
+
+    @classmethod
+    def from_wire(cls, source: bytes | msgspec.Raw | Mapping[str, Any]) -> Self:
+        """Read it from JSON or from a mapping with wire names.
+
+        Raises:
+            msgspec.ValidationError: a known key has the wrong type, or a needed one is missing.
+            msgspec.DecodeError: `source` is not JSON.
+        """
+        if not isinstance(source, Mapping):
+            decoder = cls.__decoders__.get(cls)
+            if decoder is None:
+                decoder = cls.__decoders__[cls] = msgspec.json.Decoder(cls)
+            try:
+                value = decoder.decode(source)
+                if not value.extra:
+                    return value
+            except msgspec.ValidationError:
+                pass
+            source = msgspec.json.decode(source, type=dict[str, Any])
+        names = {f.encode_name for f in msgspec.structs.fields(cls) if f.name != "extra"}
+        known = {key: value for key, value in source.items() if key in names}
+        unknown = {key: value for key, value in source.items() if key not in names}
+        value = msgspec.convert(known, cls)
+        return msgspec.structs.replace(value, extra=unknown) if unknown else value
+
+    def to_wire(self) -> bytes:
+        """Write it as JSON, unknown keys included."""
+        if not self.extra:
+            return msgspec.json.encode(self)
+        known = msgspec.to_builtins(msgspec.structs.replace(self, extra={}))
+        return msgspec.json.encode({**self.extra, **cast("dict[str, Any]", known)})
+
+
+# --- content ---------------------------------------------------------------------------------
+
+
+class TextContent(Wire, frozen=True, tag_field="type", tag="text"):
+    """Text for the model or the user."""
+
+    text: str
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ImageContent(Wire, frozen=True, tag_field="type", tag="image"):
+    """An image; `data` is base64."""
+
+    data: str
+    mime_type: str
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class AudioContent(Wire, frozen=True, tag_field="type", tag="audio"):
+    """A sound; `data` is base64."""
+
+    data: str
+    mime_type: str
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ResourceLink(Wire, frozen=True, tag_field="type", tag="resource_link"):
+    """A resource that can be read at `uri`."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    icons: list[dict[str, Any]] | None = None
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ResourceContents(Wire, frozen=True):
+    """What a resource holds: `text`, or base64 in `blob`."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    blob: str | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class EmbeddedResource(Wire, frozen=True, tag_field="type", tag="resource"):
+    """A resource inside a message."""
+
+    resource: ResourceContents
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+
+
+class Resource(Wire, frozen=True):
+    """A resource as a server lists it."""
+
+    uri: str
+    name: str = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: dict[str, Any] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ReadResourceResult(Open, frozen=True, kw_only=True):
+    """The answer to `resources/read`."""
+
+    contents: list[ResourceContents]
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+# --- tools -----------------------------------------------------------------------------------
+
+
+class Icon(Wire, frozen=True):
+    """A picture for a user interface."""
+
+    src: str
+    mime_type: str | None = None
+    sizes: list[str] | None = None
+
+
+class ToolAnnotations(Wire, frozen=True):
+    """Hints about what a tool does. They come from whoever wrote the tool: trust them as much."""
+
+    title: str | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+
+class ToolExecution(Wire, frozen=True):
+    """Whether a tool may run as a task: `forbidden` (the default), `optional` or `required`."""
+
+    task_support: Literal["forbidden", "optional", "required"] | None = None
+
+
+class Tool(Wire, frozen=True):
+    """A tool's definition, as it is listed."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] = field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
+    output_schema: dict[str, Any] | None = None
+    annotations: ToolAnnotations | None = None
+    execution: ToolExecution | None = None
+    icons: list[Icon] | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+    @property
+    def visibility(self) -> tuple[str, ...]:
+        """Who may call it: `_meta.ui.visibility`, or model and app when it says nothing."""
+        ui = (self.meta or {}).get("ui")
+        declared = cast("object", ui.get("visibility")) if isinstance(ui, dict) else None
+        if not isinstance(declared, list):
+            return ("model", "app")
+        return tuple(entry for entry in cast("list[object]", declared) if isinstance(entry, str))
+
+
+class ToolResult(Open, frozen=True, kw_only=True):
+    """What a tool answered: `content` to read, `structured_content` to compute with."""
+
+    # Not plain `list`: msgspec would leave an empty one out, and the protocol wants it there.
+    content: list[ContentBlock] = field(default_factory=lambda: list[ContentBlock]())
+    structured_content: dict[str, Any] | None = None
+    is_error: bool = False
+    meta: Meta | None = field(name="_meta", default=None)
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+
+TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
+
+
+class Task(Wire, frozen=True):
+    """A handle on work that outlives its call."""
+
+    task_id: str
+    status: TaskStatus
+    created_at: str | None = None
+    last_updated_at: str | None = None
+    ttl: int | None = None
+    poll_interval: int | None = None
+    status_message: str | None = None
+
+
+# --- who is who ------------------------------------------------------------------------------
+
+
+class Implementation(Wire, frozen=True):
+    """The name and version of an App or a host."""
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: list[Icon] | None = None
+
+
+class ListChanged(Wire, frozen=True):
+    """A capability that may say that its list can change."""
+
+    list_changed: bool | None = None
+
+
+class AppCapabilities(Wire, frozen=True):
+    """What a View can do."""
+
+    experimental: dict[str, Any] | None = None
+    tools: ListChanged | None = None
+    available_display_modes: list[DisplayMode] | None = None
+
+
+class SandboxCapability(Wire, frozen=True):
+    """What the host's sandbox grants."""
+
+    permissions: dict[str, Any] | None = None
+    csp: dict[str, Any] | None = None
+
+
+class Modalities(Wire, frozen=True):
+    """Kinds of content a host takes."""
+
+    text: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    audio: dict[str, Any] | None = None
+    resource: dict[str, Any] | None = None
+    resource_link: dict[str, Any] | None = None
+    structured_content: dict[str, Any] | None = None
+
+
+class SamplingCapability(Wire, frozen=True):
+    """The host samples its model for a View; `tools` when it may offer tools while doing so."""
+
+    tools: dict[str, Any] | None = None
+
+
+class HostCapabilities(Wire, frozen=True):
+    """What a host can do for a View."""
+
+    experimental: dict[str, Any] | None = None
+    open_links: dict[str, Any] | None = None
+    download_file: dict[str, Any] | None = None
+    server_tools: ListChanged | None = None
+    server_resources: ListChanged | None = None
+    logging: dict[str, Any] | None = None
+    sandbox: SandboxCapability | None = None
+    update_model_context: Modalities | None = None
+    message: Modalities | None = None
+    sampling: SamplingCapability | None = None
+    tools: ListChanged | None = None
+
+
+class ContainerDimensions(Wire, frozen=True):
+    """The room a View has. A fixed size wins over a maximum."""
+
+    width: float | None = None
+    max_width: float | None = None
+    height: float | None = None
+    max_height: float | None = None
+
+
+class StyleCss(Wire, frozen=True):
+    """CSS the host lends a View."""
+
+    fonts: str | None = None
+
+
+class HostStyles(Wire, frozen=True):
+    """The host's look: CSS variables by name, and fonts."""
+
+    variables: dict[str, str | None] | None = None
+    css: StyleCss | None = None
+
+
+class DeviceCapabilities(Wire, frozen=True):
+    """What the user's device can do."""
+
+    touch: bool | None = None
+    hover: bool | None = None
+
+
+class SafeAreaInsets(Wire, frozen=True):
+    """Room to leave free at each edge."""
+
+    top: float = 0
+    right: float = 0
+    bottom: float = 0
+    left: float = 0
+
+
+class ToolInfo(Wire, frozen=True):
+    """The tool call that opened the View."""
+
+    tool: Tool
+    id: str | int | None = None
+
+
+class HostContext(Open, frozen=True, kw_only=True):
+    """What a View knows of its surroundings. Values we have never heard of are welcome."""
+
+    tool_info: ToolInfo | None = None
+    theme: str | None = None
+    styles: HostStyles | None = None
+    display_mode: str | None = None
+    available_display_modes: list[str] | None = None
+    container_dimensions: ContainerDimensions | None = None
+    locale: str | None = None
+    time_zone: str | None = None
+    user_agent: str | None = None
+    platform: str | None = None
+    device_capabilities: DeviceCapabilities | None = None
+    safe_area_insets: SafeAreaInsets | None = None
