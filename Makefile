@@ -1,0 +1,42 @@
+# Every command prepares what it needs by itself (scripts/setup); the second run starts at once.
+# ARGS are handed on: make test ARGS="tests/protocol -k cancel", make bench ARGS="--quick".
+
+ARGS ?=
+PYTHON_IN_VENV := .venv/bin/python
+
+# A PYTHON given by the user chooses the interpreter that the virtual environment is made from.
+export PYTHON
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test check format bench
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
+	  awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+setup: ## prepare everything: Python and npm packages, example servers, Chromium
+	@scripts/setup
+
+demo: ## show Transom at work
+	@scripts/setup python
+	@$(PYTHON_IN_VENV) -m examples.demo $(ARGS)
+
+test: check ## check, then run every test (ARGS go to pytest)
+	@scripts/setup
+	@$(PYTHON_IN_VENV) -m pytest -q -n 2 $(ARGS)
+
+check: ## lint, formatting and types
+	@scripts/setup python node
+	@$(PYTHON_IN_VENV) -m ruff check --quiet
+	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
+	@node_modules/.bin/pyright
+
+format: ## mend what lint and formatting can mend by themselves
+	@scripts/setup python
+	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
+	@$(PYTHON_IN_VENV) -m ruff format --quiet
+
+bench: ## measure Transom and its peers in one run and print the ratios
+	@scripts/setup
+	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)

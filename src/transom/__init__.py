@@ -1,0 +1,74 @@
+"""MCP Apps for Python: Views that offer tools, and hosts that call them.
+
+Every public name can be imported from here. Each is loaded when it is first asked for, so that
+``import transom`` costs next to nothing and a View never loads what only a host needs (it may run
+in a browser, where `mcp` and the web packages do not exist).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transom.channel import Channel
+    from transom.errors import ProtocolError, ToolError
+    from transom.host.bridge import Bridge
+    from transom.host.host import Host
+    from transom.host.policy import Allow, AllowAlways, Deny, Limits, Policy
+    from transom.host.renderers import InProcessRenderer
+    from transom.types import Tool, ToolResult
+    from transom.view.app import App
+    from transom.view.tools import CallContext, RegisteredTool
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Allow",
+    "AllowAlways",
+    "App",
+    "Bridge",
+    "CallContext",
+    "Channel",
+    "Deny",
+    "Host",
+    "InProcessRenderer",
+    "Limits",
+    "Policy",
+    "ProtocolError",
+    "RegisteredTool",
+    "Tool",
+    "ToolError",
+    "ToolResult",
+    "__version__",
+]
+
+_HOMES = {
+    "Allow": "transom.host.policy",
+    "AllowAlways": "transom.host.policy",
+    "App": "transom.view.app",
+    "Bridge": "transom.host.bridge",
+    "CallContext": "transom.view.tools",
+    "Channel": "transom.channel",
+    "Deny": "transom.host.policy",
+    "Host": "transom.host.host",
+    "InProcessRenderer": "transom.host.renderers",
+    "Limits": "transom.host.policy",
+    "Policy": "transom.host.policy",
+    "ProtocolError": "transom.errors",
+    "RegisteredTool": "transom.view.tools",
+    "Tool": "transom.types",
+    "ToolError": "transom.errors",
+    "ToolResult": "transom.types",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
