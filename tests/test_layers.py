@@ -1,0 +1,223 @@
+"""Imports go down the layers only, and each layer loads only the packages that it may.
+
+The tables below are the layers. A new module or folder of `transom` needs a line in them.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import transom
+
+SOURCE = Path(__file__).parents[1] / "src" / "transom"
+
+BOTTOM = {"errors", "types", "protocol"}
+UP_TO_SESSION = BOTTOM | {"schema", "channel", "session"}
+UP_TO_HOST = UP_TO_SESSION | {"mcptypes", "view", "host", "server"}
+EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
+
+MAY_IMPORT = {
+    "errors": set[str](),
+    "types": {"errors"},
+    "protocol": {"errors", "types"},
+    "schema": BOTTOM,
+    "channel": BOTTOM,
+    "mcptypes": BOTTOM,
+    "session": BOTTOM | {"schema", "channel"},
+    "view": UP_TO_SESSION,
+    "host": UP_TO_SESSION | {"mcptypes"},
+    # The in-process renderer runs Apps, so it alone in the host knows what a View is.
+    "host.renderers": UP_TO_SESSION | {"mcptypes", "view"},
+    "server": UP_TO_SESSION | {"mcptypes"},
+    "web": UP_TO_HOST,
+    "gateway": UP_TO_HOST,
+    "check": UP_TO_HOST,
+    "testing": UP_TO_HOST,
+    "cli": EVERYTHING,
+}
+
+MCP = {"mcp", "mcp_types"}
+
+# Third-party packages loaded together with the module.
+PACKAGES = {
+    "errors": set[str](),
+    "types": {"msgspec"},
+    "protocol": {"msgspec"},
+    "schema": {"msgspec"},
+    "channel": {"msgspec"},
+    "mcptypes": {"msgspec", "pydantic"} | MCP,  # the types of mcp are pydantic models
+    "session": {"msgspec"},
+    "view": {"msgspec"},
+    "host": {"msgspec"} | MCP,
+    "server": {"msgspec"} | MCP,
+    "web": {"msgspec", "starlette", "uvicorn", "websockets"},
+    "gateway": {"msgspec", "starlette", "uvicorn"} | MCP,
+    "check": {"msgspec", "rich"} | MCP,
+    "testing": {"msgspec", "pytest"} | MCP,
+    "cli": {"msgspec", "typer", "rich", "uvicorn"} | MCP,
+}
+
+# Loaded later, inside a function or for type checkers only: what a user may have or not, and what
+# exists in a browser only (js, pyodide).
+LATER = {
+    "schema": {"jsonschema_rs", "pydantic"},
+    "channel": {"js", "pyodide"},
+    "view": {"js", "pyodide", "pydantic"},
+    "host": {"fastmcp"},
+    "server": {"fastmcp", "pydantic"},
+    "web": {"playwright"},
+    "gateway": {"fastmcp"},
+    "check": {"jsonschema_rs"},
+}
+
+# The protocol has no input, no output, no tasks and no clock.
+NOT_IN_PROTOCOL = {"asyncio", "concurrent", "datetime", "selectors", "socket", "ssl", "subprocess"}
+NOT_IN_PROTOCOL |= {"threading", "time"}
+
+
+@dataclass(frozen=True)
+class Import:
+    target: str
+    line: int
+    at_once: bool  # False: inside a function, or for type checkers only
+
+
+def imports_of(source: str, module: str) -> Iterator[Import]:
+    """Every import statement of `source`, which is the text of `module`."""
+    return _imports_below(ast.parse(source), module, at_once=True)
+
+
+def _imports_below(node: ast.AST, module: str, *, at_once: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield Import(alias.name, child.lineno, at_once)
+            case ast.ImportFrom(names=names):
+                home = _absolute(child, module)
+                for alias in names:
+                    yield Import(f"{home}.{alias.name}", child.lineno, at_once)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                yield from _imports_below(child, module, at_once=False)
+            case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
+                yield from _imports_below(child, module, at_once=False)
+            case _:
+                yield from _imports_below(child, module, at_once=at_once)
+
+
+def _absolute(statement: ast.ImportFrom, module: str) -> str:
+    if statement.level == 0:
+        return statement.module or ""
+    package = module.split(".")[: -statement.level]
+    return ".".join([*package, *filter(None, [statement.module])])
+
+
+def layer_of(module: str) -> str:
+    """`transom.host.renderers` -> `host.renderers`, where the tables know it, or `host`."""
+    inner = module.removeprefix("transom.")
+    return inner if inner in MAY_IMPORT else inner.partition(".")[0]
+
+
+def complaints(source: str, module: str) -> list[str]:
+    """What is wrong with the imports of `module`, a sentence each."""
+    layer = layer_of(module)
+    folder = layer.partition(".")[0]
+    if layer not in MAY_IMPORT:
+        return [f"{module} has no place in the layers: add {layer} to the tables of this test"]
+    found: list[str] = []
+    for each in imports_of(source, module):
+        package, _, name = each.target.partition(".")
+        where = f"{module}, line {each.line}"
+        if package == "transom":
+            if name == "__version__":
+                continue
+            target = layer_of(transom._HOMES.get(name, each.target))
+            if target.partition(".")[0] != folder and target not in MAY_IMPORT[layer]:
+                found.append(f"{where}: {layer} may not import {target} ({each.target})")
+        elif package in sys.stdlib_module_names:
+            if folder == "protocol" and package in NOT_IN_PROTOCOL:
+                found.append(f"{where}: the protocol may not use {package}")
+        elif package not in PACKAGES[folder] and (
+            each.at_once or package not in LATER.get(folder, set())
+        ):
+            how = "at import time" if each.at_once else "at all"
+            found.append(f"{where}: {folder} may not load {package} {how}")
+    return found
+
+
+def modules() -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    del found["transom"]  # the package itself hands out every layer; test_package.py looks at it
+    return found
+
+
+@pytest.mark.parametrize(("module", "path"), modules().items(), ids=modules())
+def test_imports_go_down_the_layers_only(module: str, path: Path):
+    # A module is a child of its package; a package's own relative imports start one level lower.
+    name = f"{module}.__init__" if path.name == "__init__.py" else module
+    assert complaints(path.read_text(), name) == []
+
+
+def test_the_modules_of_transom_are_found():
+    assert {"transom.errors", "transom.types", "transom.protocol.wire"} <= set(modules())
+
+
+def test_every_layer_has_its_packages_listed():
+    assert {layer.partition(".")[0] for layer in MAY_IMPORT} == set(PACKAGES)
+    assert set(LATER) <= set(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("protocol.peer", "import transom.session", "protocol may not import session"),
+        ("protocol.peer", "from transom import session", "protocol may not import session"),
+        ("protocol.peer", "from .. import session", "protocol may not import session"),
+        ("protocol.__init__", "from ..session import Session", "protocol may not import session"),
+        ("protocol.peer", "import asyncio", "the protocol may not use asyncio"),
+        ("errors", "def f():\n    from transom.types import Tool", "errors may not import types"),
+        ("view.app", "from transom.host.bridge import Bridge", "view may not import host"),
+        ("view.app", "from transom import Bridge", "view may not import host"),
+        ("host.bridge", "from transom.view.app import App", "host may not import view"),
+        ("server.views", "from transom.host.host import Host", "server may not import host"),
+        ("web.asgi", "from transom.gateway.proxy import run", "web may not import gateway"),
+        ("host.host", "import transom.cli", "host may not import cli"),
+        ("view.tools", "import mcp", "view may not load mcp at import time"),
+        ("view.tools", "def f():\n    import mcp.types", "view may not load mcp at all"),
+        ("schema", "try:\n    import pydantic\nexcept ImportError:\n    pass", "at import time"),
+        ("host.surface", "from starlette.responses import Response", "host may not load starlette"),
+        ("web.csp", "from mcp import types", "web may not load mcp"),
+        ("novelty.thing", "", "has no place in the layers"),
+        (
+            "session",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from transom.view import app",
+            "session may not import view",
+        ),
+    ],
+)
+def test_an_import_that_goes_up_is_found(module: str, source: str, complaint: str):
+    [found] = complaints(source, f"transom.{module}")
+    assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("protocol.peer", "import json\nfrom transom.protocol.wire import decode\nimport msgspec"),
+        ("protocol.__init__", "from .wire import decode\nfrom . import peer"),
+        ("schema", "def f():\n    import pydantic"),
+        ("schema", "if TYPE_CHECKING:\n    import pydantic"),
+        ("host.renderers", "from transom.view.app import App"),
+        ("host.bridge", "from transom import ToolResult, __version__\nimport mcp_types"),
+        ("cli.main", "import typer\nfrom transom.gateway import proxy"),
+    ],
+)
+def test_an_import_that_goes_down_is_left_alone(module: str, source: str):
+    assert complaints(source, f"transom.{module}") == []

@@ -1,0 +1,113 @@
+"""What `import transom` gives and what it leaves alone."""
+
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import transom
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = [name for name in transom.__all__ if name != "__version__"]
+
+
+def modules_loaded_by(code: str) -> set[str]:
+    """Top-level modules that `code` adds to a bare interpreter."""
+    script = f"import sys; before = set(sys.modules)\n{code}\nprint(*set(sys.modules) - before)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=50
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def third_party(modules: set[str]) -> set[str]:
+    return modules - sys.stdlib_module_names - {"transom"}
+
+
+def test_importing_transom_loads_no_third_party_package():
+    assert third_party(modules_loaded_by("import transom")) == set()
+
+
+def test_importing_transom_loads_none_of_its_own_modules():
+    script = "import sys, transom; print([name for name in sys.modules if 'transom.' in name])"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert done.stdout.strip() == b"[]"
+
+
+@pytest.mark.parametrize("name", ["App", "Channel", "ProtocolError", "Tool"])
+def test_what_a_view_needs_loads_no_more_than_msgspec_does(name: str):
+    msgspec = third_party(modules_loaded_by("import msgspec"))
+    assert third_party(modules_loaded_by(f"from transom import {name}")) <= msgspec
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_can_be_imported_from_transom(name: str):
+    value = getattr(transom, name)
+    assert value.__name__ == name
+    assert value.__module__.startswith("transom.")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_says_what_it_is_for(name: str):
+    assert inspect.getdoc(getattr(transom, name))
+
+
+def test_public_names_are_listed_before_they_are_loaded():
+    assert set(transom.__all__) <= set(dir(transom))
+
+
+def test_the_lazy_names_and_the_typed_names_are_the_same():
+    source = Path(inspect.getsourcefile(transom) or "").read_text()
+    for name, home in transom._HOMES.items():
+        statement = next(line for line in source.splitlines() if f"from {home} import" in line)
+        assert name in statement.partition(" import ")[2].split(", ")
+    assert sorted(transom._HOMES) == sorted(PUBLIC)
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it():
+    with pytest.raises(AttributeError, match="module 'transom' has no attribute 'Transom'"):
+        _ = transom.Transom
+
+
+def test_the_installed_version_is_the_one_in_the_code():
+    assert importlib.metadata.version("transom") == transom.__version__
+
+
+def test_the_changelog_has_a_section_for_this_version():
+    assert f"\n## {transom.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_pinned_python_package_is_a_name_and_a_version_only():
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    strange = [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!+]+", pin)]
+    assert strange == []
+
+
+def test_every_declared_python_package_is_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    declared = [
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["headless"],
+        *groups["build"],
+        *(entry for entry in groups["dev"] if isinstance(entry, str)),
+    ]
+    pinned = {
+        line.partition("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
+    names = {re.split("[<>=]", entry)[0].strip() for entry in declared}
+    assert names - pinned == set()
+
+
+@pytest.mark.parametrize("folder", [".", "tests/servers"])
+def test_the_npm_lock_files_name_no_address(folder: str):
+    lock = (ROOT / folder / "package-lock.json").read_text()
+    assert '"integrity"' in lock
+    assert '"resolved"' not in lock
+    assert "omit-lockfile-registry-resolved=true" in (ROOT / folder / ".npmrc").read_text()
