@@ -83,29 +83,32 @@ class Open(Wire, frozen=True, forbid_unknown_fields=True):
             msgspec.ValidationError: a known key has the wrong type, or a needed one is missing.
             msgspec.DecodeError: `source` is not JSON.
         """
-        if not isinstance(source, Mapping):
-            decoder = cls.__decoders__.get(cls)
-            if decoder is None:
-                decoder = cls.__decoders__[cls] = msgspec.json.Decoder(cls)
-            try:
-                value = decoder.decode(source)
-                if not value.extra:
-                    return value
-            except msgspec.ValidationError:
-                pass
-            source = msgspec.json.decode(source, type=dict[str, Any])
+        if isinstance(source, Mapping):
+            source = msgspec.json.encode(source)
+        decoder = cls.__decoders__.get(cls)
+        if decoder is None:
+            decoder = cls.__decoders__[cls] = msgspec.json.Decoder(cls)
+        try:
+            value = decoder.decode(source)
+            if not value.extra:
+                return value
+        except msgspec.ValidationError:
+            pass  # an unknown key, or a real mistake: sorted out below
+        members = msgspec.json.decode(source, type=dict[str, msgspec.Raw])
         names = {f.encode_name for f in msgspec.structs.fields(cls) if f.name != "extra"}
-        known = {key: value for key, value in source.items() if key in names}
-        unknown = {key: value for key, value in source.items() if key not in names}
-        value = msgspec.convert(known, cls)
+        unknown = {
+            key: msgspec.json.decode(members.pop(key)) for key in list(members) if key not in names
+        }
+        value = decoder.decode(msgspec.json.encode(members))
         return msgspec.structs.replace(value, extra=unknown) if unknown else value
 
     def to_wire(self) -> bytes:
         """Write it as JSON, unknown keys included."""
         if not self.extra:
             return msgspec.json.encode(self)
-        known = msgspec.to_builtins(msgspec.structs.replace(self, extra={}))
-        return msgspec.json.encode({**self.extra, **cast("dict[str, Any]", known)})
+        known = msgspec.json.encode(msgspec.structs.replace(self, extra={}))
+        members = msgspec.json.decode(known, type=dict[str, msgspec.Raw])
+        return msgspec.json.encode({**self.extra, **members})
 
 
 # --- content ---------------------------------------------------------------------------------

@@ -1,0 +1,113 @@
+"""In which order a View and its host may speak.
+
+1. The View opens with `ui/initialize`, then `ui/notifications/initialized`. Until then the host
+   sends nothing but its answers.
+2. Asking `ui/initialize` again is allowed; the newest answer holds.
+3. The tool's data goes to the View in one order: any number of partial inputs, the input once,
+   then the result or the cancellation, once. No partial after the input.
+4. `ui/resource-teardown` ends it: after that the host sends nothing new.
+5. Closed is closed, from any state.
+
+Two tables say all of this. `Lifecycle` looks things up in them and keeps where we are.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from transom.errors import OutOfOrder
+from transom.protocol.methods import HOST, VIEW, Sender
+
+__all__ = ["DELIVERY", "TRANSITIONS", "Delivery", "Lifecycle", "State"]
+
+
+class State(Enum):
+    """Where the conversation is."""
+
+    CREATED = "created"
+    INITIALIZING = "initializing"
+    READY = "ready"
+    TEARING_DOWN = "tearing down"
+    CLOSED = "closed"
+
+
+class Delivery(Enum):
+    """How far the tool's data has come on its way to the View."""
+
+    NOTHING = "nothing"
+    PARTIAL = "partial input"
+    INPUT = "input"
+    DONE = "result or cancellation"
+
+
+TRANSITIONS: dict[tuple[State, Sender, str], State] = {
+    (State.CREATED, "view", "ui/initialize"): State.INITIALIZING,
+    (State.INITIALIZING, "view", "ui/initialize"): State.INITIALIZING,
+    (State.INITIALIZING, "view", "ui/notifications/initialized"): State.READY,
+    (State.READY, "view", "ui/initialize"): State.INITIALIZING,
+    (State.READY, "host", "ui/resource-teardown"): State.TEARING_DOWN,
+}
+"""What moves the conversation on. Anything not here leaves it where it is."""
+
+DELIVERY: dict[tuple[Delivery, str], Delivery] = {
+    (Delivery.NOTHING, "ui/notifications/tool-input-partial"): Delivery.PARTIAL,
+    (Delivery.PARTIAL, "ui/notifications/tool-input-partial"): Delivery.PARTIAL,
+    (Delivery.NOTHING, "ui/notifications/tool-input"): Delivery.INPUT,
+    (Delivery.PARTIAL, "ui/notifications/tool-input"): Delivery.INPUT,
+    (Delivery.INPUT, "ui/notifications/tool-result"): Delivery.DONE,
+    (Delivery.NOTHING, "ui/notifications/tool-cancelled"): Delivery.DONE,
+    (Delivery.PARTIAL, "ui/notifications/tool-cancelled"): Delivery.DONE,
+    (Delivery.INPUT, "ui/notifications/tool-cancelled"): Delivery.DONE,
+}
+"""The order of the tool's data. Anything of it that is not here is out of order."""
+
+_DELIVERED = frozenset(method for _, method in DELIVERY)
+
+
+class Lifecycle:
+    """Where one conversation is, and what may be said next."""
+
+    def __init__(self) -> None:
+        self.state = State.CREATED
+        self.delivery = Delivery.NOTHING
+
+    @property
+    def ready(self) -> bool:
+        """Whether the View is initialised and not being torn down."""
+        return self.state is State.READY
+
+    def check(self, sender: Sender, method: str) -> None:
+        """Whether `sender` may send `method` now.
+
+        Raises:
+            OutOfOrder: it may not; the text says why.
+        """
+        if self.state is State.CLOSED:
+            raise OutOfOrder(f"{method}: the conversation is closed")
+        row = (VIEW if sender == "view" else HOST).get(method)
+        early = row is not None and row.early
+        if sender == "host" and not early:
+            if self.state in (State.CREATED, State.INITIALIZING):
+                raise OutOfOrder(f"{method}: the View is not initialised yet")
+            if self.state is State.TEARING_DOWN:
+                raise OutOfOrder(f"{method}: the View is being torn down")
+        if sender == "view" and method == "ui/notifications/initialized":
+            if self.state is not State.INITIALIZING:
+                raise OutOfOrder(f"{method}: the state is {self.state.value!r}")
+        if method in _DELIVERED and sender == "host" and (self.delivery, method) not in DELIVERY:
+            raise OutOfOrder(f"{method}: not after {self.delivery.value}")
+
+    def passed(self, sender: Sender, method: str) -> None:
+        """Note that `sender` sent `method`.
+
+        Raises:
+            OutOfOrder: it was not allowed; nothing has changed.
+        """
+        self.check(sender, method)
+        self.state = TRANSITIONS.get((self.state, sender, method), self.state)
+        if sender == "host":
+            self.delivery = DELIVERY.get((self.delivery, method), self.delivery)
+
+    def close(self) -> None:
+        """Note that the conversation is over."""
+        self.state = State.CLOSED

@@ -1,0 +1,241 @@
+"""What the methods carry: params and results that users do not touch themselves."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Raw, field
+
+from transom.types import (
+    AppCapabilities,
+    ContentBlock,
+    DisplayMode,
+    EmbeddedResource,
+    HostCapabilities,
+    HostContext,
+    Implementation,
+    LogLevel,
+    Meta,
+    Open,
+    Resource,
+    ResourceLink,
+    Task,
+    Tool,
+    Wire,
+)
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "CallToolParams",
+    "CreateTaskResult",
+    "DisplayModeParams",
+    "DisplayModeResult",
+    "DownloadFileParams",
+    "Empty",
+    "InitializeParams",
+    "InitializeResult",
+    "ListResourcesResult",
+    "ListTasksResult",
+    "ListToolsResult",
+    "LogParams",
+    "MessageParams",
+    "ModelContextParams",
+    "Nothing",
+    "OpenLinkParams",
+    "PageParams",
+    "ReadResourceParams",
+    "SandboxResourceParams",
+    "SizeParams",
+    "TaskParams",
+    "TaskRequest",
+    "TeardownParams",
+    "ToolCancelledParams",
+    "ToolInputParams",
+    "Verdict",
+]
+
+PROTOCOL_VERSION = "2026-01-26"
+"""The version of MCP Apps that Transom offers."""
+
+
+class Nothing(Wire, frozen=True):
+    """Params that carry nothing we need."""
+
+
+class Empty(Open, frozen=True):
+    """A result with nothing in it, or nothing we know."""
+
+
+class Verdict(Open, frozen=True, kw_only=True):
+    """The host did it, or `is_error`: it would not."""
+
+    is_error: bool = False
+
+
+class InitializeParams(Wire, frozen=True):
+    """`ui/initialize`, from the View."""
+
+    app_info: Implementation
+    app_capabilities: AppCapabilities
+    protocol_version: str
+
+
+class InitializeResult(Open, frozen=True, kw_only=True):
+    """`ui/initialize`, from the host. A host that leaves out its context is tolerated."""
+
+    protocol_version: str
+    host_info: Implementation
+    host_capabilities: HostCapabilities
+    host_context: Raw = field(default_factory=lambda: Raw(b"{}"))
+
+    def context(self) -> HostContext:
+        """The host's context, unknown keys included."""
+        return HostContext.from_wire(self.host_context)
+
+
+class OpenLinkParams(Wire, frozen=True):
+    """`ui/open-link`."""
+
+    url: str
+
+
+class DownloadFileParams(Wire, frozen=True):
+    """`ui/download-file`."""
+
+    contents: list[EmbeddedResource | ResourceLink]
+
+
+class MessageParams(Wire, frozen=True):
+    """`ui/message`. The spec shows one block, the SDK sends a list; both are taken."""
+
+    role: Literal["user"]
+    content: list[ContentBlock] | ContentBlock
+
+    @property
+    def blocks(self) -> list[ContentBlock]:
+        """The content as a list, whichever form it came in."""
+        return self.content if isinstance(self.content, list) else [self.content]
+
+
+class ModelContextParams(Wire, frozen=True):
+    """`ui/update-model-context`."""
+
+    content: list[ContentBlock] | None = None
+    structured_content: dict[str, Any] | None = None
+
+
+class DisplayModeParams(Wire, frozen=True):
+    """`ui/request-display-mode`."""
+
+    mode: DisplayMode
+
+
+class DisplayModeResult(Open, frozen=True, kw_only=True):
+    """The mode the View is in now."""
+
+    mode: str
+
+
+class TaskRequest(Wire, frozen=True):
+    """The wish to run a call as a task; `ttl` in milliseconds."""
+
+    ttl: int | None = None
+
+
+class CallToolParams(Wire, frozen=True):
+    """`tools/call`. The arguments stay raw until the tool's schema reads them."""
+
+    name: str
+    arguments: Raw | None = None
+    task: TaskRequest | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class PageParams(Wire, frozen=True):
+    """A list request; `cursor` asks for the next page."""
+
+    cursor: str | None = None
+
+
+class ListToolsResult(Open, frozen=True, kw_only=True):
+    """A page of tools."""
+
+    tools: list[Tool] = field(default_factory=lambda: list[Tool]())
+    next_cursor: str | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ListResourcesResult(Open, frozen=True, kw_only=True):
+    """A page of resources."""
+
+    resources: list[Resource] = field(default_factory=lambda: list[Resource]())
+    next_cursor: str | None = None
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ReadResourceParams(Wire, frozen=True):
+    """`resources/read`."""
+
+    uri: str
+
+
+class TaskParams(Wire, frozen=True):
+    """`tasks/get`, `tasks/result`, `tasks/cancel`."""
+
+    task_id: str
+
+
+class CreateTaskResult(Open, frozen=True, kw_only=True):
+    """The answer to a call that became a task."""
+
+    task: Task
+    meta: Meta | None = field(name="_meta", default=None)
+
+
+class ListTasksResult(Open, frozen=True, kw_only=True):
+    """A page of tasks."""
+
+    tasks: list[Task]
+    next_cursor: str | None = None
+
+
+class TeardownParams(Wire, frozen=True):
+    """`ui/resource-teardown`."""
+
+    reason: str | None = None
+
+
+class SizeParams(Wire, frozen=True):
+    """`ui/notifications/size-changed`."""
+
+    width: float | None = None
+    height: float | None = None
+
+
+class LogParams(Wire, frozen=True):
+    """`notifications/message`."""
+
+    level: LogLevel
+    data: Any
+    logger: str | None = None
+
+
+class ToolInputParams(Wire, frozen=True):
+    """`ui/notifications/tool-input` and its partial form."""
+
+    arguments: dict[str, Any] | None = None
+
+
+class ToolCancelledParams(Wire, frozen=True):
+    """`ui/notifications/tool-cancelled`."""
+
+    reason: str | None = None
+
+
+class SandboxResourceParams(Wire, frozen=True):
+    """`ui/notifications/sandbox-resource-ready`, from the host to its own sandbox proxy."""
+
+    html: str
+    sandbox: str | None = None
+    csp: dict[str, Any] | None = None
+    permissions: dict[str, Any] | None = None

@@ -1,0 +1,152 @@
+"""Every method of MCP Apps, in one table. Nothing else in Transom lists them.
+
+A method is known by who sends it and its name: `tools/call` from the View asks the server for
+something, `tools/call` from the host asks the View. `needs` names the capability the receiver
+declares when it serves the method; where the spec says the sender MUST look first, `must` is set.
+`early` methods may be sent before the View is initialised.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
+from transom.protocol import messages as m
+from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResult
+
+__all__ = ["HOST", "METHODS", "SANDBOX_PREFIX", "VIEW", "Method", "Sender", "describe"]
+
+Sender = Literal["view", "host"]
+
+SANDBOX_PREFIX = "ui/notifications/sandbox-"
+"""Between a host and its own sandbox proxy; never forwarded to or from a View."""
+
+
+class Method(msgspec.Struct, frozen=True, eq=False):
+    """One row. `result` is None for a notification; `dict` is core MCP, passed on unread."""
+
+    sender: Sender
+    name: str
+    params: Any
+    result: Any = None
+    needs: str | None = None
+    must: bool = False
+    early: bool = False
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it wants an answer."""
+        return self.result is not None
+
+    def read_params(self, raw: Raw | bytes | None) -> Any:
+        """The params as this method has them; absent ones are `{}`.
+
+        Raises:
+            ProtocolError: -32602, with the place and the reason.
+        """
+        try:
+            return _read(self.params, b"{}" if raw is None else raw)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            text = f"Invalid params for {self.name}: {describe(error)}"
+            raise ProtocolError(INVALID_PARAMS, text) from None
+
+    def read_result(self, raw: Raw | bytes) -> Any:
+        """The result as this method promises it.
+
+        Raises:
+            InvalidResult: it is something else.
+        """
+        try:
+            return _read(self.result, raw)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            text = f"Invalid result for {self.name}: {describe(error)}"
+            raise InvalidResult(text) from None
+
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def _read(type_: Any, raw: Raw | bytes) -> Any:
+    if type_ is not dict and issubclass(type_, Open):
+        return type_.from_wire(raw)
+    decoder = _decoders.get(type_)
+    if decoder is None:
+        decoder = _decoders[type_] = msgspec.json.Decoder(type_)
+    return decoder.decode(raw)
+
+
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOTALL)
+
+
+def describe(error: Exception) -> str:
+    """`place: what is wrong` from a decoder's error, without the value itself."""
+    if not isinstance(error, msgspec.DecodeError):
+        return "not readable"
+    match = _PLACE.match(str(error)[:300])
+    assert match is not None
+    what, where = match["what"], match["where"]
+    return f"{where}: {what}" if where else what
+
+
+_TABLE = [
+    # --- the View asks ---------------------------------------------------------------------
+    Method("view", "ui/initialize", m.InitializeParams, m.InitializeResult, early=True),
+    Method("view", "ui/open-link", m.OpenLinkParams, m.Verdict, "open_links"),
+    Method("view", "ui/download-file", m.DownloadFileParams, m.Verdict, "download_file"),
+    Method("view", "ui/message", m.MessageParams, m.Verdict, "message"),
+    Method(
+        "view", "ui/update-model-context", m.ModelContextParams, m.Verdict, "update_model_context"
+    ),
+    Method("view", "ui/request-display-mode", m.DisplayModeParams, m.DisplayModeResult),
+    Method("view", "tools/call", m.CallToolParams, ToolResult, "server_tools"),
+    Method("view", "tools/list", m.PageParams, m.ListToolsResult, "server_tools"),
+    Method("view", "resources/list", m.PageParams, m.ListResourcesResult, "server_resources"),
+    Method("view", "resources/templates/list", m.PageParams, dict, "server_resources"),
+    Method("view", "resources/read", m.ReadResourceParams, ReadResourceResult, "server_resources"),
+    Method("view", "prompts/list", m.PageParams, dict),
+    Method("view", "sampling/createMessage", dict, dict, "sampling", must=True),
+    Method("view", "ping", m.Nothing, m.Empty, early=True),
+    # --- the View tells --------------------------------------------------------------------
+    Method("view", "ui/notifications/initialized", m.Nothing, early=True),
+    Method("view", "ui/notifications/size-changed", m.SizeParams),
+    Method("view", "ui/notifications/request-teardown", m.Nothing),
+    Method("view", "notifications/message", m.LogParams, needs="logging"),
+    Method("view", "notifications/tools/list_changed", m.Nothing),
+    Method("view", "notifications/progress", dict, early=True),
+    Method("view", "notifications/cancelled", dict, early=True),
+    Method("view", "ui/notifications/sandbox-proxy-ready", m.Nothing, early=True),
+    # --- the host asks ---------------------------------------------------------------------
+    Method("host", "tools/list", m.PageParams, m.ListToolsResult, "tools", must=True),
+    Method("host", "tools/call", m.CallToolParams, ToolResult, "tools", must=True),
+    Method("host", "tasks/get", m.TaskParams, Task, "tools"),
+    Method("host", "tasks/list", m.PageParams, m.ListTasksResult, "tools"),
+    Method("host", "tasks/result", m.TaskParams, ToolResult, "tools"),
+    Method("host", "tasks/cancel", m.TaskParams, Task, "tools"),
+    Method("host", "ui/resource-teardown", m.TeardownParams, m.Empty),
+    Method("host", "ping", m.Nothing, m.Empty),
+    # --- the host tells --------------------------------------------------------------------
+    Method("host", "ui/notifications/tool-input", m.ToolInputParams),
+    Method("host", "ui/notifications/tool-input-partial", m.ToolInputParams),
+    Method("host", "ui/notifications/tool-result", ToolResult),
+    Method("host", "ui/notifications/tool-cancelled", m.ToolCancelledParams),
+    Method("host", "ui/notifications/host-context-changed", HostContext),
+    Method("host", "notifications/tools/list_changed", m.Nothing),
+    Method("host", "notifications/resources/list_changed", m.Nothing),
+    Method("host", "notifications/prompts/list_changed", m.Nothing),
+    Method("host", "notifications/progress", dict, early=True),
+    Method("host", "notifications/cancelled", dict, early=True),
+    Method("host", "ui/notifications/sandbox-resource-ready", m.SandboxResourceParams, early=True),
+]
+
+METHODS: dict[tuple[Sender, str], Method] = {(row.sender, row.name): row for row in _TABLE}
+"""The whole table, by sender and name."""
+
+VIEW: dict[str, Method] = {row.name: row for row in _TABLE if row.sender == "view"}
+"""What a View may send."""
+
+HOST: dict[str, Method] = {row.name: row for row in _TABLE if row.sender == "host"}
+"""What a host may send."""

@@ -1,0 +1,246 @@
+"""One end of a JSON-RPC conversation: no I/O, no tasks, no clock.
+
+Feed it what arrived and it says what happened; tell it what to say and it gives the bytes.
+
+1. `feed` takes any bytes and never raises. It returns one event for each message.
+2. A request of ours ends exactly once: the first answer is an event, every later one a `Violation`.
+   So is an answer to something never asked, or asked and cancelled.
+3. A request of theirs is answered at most once. `respond` and `fail` return None when there is
+   nothing to say any more: it was cancelled, it was answered, or the conversation is over.
+4. An id of theirs that is still in use cannot be used again. Such a request is not answered, for
+   its answer would be taken for that of the first.
+5. At most `max_incoming` of their requests are alive at a time. A cancelled one is alive until its
+   handler has ended, so cancelling makes no room for more. One too many is refused.
+6. At most `max_outgoing` requests of ours are alive at a time.
+7. After `close` nothing is said and nothing is heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageError
+from transom.protocol import wire
+from transom.protocol.wire import RequestId
+
+__all__ = ["Cancelled", "Event", "Peer", "Progress", "Violation"]
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The other side no longer wants an answer to its request `id`."""
+
+    id: RequestId
+    reason: str | None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The other side is at work on our request `id`."""
+
+    id: RequestId
+    progress: float
+    total: float | None
+    message: str | None
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """The other side broke a rule. `reply` is to be sent to it, if there is one."""
+
+    message: str
+    reply: bytes | None = None
+
+
+Event = (
+    wire.Request
+    | wire.Notification
+    | wire.Response
+    | wire.ErrorResponse
+    | Cancelled
+    | Progress
+    | Violation
+)
+
+
+class _CancelledParams(msgspec.Struct, rename="camel"):
+    request_id: RequestId
+    reason: str | None = None
+
+
+class _ProgressParams(msgspec.Struct, rename="camel"):
+    progress_token: RequestId
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+_decode_cancelled = msgspec.json.Decoder(_CancelledParams).decode
+_decode_progress = msgspec.json.Decoder(_ProgressParams).decode
+
+
+class Peer:
+    """One end of a conversation. The rules are at the top of this module."""
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = wire.MAX_BYTES,
+        max_depth: int = wire.MAX_DEPTH,
+        max_incoming: int = 1024,
+        max_outgoing: int = 512,
+        first_id: int = 0,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.max_depth = max_depth
+        self.max_incoming = max_incoming
+        self.max_outgoing = max_outgoing
+        self.closed = False
+        self.next_id = first_id
+        self._outgoing: dict[RequestId, bool] = {}  # id -> wants progress
+        self._incoming: dict[RequestId, bool] = {}  # id -> still wants an answer
+
+    @property
+    def outgoing(self) -> int:
+        """How many of our requests wait for an answer."""
+        return len(self._outgoing)
+
+    @property
+    def incoming(self) -> int:
+        """How many of their requests are alive."""
+        return len(self._incoming)
+
+    # --- in ----------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> Event:
+        """Take one message. Never raises."""
+        if self.closed:
+            return Violation("A message arrived after the conversation was closed")
+        try:
+            message = wire.decode(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+        except MessageRefused as refusal:
+            return self._refuse(data, refusal)
+        if isinstance(message, wire.Response):
+            if self._outgoing.pop(message.id, None) is None:
+                return Violation(f"Received a response for an unknown request: {message.id!r}")
+            return message
+        if isinstance(message, wire.Request):
+            return self._request_arrived(message)
+        if isinstance(message, wire.Notification):
+            if message.method == "notifications/cancelled":
+                return self._cancel_arrived(message.params)
+            if message.method == "notifications/progress":
+                return self._progress_arrived(message.params)
+            return message
+        if message.id is None or self._outgoing.pop(message.id, None) is None:
+            return Violation(f"Received an error for an unknown request: {message.id!r}")
+        return message
+
+    def _refuse(self, data: bytes, refusal: MessageRefused) -> Violation:
+        id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+        if id is None or id in self._incoming:
+            return Violation(refusal.message)
+        return Violation(refusal.message, wire.encode_error(id, refusal.code, refusal.message))
+
+    def _request_arrived(self, request: wire.Request) -> Event:
+        if request.id in self._incoming:
+            return Violation(f"Request id {request.id!r} is in use")
+        if len(self._incoming) >= self.max_incoming:
+            text = f"Too many requests in flight (limit {self.max_incoming})"
+            return Violation(text, wire.encode_error(request.id, SERVER_ERROR, text))
+        self._incoming[request.id] = True
+        return request
+
+    def _cancel_arrived(self, params: Raw | None) -> Event:
+        try:
+            cancelled = _decode_cancelled(params if params is not None else b"{}")
+        except (msgspec.DecodeError, ValueError):
+            return Violation("notifications/cancelled does not say which request")
+        if not self._incoming.get(cancelled.request_id):
+            # It crossed our answer, or it was never asked: nothing to stop either way.
+            return Violation("notifications/cancelled for a request that is not running")
+        self._incoming[cancelled.request_id] = False
+        return Cancelled(cancelled.request_id, cancelled.reason)
+
+    def _progress_arrived(self, params: Raw | None) -> Event:
+        try:
+            notice = _decode_progress(params if params is not None else b"{}")
+        except (msgspec.DecodeError, ValueError):
+            return Violation("notifications/progress with unusable params")
+        if not self._outgoing.get(notice.progress_token):
+            return Violation("notifications/progress for a request that did not ask for it")
+        return Progress(notice.progress_token, notice.progress, notice.total, notice.message)
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        params: bytes | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        progress: bool = False,
+    ) -> tuple[RequestId, bytes]:
+        """Ask. `params` is a JSON object without `_meta`, which is given apart as `meta`.
+
+        Raises:
+            NotConnected: the conversation is over.
+            UsageError: `max_outgoing` requests wait for an answer already.
+        """
+        if self.closed:
+            raise NotConnected("Not connected")
+        if len(self._outgoing) >= self.max_outgoing:
+            raise UsageError(f"{self.max_outgoing} requests wait for an answer already")
+        id = self.next_id
+        self.next_id += 1
+        if progress:
+            meta = {**(meta or {}), "progressToken": id}
+        if meta is not None:
+            params = _with_meta(params, meta)
+        self._outgoing[id] = progress
+        return id, wire.encode_request(id, method, params)
+
+    def notify(self, method: str, params: bytes | None = None) -> bytes:
+        """Tell.
+
+        Raises:
+            NotConnected: the conversation is over.
+        """
+        if self.closed:
+            raise NotConnected("Not connected")
+        return wire.encode_notification(method, params)
+
+    def respond(self, id: RequestId, result: bytes) -> bytes | None:
+        """Answer their request `id`, unless there is nothing to answer any more."""
+        wanted = self._incoming.pop(id, False)
+        return wire.encode_response(id, result) if wanted and not self.closed else None
+
+    def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
+        """Answer their request `id` with an error, unless there is nothing to answer any more."""
+        wanted = self._incoming.pop(id, False)
+        if not wanted or self.closed:
+            return None
+        return wire.encode_error(id, code, message, UNSET if data is None else data)
+
+    def cancel(self, id: RequestId, reason: str | None = None) -> bytes | None:
+        """Give up our request `id`. None when it has ended already."""
+        if self._outgoing.pop(id, None) is None or self.closed:
+            return None
+        params: dict[str, object] = {"requestId": id}
+        if reason is not None:
+            params["reason"] = reason
+        return wire.encode_notification("notifications/cancelled", wire.encode(params))
+
+    def close(self) -> None:
+        """End the conversation. Every request of ours that waited has ended now."""
+        self.closed = True
+        self._outgoing.clear()
+        self._incoming.clear()
+
+
+def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
+    head = b'{"_meta":' + wire.encode(meta)
+    if params is None or params == b"{}":
+        return head + b"}"
+    return head + b"," + params[1:]

@@ -1,0 +1,222 @@
+"""Bytes to envelopes and back. The other side is untrusted.
+
+1. A message is one JSON object in UTF-8. Batches are refused.
+2. It is no longer than `max_bytes` and nested no deeper than `max_depth`; both are checked before
+   anything is decoded.
+3. It has `"jsonrpc": "2.0"` and no members but those JSON-RPC 2.0 names.
+4. An id is a 64-bit integer or a string of at most 256 characters; `1` and `"1"` are two ids. An
+   error may answer the id null.
+5. `params` and `result` are objects. They are left raw: whoever knows the method decodes them.
+
+`decode` raises `MessageRefused`, and nothing else, whatever it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from transom.errors import INVALID_REQUEST, PARSE_ERROR, MessageRefused
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "ErrorResponse",
+    "Message",
+    "Notification",
+    "Request",
+    "RequestId",
+    "Response",
+    "WireError",
+    "decode",
+    "encode",
+    "encode_error",
+    "encode_notification",
+    "encode_request",
+    "encode_response",
+    "refused_id",
+]
+
+RequestId = int | str
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_DEPTH = 64
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A call that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: Raw | None
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A call that wants none."""
+
+    method: str
+    params: Raw | None
+
+
+class Response(msgspec.Struct, frozen=True):
+    """An answer."""
+
+    id: RequestId
+    result: Raw
+
+
+class WireError(msgspec.Struct, frozen=True):
+    """The error member of an answer."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+
+class ErrorResponse(msgspec.Struct, frozen=True):
+    """An answer that says no. Its id is None when the other side could not tell which it was."""
+
+    id: RequestId | None
+    error: WireError
+
+
+Message = Request | Notification | Response | ErrorResponse
+
+
+_Id = (
+    Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    | Annotated[str, msgspec.Meta(max_length=256)]
+)
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    """All members a message may have; which of them it has says what it is."""
+
+    jsonrpc: Literal["2.0"]
+    id: _Id | None | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: WireError | UnsetType = UNSET
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+
+# Nesting is all that matters for depth: brackets become one kind, the rest is deleted.
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"\\')
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def _too_deep(data: bytes, limit: int) -> bool:
+    """Whether `data`, if it is JSON, nests deeper than `limit`. At most `limit` passes over it."""
+    if len(data.translate(None, _NOT_BRACKETS)) <= 2 * limit:
+        return False
+    shape = data.translate(_ONE_KIND, _NOT_SHAPE)
+    if b"\\" not in shape:
+        # A bracket inside a string has an odd number of quotes before it, so if every run of
+        # quotes cancels out there is none, and what is left is the nesting.
+        shape = shape.replace(b'""', b"")
+    if b'"' in shape or b"\\" in shape:
+        shape = _STRING.sub(b"", data).translate(_ONE_KIND, _NOT_BRACKETS)
+    for _ in range(limit):
+        inner = shape.replace(b"[]", b"")
+        if len(inner) == len(shape):
+            break
+        shape = inner
+    return bool(shape)
+
+
+def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Message:
+    """Read one message.
+
+    Raises:
+        MessageRefused: it breaks one of the rules above.
+    """
+    if len(data) > max_bytes:
+        raise MessageRefused(
+            INVALID_REQUEST, f"Message of {len(data)} bytes is over the limit of {max_bytes}"
+        )
+    if _too_deep(data, max_depth):
+        raise MessageRefused(INVALID_REQUEST, f"Message is nested deeper than {max_depth}")
+    try:
+        envelope = _decode_envelope(data)
+        if not data.isascii():
+            data.decode()
+    except msgspec.ValidationError as error:
+        raise MessageRefused(
+            INVALID_REQUEST, f"Not a JSON-RPC 2.0 message: {str(error)[:200]}"
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        raise MessageRefused(PARSE_ERROR, "Message is not JSON in UTF-8") from None
+
+    id, method = envelope.id, envelope.method
+    params, result, error = envelope.params, envelope.result, envelope.error
+    if method is not UNSET:
+        if result is UNSET and error is UNSET and (params is UNSET or _is_object(params)):
+            raw = None if params is UNSET else params
+            if id is UNSET:
+                return Notification(method, raw)
+            if id is not None:
+                return Request(id, method, raw)
+    elif params is UNSET and id is not UNSET:
+        if error is not UNSET and result is UNSET:
+            return ErrorResponse(id, error)
+        if result is not UNSET and error is UNSET and id is not None and _is_object(result):
+            return Response(id, result)
+    raise MessageRefused(INVALID_REQUEST, "Neither a request, a notification nor a response")
+
+
+def _is_object(raw: Raw) -> bool:
+    return memoryview(raw)[0] == 0x7B
+
+
+class _JustId(msgspec.Struct):
+    id: _Id
+    method: str
+
+
+def refused_id(
+    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> RequestId | None:
+    """The id to answer a refused message with: that of a request whose envelope can be read."""
+    if len(data) > max_bytes or _too_deep(data, max_depth):
+        return None
+    try:
+        return msgspec.json.decode(data, type=_JustId).id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+
+
+# --- out -------------------------------------------------------------------------------------
+
+_encoder = msgspec.json.Encoder()
+encode = _encoder.encode
+"""Any JSON-able value, struct or Raw to bytes."""
+
+
+def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
+    """A request; `params` is JSON already."""
+    head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (encode(id), encode(method))
+    return head + b"}" if params is None else b'%b,"params":%b}' % (head, params)
+
+
+def encode_notification(method: str, params: bytes | None) -> bytes:
+    """A notification; `params` is JSON already."""
+    head = b'{"jsonrpc":"2.0","method":%b' % encode(method)
+    return head + b"}" if params is None else b'%b,"params":%b}' % (head, params)
+
+
+def encode_response(id: RequestId, result: bytes) -> bytes:
+    """An answer; `result` is JSON already."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(id), result)
+
+
+def encode_error(id: RequestId, code: int, message: str, data: object = UNSET) -> bytes:
+    """An answer that says no."""
+    error = encode(WireError(code, message, data))
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(id), error)
