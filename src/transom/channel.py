@@ -2,17 +2,28 @@
 
 A Channel knows nothing of what the messages say. `memory_pair()` joins two ends in one process,
 `lines(reader, writer)` speaks newline-delimited JSON over asyncio streams.
+
+A Channel may offer two shortcuts, which a `Session` uses where they are there:
+
+1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
+2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
+   of `receive`. The receiver must not raise.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
-__all__ = ["Channel", "lines", "memory_pair"]
+__all__ = ["Channel", "Receiver", "lines", "memory_pair"]
+
+Receiver = Callable[[bytes | None], None]
+"""Takes the messages of a channel one by one, then None."""
 
 
 @runtime_checkable
@@ -44,18 +55,40 @@ class Channel(Protocol):
 
 
 class _Pipe:
-    """One direction: a bounded queue with a waiter at each end."""
+    """One direction: a bounded queue. Messages leave it in order, one at a time."""
 
     def __init__(self, capacity: int) -> None:
         self.messages: deque[bytes] = deque()
         self.capacity = capacity
         self.closed = False
+        self.receiver: Receiver | None = None
+        self.delivering = False
         self.reader: asyncio.Future[None] | None = None
         self.writers: deque[asyncio.Future[None]] = deque()
 
+    def put(self, data: bytes) -> None:
+        self.messages.append(data)
+        self.wake_reader()
+
     def wake_reader(self) -> None:
-        if self.reader is not None and not self.reader.done():
+        if self.receiver is not None:
+            self.deliver(self.receiver)
+        elif self.reader is not None and not self.reader.done():
             self.reader.set_result(None)
+
+    def deliver(self, receiver: Receiver) -> None:
+        """Hand everything over. What arrives meanwhile waits its turn: no re-entry."""
+        if self.delivering:
+            return
+        self.delivering = True
+        while self.messages:
+            receiver(self.messages.popleft())
+            if self.writers:
+                self.wake_writer()
+        self.delivering = False
+        if self.closed:
+            self.receiver = None
+            receiver(None)
 
     def wake_writer(self) -> None:
         while self.writers:
@@ -89,25 +122,27 @@ class _MemoryChannel:
                 raise
         if pipe.closed:
             raise ChannelClosed("The channel is closed")
-        pipe.messages.append(data)
-        pipe.wake_reader()
+        pipe.put(data)
 
     def send_nowait(self, data: bytes) -> bool:
-        """Send without waiting. False: the pipe is full, or others wait for it."""
         pipe = self._outgoing
         if pipe.closed:
             raise ChannelClosed("The channel is closed")
         if pipe.writers or len(pipe.messages) >= pipe.capacity:
             return False
-        pipe.messages.append(data)
-        pipe.wake_reader()
+        pipe.put(data)
         return True
+
+    def attach(self, receiver: Receiver) -> None:
+        self._incoming.receiver = receiver
+        if self._incoming.messages or self._incoming.closed:
+            asyncio.get_running_loop().call_soon(self._incoming.wake_reader)
 
     async def receive(self) -> bytes:
         pipe = self._incoming
         while not pipe.messages:
             if pipe.closed:
-                raise ChannelClosed("The channel is closed")
+                raise ChannelClosed("The other side closed the channel")
             pipe.reader = asyncio.get_running_loop().create_future()
             await pipe.reader
         message = pipe.messages.popleft()
@@ -116,13 +151,19 @@ class _MemoryChannel:
         return message
 
     async def aclose(self) -> None:
-        self._incoming.close()
-        self._incoming.messages.clear()
-        self._outgoing.close()
+        if not self._incoming.closed:
+            self._incoming.messages.clear()
+            self._incoming.close()
+        if not self._outgoing.closed:
+            self._outgoing.close()
 
 
 def memory_pair(*, capacity: int = 1024) -> tuple[Channel, Channel]:
-    """Two Channels joined in memory; each holds at most `capacity` unread messages."""
+    """Two Channels joined in memory, in one event loop.
+
+    Each holds at most `capacity` unread messages. An end that a `Session` reads gets its messages
+    during the other end's `send`.
+    """
     there, back = _Pipe(capacity), _Pipe(capacity)
     return _MemoryChannel(back, there), _MemoryChannel(there, back)
 
@@ -149,7 +190,6 @@ class _LinesChannel:
             raise ChannelClosed(f"The channel is closed: {error}") from error
 
     def send_nowait(self, data: bytes) -> bool:
-        """Send without waiting. False: the other side is slow, wait with `send`."""
         transport = self._writer.transport
         if transport.get_write_buffer_size() > 65536:
             return False
@@ -192,10 +232,8 @@ class _LinesChannel:
         self._closed = True
         self._reader.feed_eof()
         self._writer.close()
-        try:
+        with suppress(ConnectionError, OSError):  # it was broken before we closed it
             await self._writer.wait_closed()
-        except (ConnectionError, OSError):
-            pass  # it was broken before we closed it
 
 
 def lines(

@@ -140,7 +140,7 @@ class RegistrationError(UsageError):
 
 
 class Problem(NamedTuple):
-    """One thing wrong with a value: where (`path`, such as `items[2].id`, empty for all of it) and what."""
+    """One thing wrong with a value: what, and where, such as `items[2].id` (empty: all of it)."""
 
     path: str
     message: str

@@ -1,6 +1,6 @@
 """The asyncio driver of a `Peer`: the only home of tasks and timeouts.
 
-1. One task reads the channel and hands each message on, in order, without waiting for anyone.
+1. Each message is handed on as it arrives, in order, without waiting for anyone.
 2. A request handler returns its result at once or an awaitable of it; only the awaitable costs a
    task. How many run is capped by the peer.
 3. Notification handlers run one after the other, in the order of arrival.
@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
-from transom.channel import Channel
+from transom.channel import Channel, Receiver
 from transom.errors import (
     INTERNAL_ERROR,
     SERVER_ERROR,
@@ -36,16 +36,20 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
 from transom.protocol.wire import RequestId
+from transom.queues import InTurn, Outbox, wake_one
 
 __all__ = ["OnProgress", "Session"]
 
 OnProgress = Callable[[Progress], object]
 """Called with each progress notice of a request; may be async."""
 
-_HIGH_WATER = 256  # messages in the outbox above which senders wait
-_CUT_OFF = 4096  # messages in the outbox at which a peer that does not read is cut off
-_BURST = 64  # messages handled before other tasks get a turn
+_BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
 _GRACE = 1.0  # seconds a cancelled handler has to end before close goes on without it
+_OURS = -1.0  # the default of a timeout: the session's own
+
+
+def _ignore(_: object) -> None:
+    pass
 
 
 class _Pending:
@@ -77,9 +81,10 @@ class Session:
             A `ProtocolError` is answered as it is, anything else as "Internal error".
         on_notification: takes a notification; may be async.
         on_problem: told of everything that went wrong on either side: a `PeerError` for what the
-            other side did, the exception itself for what a handler raised.
+            other side did, the exception itself for what a handler raised. Must not raise.
         on_closed: told once, with the reason, when the conversation is over.
         timeout: seconds a request of ours may take, unless it says otherwise. None: for ever.
+        max_queued: how many notifications may wait for their turn; more are dropped and reported.
         peer: the protocol core, with its limits.
     """
 
@@ -89,8 +94,8 @@ class Session:
         *,
         on_request: Callable[[wire.Request], bytes | Awaitable[bytes]],
         on_notification: Callable[[wire.Notification], object],
-        on_problem: Callable[[BaseException], object] = lambda problem: None,
-        on_closed: Callable[[str], object] = lambda reason: None,
+        on_problem: Callable[[BaseException], object] = _ignore,
+        on_closed: Callable[[str], object] = _ignore,
         timeout: float | None = 60.0,
         max_queued: int = 1024,
         peer: Peer | None = None,
@@ -98,25 +103,20 @@ class Session:
         self.peer = peer if peer is not None else Peer()
         self.timeout = timeout
         self._channel = channel
-        self._send_nowait = cast(
-            "Callable[[bytes], bool] | None", getattr(channel, "send_nowait", None)
-        )
+        self._attach: Callable[[Receiver], None] | None = getattr(channel, "attach", None)
         self._on_request = on_request
         self._on_notification = on_notification
         self._on_problem = on_problem
         self._on_closed = on_closed
-        self._max_queued = max_queued
+        self._outbox = Outbox(channel, self._finish)
+        self._in_turn = InTurn(on_problem, limit=max_queued)
         self._pending: dict[RequestId, _Pending] = {}
         self._slots: deque[asyncio.Future[None]] = deque()
         self._handlers: dict[RequestId, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._notices: deque[Callable[[], object] | Awaitable[object]] = deque()
-        self._notifier: asyncio.Task[None] | None = None
-        self._outbox: deque[bytes] = deque()
-        self._writer: asyncio.Task[None] | None = None
-        self._room: deque[asyncio.Future[None]] = deque()
         self._reader: asyncio.Task[None] | None = None
         self._sweep: asyncio.TimerHandle | None = None
+        self._left = _BURST
         self._closing = False
         self._done: asyncio.Future[str] | None = None
 
@@ -126,7 +126,10 @@ class Session:
         """Begin to read. `async with` does this."""
         loop = asyncio.get_running_loop()
         self._done = loop.create_future()
-        self._reader = loop.create_task(self._read(), name="transom-read")
+        if self._attach is not None:
+            self._attach(self._arrived)
+        else:
+            self._reader = loop.create_task(self._read(), name="transom-read")
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -153,26 +156,24 @@ class Session:
 
     async def aclose(self, reason: str = "closed by this side") -> None:
         """End the conversation. Safe to call twice, and from inside a handler."""
-        if self._done is None or self._done.done() or self._closing:
+        if self._done is not None and not self._done.done() and not self._closing:
             self._closing = True
-            await self._channel.aclose()
-            return
+            await self._wait_for(list(self._handlers.values()), cancel=True)
+            await self._wait_for([self._outbox.writer], cancel=False)
+            self._finish(reason)
         self._closing = True
-        current = asyncio.current_task()
-        running = [task for task in self._handlers.values() if task is not current]
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running, timeout=_GRACE)
-        if self._writer is not None and self._writer is not current:
-            await asyncio.wait([self._writer], timeout=_GRACE)
-        self._finish(f"Connection closed: {reason}")
         await self._channel.aclose()
-        others = [t for t in (self._reader, self._notifier, self._writer, *self._tasks) if t]
-        for task in others:
-            if task is not current:
+        rest = [self._reader, self._in_turn.task, self._outbox.writer, *self._tasks]
+        await self._wait_for([*rest, *self._handlers.values()], cancel=True)
+
+    @staticmethod
+    async def _wait_for(tasks: Sequence[asyncio.Task[None] | None], *, cancel: bool) -> None:
+        """Wait for tasks to end, but not for ever, and not for the one that is asking."""
+        current = asyncio.current_task()
+        others = [task for task in tasks if task is not None and task is not current]
+        if cancel:
+            for task in others:
                 task.cancel()
-        others = [task for task in others if task is not current]
         if others:
             await asyncio.wait(others, timeout=_GRACE)
 
@@ -182,25 +183,24 @@ class Session:
             return
         self._closing = True
         self.peer.close()
+        self._outbox.close()
+        self._in_turn.close()
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
         pending, self._pending = self._pending, {}
         for entry in pending.values():
             if not entry.future.done():
-                entry.future.set_exception(ConnectionClosed(f"{entry.method}: {reason}"))
-        for waiter in (*self._slots, *self._room):
-            if not waiter.done():
-                waiter.set_result(None)
+                error = ConnectionClosed(f"{entry.method}: connection closed: {reason}")
+                entry.future.set_exception(error)
+        while self._slots:
+            wake_one(self._slots)
+        current = asyncio.current_task()
         for task in self._handlers.values():
-            task.cancel()
-        for notice in self._notices:
-            if inspect.iscoroutine(notice):
-                notice.close()
-        self._notices.clear()
-        self._outbox.clear()
+            if task is not current:
+                task.cancel()
         self._done.set_result(reason)
-        self._guard(lambda: self._on_closed(reason))
+        self._in_turn.guard(lambda: self._on_closed(reason))
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -215,11 +215,20 @@ class Session:
                     left = _BURST
                     await asyncio.sleep(0)  # a flood must not starve everyone else
         except ChannelClosed as error:
-            self._finish(f"Connection closed: {error}")
-        except Exception as error:  # a broken channel must not leave requests waiting
+            self._finish(str(error))
+        except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
             self._on_problem(error)
-            self._finish("Connection closed: the channel failed")
+            self._finish("the channel failed")
             await self._channel.aclose()
+
+    def _arrived(self, data: bytes | None) -> None:
+        if data is None:
+            self._finish("the other side closed the channel")
+            return
+        try:
+            self._dispatch(self.peer.feed(data))
+        except Exception as error:  # noqa: BLE001 - a receiver must not raise
+            self._on_problem(error)
 
     def _dispatch(self, event: Event) -> None:
         if isinstance(event, wire.Response):
@@ -229,12 +238,13 @@ class Session:
         elif isinstance(event, wire.Request):
             self._serve(event)
         elif isinstance(event, wire.Notification):
-            self._in_turn(lambda: self._on_notification(event))
+            self._in_turn.run(lambda: self._on_notification(event))
         elif isinstance(event, wire.ErrorResponse):
             entry = self._pending.pop(event.id, None) if event.id is not None else None
             if entry is not None and not entry.future.done():
                 error = event.error
-                entry.future.set_exception(ProtocolError(error.code, error.message, error.data))
+                data = None if error.data is UNSET else error.data
+                entry.future.set_exception(ProtocolError(error.code, error.message, data))
         elif isinstance(event, Progress):
             self._progressed(event)
         elif isinstance(event, Cancelled):
@@ -245,95 +255,14 @@ class Session:
             self._violated(event)
 
     def _violated(self, event: Violation) -> None:
-        if event.reply is not None:
-            if len(self._outbox) >= _CUT_OFF:
-                self._finish("Connection closed: the other side asks but does not read")
-                self._spawn(self._channel.aclose())
-                return
-            self._post(event.reply)
         self._on_problem(PeerError(event.message))
-
-    def _serve(self, request: wire.Request) -> None:
-        try:
-            answer = self._on_request(request)
-        except BaseException as error:
-            self._answer(request.id, self._failure(request.id, error))
+        if event.reply is None:
             return
-        if isinstance(answer, bytes):
-            self._answer(request.id, answer)
-            return
-        task = asyncio.get_running_loop().create_task(self._run(request.id, answer))
-        self._handlers[request.id] = task
-        task.add_done_callback(lambda _: self._handlers.pop(request.id, None))
-
-    async def _run(self, id: RequestId, answer: Awaitable[bytes]) -> None:
-        try:
-            outcome: bytes | ProtocolError = await answer
-        except asyncio.CancelledError:
-            text = "The connection is closing" if self._closing else "The call was cancelled"
-            outcome = ProtocolError(SERVER_ERROR, text)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            outcome = self._failure(id, error)
-        self._post_answer(id, outcome)
-        if len(self._outbox) > _HIGH_WATER:
-            await self._wait_room()
-
-    def _failure(self, id: RequestId, error: BaseException) -> ProtocolError:
-        if isinstance(error, ProtocolError):
-            return error
-        self._on_problem(error)
-        return ProtocolError(INTERNAL_ERROR, "Internal error")
-
-    def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
-        if len(self._outbox) <= _HIGH_WATER:
-            self._post_answer(id, outcome)
-        else:  # the request stays alive, and so counts, until there is room for its answer
-            self._spawn(self._answer_later(id, outcome))
-
-    async def _answer_later(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
-        await self._wait_room()
-        self._post_answer(id, outcome)
-
-    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
-        if isinstance(outcome, bytes):
-            data = self.peer.respond(id, outcome)
+        if self._outbox.overfull:
+            self._finish("the other side asks but does not read")
+            self._spawn(self._channel.aclose())
         else:
-            data = self.peer.fail(id, outcome.code, outcome.message, outcome.data)
-        if data is not None:
-            self._post(data)
-
-    # --- notifications, in turn --------------------------------------------------------------
-
-    def _in_turn(self, notice: Callable[[], object] | Awaitable[object]) -> None:
-        if self._notifier is not None:
-            if len(self._notices) >= self._max_queued:
-                text = f"{self._max_queued} notifications wait already; one was dropped"
-                self._on_problem(PeerError(text))
-            else:
-                self._notices.append(notice)
-            return
-        waiting = self._guard(notice) if callable(notice) else notice
-        if inspect.isawaitable(waiting):
-            self._notices.append(waiting)
-            self._notifier = asyncio.get_running_loop().create_task(self._notify_in_turn())
-
-    async def _notify_in_turn(self) -> None:
-        try:
-            while self._notices:
-                notice = self._notices.popleft()
-                waiting = self._guard(notice) if callable(notice) else notice
-                if inspect.isawaitable(waiting):
-                    try:
-                        await waiting
-                    except (asyncio.CancelledError, GeneratorExit):
-                        if self._closing:
-                            raise
-                    except BaseException as error:
-                        self._on_problem(error)
-        finally:
-            self._notifier = None
+            self._outbox.post(event.reply)
 
     def _progressed(self, event: Progress) -> None:
         entry = self._pending.get(event.id)
@@ -343,16 +272,66 @@ class Session:
             entry.deadline = asyncio.get_running_loop().time() + entry.timeout
         on_progress = entry.on_progress
         if on_progress is not None:
-            waiting = self._guard(lambda: on_progress(event))
+            waiting = self._in_turn.guard(lambda: on_progress(event))
             if inspect.isawaitable(waiting):
-                self._in_turn(waiting)
+                self._in_turn.run(waiting)
 
-    def _guard(self, call: Callable[[], object]) -> object:
+    def _serve(self, request: wire.Request) -> None:
         try:
-            return call()
-        except BaseException as error:
-            self._on_problem(error)
-            return None
+            answer = self._on_request(request)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
+            self._answer(request.id, self._failure(error))
+            return
+        if isinstance(answer, bytes):
+            self._answer(request.id, answer)
+            return
+        task = asyncio.get_running_loop().create_task(self._run(request.id, answer))
+        self._handlers[request.id] = task
+        task.add_done_callback(lambda _: self._ended(request.id, answer))
+
+    async def _run(self, id: RequestId, answer: Awaitable[bytes]) -> None:
+        try:
+            outcome: bytes | ProtocolError = await answer
+        except asyncio.CancelledError:
+            outcome = ProtocolError(SERVER_ERROR, "The call was cancelled")
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
+            outcome = self._failure(error)
+        if self._outbox.full:
+            await self._outbox.room()
+        self._post_answer(id, outcome)
+
+    def _ended(self, id: RequestId, answer: Awaitable[bytes]) -> None:
+        self._handlers.pop(id, None)
+        self.peer.fail(id, SERVER_ERROR, "The call was cancelled")  # if it never got to answer
+        if inspect.iscoroutine(answer):
+            answer.close()  # cancelled before it began
+
+    def _failure(self, error: BaseException) -> ProtocolError:
+        if isinstance(error, ProtocolError):
+            return error
+        self._on_problem(error)
+        return ProtocolError(INTERNAL_ERROR, "Internal error")
+
+    def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+        if self._outbox.full:
+            # The request stays alive, and so counts, until there is room for its answer.
+            self._spawn(self._answer_later(id, outcome))
+        else:
+            self._post_answer(id, outcome)
+
+    async def _answer_later(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+        await self._outbox.room()
+        self._post_answer(id, outcome)
+
+    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+        if isinstance(outcome, bytes):
+            data = self.peer.respond(id, outcome)
+        else:
+            data = self.peer.fail(id, outcome.code, outcome.message, outcome.data)
+        if data is not None:
+            self._outbox.post(data)
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -362,7 +341,7 @@ class Session:
         params: bytes | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
-        timeout: float | None = -1,
+        timeout: float | None = _OURS,
         on_progress: OnProgress | None = None,
     ) -> Raw:
         """Ask, and wait for the result.
@@ -396,16 +375,23 @@ class Session:
         if deadline is not None and (self._sweep is None or self._sweep.when() > deadline):
             self._sweep_at(deadline)
         try:
-            self._post(data)
-            if len(self._outbox) > _HIGH_WATER:
-                await self._wait_room()
+            self._outbox.post(data)
+            if self._outbox.full:
+                await self._outbox.room()
+            if future.done():  # answered while it was sent: let others have a turn now and then
+                self._left -= 1
+                if not self._left:
+                    self._left = _BURST
+                    await asyncio.sleep(0)
             return await future
         except asyncio.CancelledError:
             self._give_up(id, "The caller cancelled the request")
+            if future.done() and not future.cancelled():
+                future.exception()  # it was settled meanwhile; nobody will ask for it now
             raise
         finally:
             if self._slots:
-                self._wake(self._slots)
+                wake_one(self._slots)
 
     async def _wait_slot(self, method: str, timeout: float | None, deadline: float | None) -> None:
         """Wait for a place among the requests in flight, first come, first served."""
@@ -421,27 +407,19 @@ class Session:
             self._pass_on(place)
             raise
         if self.peer.closed:
-            raise ConnectionClosed(f"{method}: Connection closed before it was sent")
+            raise ConnectionClosed(f"{method}: connection closed before it was sent")
 
     def _pass_on(self, place: asyncio.Future[None]) -> None:
         if place in self._slots:
             self._slots.remove(place)
         elif place.done() and not place.cancelled():
-            self._wake(self._slots)
-
-    @staticmethod
-    def _wake(waiters: deque[asyncio.Future[None]]) -> None:
-        while waiters:
-            waiter = waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+            wake_one(self._slots)
 
     def _give_up(self, id: RequestId, reason: str) -> None:
         self._pending.pop(id, None)
         notice = self.peer.cancel(id, reason)
         if notice is not None:
-            self._post(notice)
+            self._outbox.post(notice)
 
     def _sweep_at(self, deadline: float) -> None:
         if self._sweep is not None:
@@ -473,8 +451,8 @@ class Session:
             NotConnected: the connection is closed.
         """
         self.notify_soon(method, params)
-        if len(self._outbox) > _HIGH_WATER:
-            await self._wait_room()
+        if self._outbox.full:
+            await self._outbox.room()
 
     def notify_soon(self, method: str, params: bytes | None = None) -> None:
         """Tell, without waiting.
@@ -484,41 +462,9 @@ class Session:
         """
         if self._done is None or self._done.done():
             raise NotConnected("Not connected")
-        self._post(self.peer.notify(method, params))
+        self._outbox.post(self.peer.notify(method, params))
 
-    def _post(self, data: bytes) -> None:
-        """Send, or queue behind what waits already."""
-        if self._writer is None and self._send_nowait is not None:
-            try:
-                if self._send_nowait(data):
-                    return
-            except ChannelClosed as error:
-                self._finish(f"Connection closed: {error}")
-                return
-        self._outbox.append(data)
-        if self._writer is None:
-            self._writer = asyncio.get_running_loop().create_task(self._write())
-
-    async def _write(self) -> None:
-        try:
-            while self._outbox:
-                await self._channel.send(self._outbox.popleft())
-                if self._room and len(self._outbox) <= _HIGH_WATER:
-                    self._wake(self._room)
-        except ChannelClosed as error:
-            self._finish(f"Connection closed: {error}")
-        finally:
-            self._writer = None
-            while self._room:
-                self._wake(self._room)
-
-    async def _wait_room(self) -> None:
-        while len(self._outbox) > _HIGH_WATER and not self.peer.closed:
-            room = asyncio.get_running_loop().create_future()
-            self._room.append(room)
-            await room
-
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -71,7 +71,7 @@ class Wire(
 class Open(Wire, frozen=True, forbid_unknown_fields=True):
     """A value that keeps the keys it does not know, in `extra`."""
 
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = {}  # msgspec copies it, and leaves it out when empty
 
     __decoders__: ClassVar[dict[type, msgspec.json.Decoder[Any]]] = {}
 
@@ -240,8 +240,8 @@ class Tool(Wire, frozen=True):
     @property
     def visibility(self) -> tuple[str, ...]:
         """Who may call it: `_meta.ui.visibility`, or model and app when it says nothing."""
-        ui = (self.meta or {}).get("ui")
-        declared = cast("object", ui.get("visibility")) if isinstance(ui, dict) else None
+        ui: object = (self.meta or {}).get("ui")
+        declared = cast("dict[str, object]", ui).get("visibility") if isinstance(ui, dict) else None
         if not isinstance(declared, list):
             return ("model", "app")
         return tuple(entry for entry in cast("list[object]", declared) if isinstance(entry, str))

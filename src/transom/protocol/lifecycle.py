@@ -91,9 +91,8 @@ class Lifecycle:
                 raise OutOfOrder(f"{method}: the View is not initialised yet")
             if self.state is State.TEARING_DOWN:
                 raise OutOfOrder(f"{method}: the View is being torn down")
-        if sender == "view" and method == "ui/notifications/initialized":
-            if self.state is not State.INITIALIZING:
-                raise OutOfOrder(f"{method}: the state is {self.state.value!r}")
+        if method == "ui/notifications/initialized" and self.state is not State.INITIALIZING:
+            raise OutOfOrder(f"{method}: the state is {self.state.value!r}")
         if method in _DELIVERED and sender == "host" and (self.delivery, method) not in DELIVERY:
             raise OutOfOrder(f"{method}: not after {self.delivery.value}")
 

@@ -79,17 +79,19 @@ def _read(type_: Any, raw: Raw | bytes) -> Any:
     return decoder.decode(raw)
 
 
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOTALL)
+_PLACE = re.compile(r" - at `\$\.?(?P<where>[^`]*)`$")
 
 
 def describe(error: Exception) -> str:
     """`place: what is wrong` from a decoder's error, without the value itself."""
     if not isinstance(error, msgspec.DecodeError):
         return "not readable"
-    match = _PLACE.match(str(error)[:300])
-    assert match is not None
-    what, where = match["what"], match["where"]
-    return f"{where}: {what}" if where else what
+    text = str(error)[:300]
+    place = _PLACE.search(text)
+    if place is None:
+        return text
+    what = text[: place.start()]
+    return f"{place['where']}: {what}" if place["where"] else what
 
 
 _TABLE = [

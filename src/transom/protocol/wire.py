@@ -43,7 +43,7 @@ __all__ = [
 RequestId = int | str
 
 MAX_BYTES = 16 * 1024 * 1024
-MAX_DEPTH = 64
+MAX_DEPTH = 100
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     """All members a message may have; which of them it has says what it is."""
 
     jsonrpc: Literal["2.0"]
-    id: _Id | None | UnsetType = UNSET
+    id: _Id | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
@@ -114,7 +114,7 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 def _too_deep(data: bytes, limit: int) -> bool:
     """Whether `data`, if it is JSON, nests deeper than `limit`. At most `limit` passes over it."""
-    if len(data.translate(None, _NOT_BRACKETS)) <= 2 * limit:
+    if len(data) <= 2 * limit or len(data.translate(None, _NOT_BRACKETS)) <= 2 * limit:
         return False
     shape = data.translate(_ONE_KIND, _NOT_SHAPE)
     if b"\\" not in shape:

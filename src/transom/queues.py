@@ -1,0 +1,168 @@
+"""The two queues of a session: what goes out, and what is handled in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from transom.channel import Channel
+from transom.errors import ChannelClosed, PeerError
+
+__all__ = ["InTurn", "Outbox", "wake_one"]
+
+Notice = Callable[[], object] | Awaitable[object]
+"""Something to call, whose result may have to be awaited; or something to await."""
+
+
+def wake_one(waiters: deque[asyncio.Future[None]]) -> None:
+    """Let the first one who still waits go on."""
+    while waiters:
+        waiter = waiters.popleft()
+        if not waiter.done():
+            waiter.set_result(None)
+            return
+
+
+class Outbox:
+    """Everything a session sends, in order.
+
+    `post` never waits. Whoever may wait does so in `room` while the queue is longer than
+    `high_water`; it is `overfull` when even those who may not wait have filled it.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        on_closed: Callable[[str], object],
+        *,
+        high_water: int = 256,
+        cut_off: int = 4096,
+    ) -> None:
+        self._channel = channel
+        self._send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
+        self._on_closed = on_closed
+        self._high_water = high_water
+        self._cut_off = cut_off
+        self._waiting: deque[bytes] = deque()
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+        self.writer: asyncio.Task[None] | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether those who can wait should."""
+        return len(self._waiting) > self._high_water
+
+    @property
+    def overfull(self) -> bool:
+        """Whether the other side has stopped reading."""
+        return len(self._waiting) >= self._cut_off
+
+    def post(self, data: bytes) -> None:
+        """Send, or queue behind what waits already."""
+        if self._closed:
+            return
+        if self.writer is None and self._send_nowait is not None:
+            try:
+                if self._send_nowait(data):
+                    return
+            except ChannelClosed as error:
+                self._on_closed(str(error))
+                return
+        self._waiting.append(data)
+        if self.writer is None:
+            self.writer = asyncio.get_running_loop().create_task(self._write())
+
+    async def room(self) -> None:
+        """Wait until the queue is short again, or closed."""
+        while self.full and not self._closed:
+            place = asyncio.get_running_loop().create_future()
+            self._room.append(place)
+            await place
+
+    def close(self) -> None:
+        """Send nothing more. Whoever waits for room goes on."""
+        self._closed = True
+        self._waiting.clear()
+        while self._room:
+            wake_one(self._room)
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                await self._channel.send(self._waiting.popleft())
+                if self._room and not self.full:
+                    wake_one(self._room)
+        except ChannelClosed as error:
+            self._on_closed(str(error))
+        finally:
+            self.writer = None
+            while self._room:
+                wake_one(self._room)
+
+
+class InTurn:
+    """Runs notices one after the other. Those that need no waiting run at once, without a task."""
+
+    def __init__(self, on_problem: Callable[[BaseException], object], *, limit: int) -> None:
+        self._on_problem = on_problem
+        self._limit = limit
+        self._notices: deque[Notice] = deque()
+        self._closed = False
+        self.task: asyncio.Task[None] | None = None
+
+    def run(self, notice: Notice) -> None:
+        """Run it, after those that came before."""
+        if self.task is None:
+            waiting = self.guard(notice) if callable(notice) else notice
+            if inspect.isawaitable(waiting):
+                self._notices.append(waiting)
+                self.task = asyncio.get_running_loop().create_task(self._run_all())
+        elif len(self._notices) < self._limit:
+            self._notices.append(notice)
+        else:
+            _discard(notice)
+            self._on_problem(PeerError(f"{self._limit} notices wait already; one was dropped"))
+
+    def guard(self, call: Callable[[], object]) -> object:
+        """Call, and report what it raises in place of raising it."""
+        try:
+            return call()
+        except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
+            self._on_problem(error)
+            return None
+
+    def close(self) -> None:
+        """Drop what waits."""
+        self._closed = True
+        for notice in self._notices:
+            _discard(notice)
+        self._notices.clear()
+
+    async def _run_all(self) -> None:
+        try:
+            while self._notices:
+                notice = self._notices.popleft()
+                waiting = self.guard(notice) if callable(notice) else notice
+                if inspect.isawaitable(waiting):
+                    await self._finish(waiting)
+        finally:
+            self.task = None
+
+    async def _finish(self, waiting: Awaitable[object]) -> None:
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            if self._closed:
+                raise
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
+            self._on_problem(error)
+
+
+def _discard(notice: Notice) -> None:
+    if inspect.iscoroutine(notice):
+        notice.close()
