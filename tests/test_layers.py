@@ -16,7 +16,7 @@ import transom
 SOURCE = Path(__file__).parents[1] / "src" / "transom"
 
 BOTTOM = {"errors", "types", "protocol"}
-UP_TO_SESSION = BOTTOM | {"schema", "channel", "session"}
+UP_TO_SESSION = BOTTOM | {"schema", "channel", "queues", "session"}
 UP_TO_HOST = UP_TO_SESSION | {"mcptypes", "view", "host", "server"}
 EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
 
@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "schema": BOTTOM,
     "channel": BOTTOM,
     "mcptypes": BOTTOM,
-    "session": BOTTOM | {"schema", "channel"},
+    "queues": BOTTOM | {"channel"},
+    "session": BOTTOM | {"schema", "channel", "queues"},
     "view": UP_TO_SESSION,
     "host": UP_TO_SESSION | {"mcptypes"},
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     "cli": EVERYTHING,
 }
 
-MCP = {"mcp", "mcp_types"}
+MCP = {"mcp", "mcp_types", "pydantic", "pydantic_core"}  # the types of mcp are pydantic models
 
 # Third-party packages loaded together with the module.
 PACKAGES = {
@@ -49,14 +50,15 @@ PACKAGES = {
     "protocol": {"msgspec"},
     "schema": {"msgspec"},
     "channel": {"msgspec"},
-    "mcptypes": {"msgspec", "pydantic"} | MCP,  # the types of mcp are pydantic models
+    "mcptypes": {"msgspec"} | MCP,
+    "queues": set[str](),
     "session": {"msgspec"},
     "view": {"msgspec"},
-    "host": {"msgspec"} | MCP,
-    "server": {"msgspec"} | MCP,
+    "host": {"msgspec", "jsonschema_rs"} | MCP,
+    "server": {"msgspec", "jsonschema_rs"} | MCP,
     "web": {"msgspec", "starlette", "uvicorn", "websockets"},
     "gateway": {"msgspec", "starlette", "uvicorn"} | MCP,
-    "check": {"msgspec", "rich"} | MCP,
+    "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "typer", "rich", "uvicorn"} | MCP,
 }
@@ -64,14 +66,14 @@ PACKAGES = {
 # Loaded later, inside a function or for type checkers only: what a user may have or not, and what
 # exists in a browser only (js, pyodide).
 LATER = {
-    "schema": {"jsonschema_rs", "pydantic"},
+    # jsonschema, with its own referencing, where jsonschema-rs has no build.
+    "schema": {"jsonschema_rs", "jsonschema", "referencing", "pydantic"},
     "channel": {"js", "pyodide"},
     "view": {"js", "pyodide", "pydantic"},
     "host": {"fastmcp"},
-    "server": {"fastmcp", "pydantic"},
+    "server": {"fastmcp"},
     "web": {"playwright"},
     "gateway": {"fastmcp"},
-    "check": {"jsonschema_rs"},
 }
 
 # The protocol has no input, no output, no tasks and no clock.
