@@ -16,7 +16,7 @@ import transom
 SOURCE = Path(__file__).parents[1] / "src" / "transom"
 
 BOTTOM = {"errors", "types", "protocol"}
-UP_TO_SESSION = BOTTOM | {"schema", "channel", "queues", "session"}
+UP_TO_SESSION = BOTTOM | {"schema", "channel", "events", "queues", "session"}
 UP_TO_HOST = UP_TO_SESSION | {"mcptypes", "view", "host", "server"}
 EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
 
@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "protocol": {"errors", "types"},
     "schema": BOTTOM,
     "channel": BOTTOM,
+    "events": {"errors"},
     "mcptypes": BOTTOM,
     "queues": BOTTOM | {"channel"},
     "session": BOTTOM | {"schema", "channel", "queues"},
@@ -41,7 +42,8 @@ MAY_IMPORT = {
     "cli": EVERYTHING,
 }
 
-MCP = {"mcp", "mcp_types", "pydantic", "pydantic_core"}  # the types of mcp are pydantic models
+# The official SDK speaks in pydantic models, anyio streams and httpx2 clients.
+MCP = {"mcp", "mcp_types", "pydantic", "pydantic_core", "anyio", "httpx2"}
 
 # Third-party packages loaded together with the module.
 PACKAGES = {
@@ -50,6 +52,7 @@ PACKAGES = {
     "protocol": {"msgspec"},
     "schema": {"msgspec"},
     "channel": {"msgspec"},
+    "events": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),
     "session": {"msgspec"},
@@ -75,6 +78,9 @@ LATER = {
     "web": {"playwright"},
     "gateway": {"fastmcp"},
 }
+
+# Modules made for a package that a user may have or not: never imported together with another.
+ON_DEMAND = {"server.fastmcp": {"fastmcp"}}
 
 # The protocol has no input, no output, no tasks and no clock.
 NOT_IN_PROTOCOL = {"asyncio", "concurrent", "datetime", "selectors", "socket", "ssl", "subprocess"}
@@ -127,28 +133,46 @@ def layer_of(module: str) -> str:
 def complaints(source: str, module: str) -> list[str]:
     """What is wrong with the imports of `module`, a sentence each."""
     layer = layer_of(module)
-    folder = layer.partition(".")[0]
     if layer not in MAY_IMPORT:
         return [f"{module} has no place in the layers: add {layer} to the tables of this test"]
     found: list[str] = []
     for each in imports_of(source, module):
-        package, _, name = each.target.partition(".")
-        where = f"{module}, line {each.line}"
+        package = each.target.partition(".")[0]
         if package == "transom":
-            if name == "__version__":
-                continue
-            target = layer_of(transom._HOMES.get(name, each.target))
-            if target.partition(".")[0] != folder and target not in MAY_IMPORT[layer]:
-                found.append(f"{where}: {layer} may not import {target} ({each.target})")
+            wrong = wrong_of_ours(each, layer)
         elif package in sys.stdlib_module_names:
-            if folder == "protocol" and package in NOT_IN_PROTOCOL:
-                found.append(f"{where}: the protocol may not use {package}")
-        elif package not in PACKAGES[folder] and (
-            each.at_once or package not in LATER.get(folder, set())
-        ):
-            how = "at import time" if each.at_once else "at all"
-            found.append(f"{where}: {folder} may not load {package} {how}")
+            wrong = layer == "protocol" and package in NOT_IN_PROTOCOL and f"may not use {package}"
+        else:
+            wrong = wrong_of_theirs(each, module)
+        if wrong:
+            found.append(f"{module}, line {each.line}: {layer} {wrong}")
     return found
+
+
+def wrong_of_ours(each: Import, layer: str) -> str | None:
+    name = each.target.partition(".")[2]
+    if name == "__version__":
+        return None
+    target = transom._HOMES.get(name, each.target)
+    inner = target.removeprefix("transom.")
+    for module in ON_DEMAND:
+        if each.at_once and f"{inner}.".startswith(f"{module}."):
+            return f"may import {module} inside a function only"
+    own = layer_of(target).partition(".")[0] == layer.partition(".")[0]
+    if own or layer_of(target) in MAY_IMPORT[layer]:
+        return None
+    return f"may not import {layer_of(target)} ({each.target})"
+
+
+def wrong_of_theirs(each: Import, module: str) -> str | None:
+    package = each.target.partition(".")[0]
+    inner = module.removeprefix("transom.")
+    folder = inner.partition(".")[0]
+    if package in PACKAGES[folder] | ON_DEMAND.get(inner, set()):
+        return None
+    if each.at_once:
+        return f"may not load {package} at import time"
+    return None if package in LATER.get(folder, set()) else f"may not load {package} at all"
 
 
 def modules() -> dict[str, Path]:
@@ -183,7 +207,7 @@ def test_every_layer_has_its_packages_listed():
         ("protocol.peer", "from transom import session", "protocol may not import session"),
         ("protocol.peer", "from .. import session", "protocol may not import session"),
         ("protocol.__init__", "from ..session import Session", "protocol may not import session"),
-        ("protocol.peer", "import asyncio", "the protocol may not use asyncio"),
+        ("protocol.peer", "import asyncio", "protocol may not use asyncio"),
         ("errors", "def f():\n    from transom.types import Tool", "errors may not import types"),
         ("view.app", "from transom.host.bridge import Bridge", "view may not import host"),
         ("view.app", "from transom import Bridge", "view may not import host"),
@@ -196,6 +220,9 @@ def test_every_layer_has_its_packages_listed():
         ("schema", "try:\n    import pydantic\nexcept ImportError:\n    pass", "at import time"),
         ("host.surface", "from starlette.responses import Response", "host may not load starlette"),
         ("web.csp", "from mcp import types", "web may not load mcp"),
+        ("server.views", "from fastmcp import FastMCP", "server may not load fastmcp"),
+        ("server.views", "from transom.server.fastmcp import Gate", "inside a function only"),
+        ("server.views", "from transom.server import fastmcp", "inside a function only"),
         ("novelty.thing", "", "has no place in the layers"),
         (
             "session",
@@ -218,6 +245,8 @@ def test_an_import_that_goes_up_is_found(module: str, source: str, complaint: st
         ("schema", "if TYPE_CHECKING:\n    import pydantic"),
         ("host.renderers", "from transom.view.app import App"),
         ("host.bridge", "from transom import ToolResult, __version__\nimport mcp_types"),
+        ("server.fastmcp", "from fastmcp import FastMCP"),
+        ("server.views", "def f():\n    from transom.server import fastmcp"),
         ("cli.main", "import typer\nfrom transom.gateway import proxy"),
     ],
 )

@@ -6,8 +6,8 @@ in a browser, where `mcp` and the web packages do not exist).
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
 if TYPE_CHECKING:
     from transom.channel import Channel
     from transom.errors import ProtocolError, ToolError
