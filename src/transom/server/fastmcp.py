@@ -1,0 +1,126 @@
+"""Views on a `FastMCP` server. Imported only when there is one: FastMCP is the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mcp.types as mcp
+from fastmcp import FastMCP
+from fastmcp.exceptions import FastMCPError, NotFoundError
+from fastmcp.resources import Resource, ResourceTemplate
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import Tool, ToolResult
+
+from transom.mcptypes import VIEW_MIME_TYPE
+from transom.server import gate
+from transom.server.page import ViewPage
+from transom.server.tools import AppTool
+
+__all__ = ["FastServer", "Gate"]
+
+
+class Gate(Middleware):
+    """The middleware that shows each client what it can use."""
+
+    def __init__(self) -> None:
+        self.assume_views = False
+
+    def _is_plain(self, context: MiddlewareContext[Any]) -> bool:
+        """Whether a client asks that does not show Views, and not the server itself."""
+        asked = context.fastmcp_context
+        if asked is None or asked.request_context is None:
+            return False
+        return gate.is_plain(asked.session.client_capabilities, self.assume_views)
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp.ListToolsRequest],
+        call_next: CallNext[mcp.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        """Take links to Views and tools for Views alone from a list."""
+        tools = await call_next(context)
+        if not self._is_plain(context):
+            return tools
+        return [
+            tool.model_copy(update={"meta": gate.without_view(tool.meta)})
+            for tool in tools
+            if not gate.hidden(tool.meta)
+        ]
+
+    async def on_list_resources(
+        self,
+        context: MiddlewareContext[mcp.ListResourcesRequest],
+        call_next: CallNext[mcp.ListResourcesRequest, Sequence[Resource]],
+    ) -> Sequence[Resource]:
+        """Take pages from a list."""
+        found = await call_next(context)
+        return [r for r in found if not gate.is_page(r.uri)] if self._is_plain(context) else found
+
+    async def on_list_resource_templates(
+        self,
+        context: MiddlewareContext[mcp.ListResourceTemplatesRequest],
+        call_next: CallNext[mcp.ListResourceTemplatesRequest, Sequence[ResourceTemplate]],
+    ) -> Sequence[ResourceTemplate]:
+        """Take templates of pages from a list."""
+        found = await call_next(context)
+        return (
+            [t for t in found if not gate.is_page(t.uri_template)]
+            if self._is_plain(context)
+            else found
+        )
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mcp.CallToolRequestParams],
+        call_next: CallNext[mcp.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        """Refuse a call to a tool for Views alone."""
+        if self._is_plain(context) and context.fastmcp_context is not None:
+            tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+            if tool is not None and gate.hidden(tool.meta):
+                raise NotFoundError(gate.unknown_tool(context.message.name))
+        return await call_next(context)
+
+
+class FastServer:
+    """A `FastMCP` server that Views are put on."""
+
+    def __init__(self, server: FastMCP[Any], *, assume_views: bool = False) -> None:
+        """Put the gate in front of the server, unless it is there already."""
+        self.server = server
+        found = next((entry for entry in server.middleware if isinstance(entry, Gate)), None)
+        if found is None:
+            found = Gate()
+            # First, so that a cache of the user's stays inside and is filtered for each client.
+            server.middleware.insert(0, found)
+        found.assume_views |= assume_views
+
+    def add_tool(self, tool: AppTool) -> None:
+        """Register a tool."""
+        self.server.add_tool(
+            Tool.from_function(
+                # Whatever else a handler raises, FastMCP would tell the client in full.
+                tool.bound(mcp.CallToolResult, meant=(FastMCPError,)),
+                name=tool.name,
+                title=tool.title,
+                description=tool.description,
+                annotations=tool.annotations,
+                output_schema=tool.output.schema,
+                meta=tool.meta or None,
+            )
+        )
+
+    def add_page(self, page: ViewPage) -> None:
+        """Register a View's page."""
+        self.server.add_resource(
+            Resource.from_function(
+                page.read,
+                page.uri,
+                name=page.name,
+                title=page.title,
+                description=page.description,
+                mime_type=VIEW_MIME_TYPE,
+                meta=page.meta,
+            )
+        )

@@ -1,0 +1,79 @@
+"""What a client that does not show Views is spared.
+
+It gets the same tools for its model, without the link to a View; no tools that only a View may
+call; no pages in the list of resources. Reading a page it knows the URI of is harmless, and stays
+possible. Everything here works on the wire's own form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import mcp.types as mcp
+
+from transom.mcptypes import LEGACY_URI_KEY, supports_views
+
+__all__ = [
+    "hidden",
+    "is_page",
+    "is_plain",
+    "unknown_tool",
+    "without_pages",
+    "without_view",
+    "without_views",
+]
+
+
+def is_plain(capabilities: mcp.ClientCapabilities | None, assume_views: bool) -> bool:
+    """Whether a client does not show Views.
+
+    Nothing is known of a client of the handshake era on stateless HTTP: `assume_views` decides.
+    """
+    return not assume_views if capabilities is None else not supports_views(capabilities)
+
+
+def hidden(meta: Mapping[str, Any] | None) -> bool:
+    """Whether this `_meta` keeps a tool from the model."""
+    ui = (meta or {}).get("ui")
+    if not isinstance(ui, Mapping):
+        return False
+    visibility = cast("Mapping[str, object]", ui).get("visibility")
+    return isinstance(visibility, list) and "model" not in visibility
+
+
+def without_view(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a tool's `_meta` without what MCP Apps put there; None when nothing is left."""
+    rest = {key: v for key, v in (meta or {}).items() if key not in ("ui", LEGACY_URI_KEY)}
+    return rest or None
+
+
+def without_views(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a tool list for a client that does not show Views."""
+    kept: list[dict[str, Any]] = []
+    for tool in tools:
+        meta = tool.get("_meta")
+        if hidden(meta):
+            continue
+        plain = {key: value for key, value in tool.items() if key != "_meta"}
+        if rest := without_view(meta):
+            plain["_meta"] = rest
+        kept.append(plain)
+    return kept
+
+
+def is_page(uri: object) -> bool:
+    """Whether this is the URI, or the URI template, of a View's page."""
+    return str(uri).startswith("ui://")
+
+
+def without_pages(
+    resources: Iterable[Mapping[str, Any]], key: str = "uri"
+) -> list[Mapping[str, Any]]:
+    """Return a resource list for a client that does not show Views."""
+    return [resource for resource in resources if not is_page(resource.get(key))]
+
+
+def unknown_tool(name: str) -> str:
+    """Return what such a client is told when it calls a tool that only a View may call."""
+    return f"Unknown tool: {name}"

@@ -1,0 +1,191 @@
+"""Views on the official SDK's `MCPServer`.
+
+An SDK extension may add tools and resources and look at calls, but it sees no lists, and what a
+client is shown must depend on the client. The list is changed by a middleware. The SDK calls its
+middleware provisional: this module is the only one that touches it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, cast
+
+import mcp.types as mcp
+import pydantic
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.resources import FunctionResource
+from mcp.shared.exceptions import MCPError
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
+from transom.errors import INVALID_PARAMS
+from transom.mcptypes import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.server import gate
+from transom.server.page import ViewPage
+from transom.server.tools import AppTool, Handler
+
+__all__ = ["Gate", "OfficialServer", "consuming_server", "function_of", "resource_of"]
+
+_LISTS = ("tools/list", "resources/list", "resources/templates/list")
+_FRAMES_UP = 12
+
+
+class Gate:
+    """The middleware that shows each client what it can use."""
+
+    def __init__(self) -> None:
+        self.hidden: set[str] = set()
+        self.assume_views = False
+
+    async def __call__(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        """Let a request through, and take from its answer what the client cannot use."""
+        plain = gate.is_plain(ctx.session.client_capabilities, self.assume_views)
+        if ctx.method == "tools/call" and plain:
+            name = (ctx.params or {}).get("name")
+            if isinstance(name, str) and name in self.hidden:
+                raise MCPError(INVALID_PARAMS, gate.unknown_tool(name))
+        answer = await call_next(ctx)
+        if ctx.method == "server/discover":
+            return _announced(_wire(answer))
+        if ctx.method not in _LISTS:
+            return answer
+        result = _wire(answer)
+        if result.get("cacheScope") == "public":
+            # The answer depends on the client now: no cache may hand it to another one.
+            result["cacheScope"] = "private"
+        if plain:
+            _thin(ctx.method, result)
+        return result
+
+
+def _thin(method: str, result: dict[str, Any]) -> None:
+    if method == "tools/list":
+        result["tools"] = gate.without_views(result.get("tools", []))
+    elif method == "resources/list":
+        result["resources"] = gate.without_pages(result.get("resources", []))
+    else:
+        templates = result.get("resourceTemplates", [])
+        result["resourceTemplates"] = gate.without_pages(templates, "uriTemplate")
+
+
+def _announced(result: dict[str, Any]) -> dict[str, Any]:
+    capabilities = cast("dict[str, Any]", result.get("capabilities") or {})
+    known = cast("dict[str, Any]", capabilities.get("extensions") or {})
+    extensions: dict[str, Any] = {UI_EXTENSION: {}, **known}
+    return {**result, "capabilities": {**capabilities, "extensions": extensions}}
+
+
+def _wire(answer: HandlerResult) -> dict[str, Any]:
+    if isinstance(answer, pydantic.BaseModel):
+        return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return dict(answer or {})
+
+
+class OfficialServer:
+    """An `MCPServer` that Views are put on."""
+
+    def __init__(self, server: MCPServer[Any], *, assume_views: bool = False) -> None:
+        """Put the gate in front of the server, unless it is there already."""
+        self.server = server
+        self._gate = _gate_of(server)
+        self._gate.assume_views |= assume_views
+
+    def add_tool(self, tool: AppTool) -> None:
+        """Register a tool."""
+        self.server.add_tool(
+            function_of(tool),
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            annotations=tool.annotations,
+            meta=tool.meta or None,
+        )
+        self.hide(tool)
+
+    def add_page(self, page: ViewPage) -> None:
+        """Register a View's page."""
+        self.server.add_resource(resource_of(page))
+
+    def hide(self, tool: AppTool) -> None:
+        """Refuse calls to a tool by clients that do not show Views, if only a View may call it."""
+        if tool.hidden:
+            self._gate.hidden.add(tool.name)
+
+
+def _gate_of(server: MCPServer[Any]) -> Gate:
+    chain = cast("list[object]", server.middleware)
+    for entry in chain:
+        if isinstance(entry, Gate):
+            return entry
+    made = Gate()
+    # Behind the SDK's own and before the user's, so that a cache of theirs stays inside.
+    inner = (n for n, entry in enumerate(chain) if not type(entry).__module__.startswith("mcp."))
+    chain.insert(next(inner, len(chain)), made)
+    return made
+
+
+def function_of(tool: AppTool) -> Handler:
+    """Return the function `MCPServer.add_tool` is given."""
+    returns: Any = mcp.CallToolResult
+    if tool.output.schema is not None:
+        schema = {key: part for key, part in tool.output.schema.items() if key != "$defs"}
+        returns = Annotated[mcp.CallToolResult, _model_of(_without_circles(schema))]
+    # The SDK hides what an unexpected exception says, and logs it.
+    return tool.bound(returns, meant=(Exception,))
+
+
+def _without_circles(schema: Any) -> Any:
+    """The schema with anything allowed where a type holds itself: pydantic cannot follow it."""
+    if isinstance(schema, list):
+        return [_without_circles(part) for part in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    entries = cast("dict[str, Any]", schema)
+    if isinstance(entries.get("$ref"), str):
+        return {}
+    return {key: _without_circles(part) for key, part in entries.items()}
+
+
+def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
+    # The SDK takes an output schema only as a type: this one has the schema we say.
+    class Structured(pydantic.RootModel[dict[str, Any]]):
+        json_schema: ClassVar[Mapping[str, Any]] = schema
+
+        @classmethod
+        def __get_pydantic_json_schema__(
+            cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /
+        ) -> dict[str, Any]:
+            return dict(cls.json_schema)
+
+    return Structured
+
+
+def resource_of(page: ViewPage) -> FunctionResource:
+    """Return the resource `MCPServer.add_resource` is given."""
+    return FunctionResource(
+        uri=page.uri,
+        name=page.name,
+        title=page.title,
+        description=page.description,
+        mime_type=VIEW_MIME_TYPE,
+        meta=page.meta,
+        fn=page.read,
+    )
+
+
+def consuming_server() -> MCPServer[Any] | None:
+    """Return the server that is asking an extension for its tools, or None.
+
+    The SDK never hands a server to an extension, and there is no other way to see its lists.
+    """
+    frame = inspect.currentframe()
+    for _ in range(_FRAMES_UP):
+        frame = frame.f_back if frame is not None else None
+        candidate = frame.f_locals.get("self") if frame is not None else None
+        if isinstance(candidate, MCPServer):
+            return cast("MCPServer[Any]", candidate)
+    return None
