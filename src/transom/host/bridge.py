@@ -1,0 +1,711 @@
+"""The host's end of one View.
+
+1. Nothing is sent before the View says that it is initialised. What a host sends earlier waits, in
+   order; what it asks earlier waits for its answer a little longer.
+2. The tool's data goes to the View in the order of the lifecycle table, or not at all.
+3. The View is not trusted: what it lists, answers and asks is checked and capped (`Limits`).
+4. `teardown` always completes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import msgspec
+from msgspec import Raw
+
+from transom.channel import Channel
+from transom.errors import (
+    AlreadyConnected,
+    CapabilityMissing,
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    OutOfOrder,
+    PeerError,
+    ProtocolError,
+    RequestTimeout,
+    TransomError,
+    UsageError,
+)
+from transom.host.context import Context
+from transom.host.definitions import Definitions, Listing, read_page
+from transom.host.events import Event
+from transom.host.forward import Forward, Upstream
+from transom.host.policy import Limits
+from transom.host.requests import Download, ViewRequests
+from transom.host.values import ToolOutcome, object_json, result_json
+from transom.protocol import messages as m
+from transom.protocol import wire
+from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
+from transom.protocol.methods import HOST, VIEW
+from transom.protocol.peer import Peer
+from transom.session import OnProgress, Session
+from transom.types import (
+    AppCapabilities,
+    ContentBlock,
+    HostCapabilities,
+    HostContext,
+    Implementation,
+    Task,
+    Tool,
+    ToolResult,
+)
+
+if TYPE_CHECKING:
+    from mcp import Client, ClientSession
+
+__all__ = ["Bridge"]
+
+_read_result = HOST["tools/call"].read_result
+_TASK_MEMBER = "task"
+
+
+class Bridge:
+    """One View, seen from its host. `async with bridge:` runs it; leaving tears the View down.
+
+    Args:
+        channel: the pipe to the View; closed with the bridge.
+        host_info: the host's name and version.
+        capabilities: what the host can do, sent as it is. None: what its handlers and its server
+            amount to when the View asks.
+        context: what the View is told of its surroundings, sent as it is.
+        upstream: the View's server: a connected MCP client, or any `Upstream`.
+        limits: how much the View may cost.
+
+    Handlers are assigned or used as decorators, and may be async. Those that answer the View:
+
+    - `on_message(blocks)`, `on_open_link(url)`, `on_download_file(files)`,
+      `on_update_model_context(update)`: return nothing when done, False (or raise `Refused`) to
+      refuse.
+    - `on_request_display_mode(mode)`: return the mode the View is in now, nothing if it is `mode`.
+    - `on_create_message(params)`: return the result of `sampling/createMessage`.
+    - `on_call_tool(name, arguments)`, `on_list_tools(cursor)`, `on_list_resources(cursor)`,
+      `on_list_resource_templates(cursor)`, `on_read_resource(uri)`, `on_list_prompts(cursor)`:
+      answer in place of the server.
+
+    Those that are told: `on_tools_changed()`, `on_size_changed(width, height)`, `on_log(entry)`,
+    `on_request_teardown()`, `on_closed(reason)`, and `on_error(error)`, which gets whatever the
+    View did wrong and whatever a handler raised.
+    """
+
+    on_tools_changed = Event[Callable[[], object]]()
+    on_message = Event[Callable[[list[ContentBlock]], object]]()
+    on_open_link = Event[Callable[[str], object]]()
+    on_download_file = Event[Callable[[list[Download]], object]]()
+    on_update_model_context = Event[Callable[[m.ModelContextParams], object]]()
+    on_request_display_mode = Event[Callable[[str], object]]()
+    on_create_message = Event[Callable[[dict[str, Any]], object]]()
+    on_call_tool = Event[Callable[[str, dict[str, Any]], object]]()
+    on_list_tools = Event[Callable[[str | None], object]]()
+    on_list_resources = Event[Callable[[str | None], object]]()
+    on_list_resource_templates = Event[Callable[[str | None], object]]()
+    on_read_resource = Event[Callable[[str], object]]()
+    on_list_prompts = Event[Callable[[str | None], object]]()
+    on_size_changed = Event[Callable[[float | None, float | None], object]]()
+    on_log = Event[Callable[[m.LogParams], object]]()
+    on_request_teardown = Event[Callable[[], object]]()
+    on_closed = Event[Callable[[str], object]]()
+    on_error = Event[Callable[[BaseException], object]]()
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        host_info: Implementation | Mapping[str, Any],
+        capabilities: HostCapabilities | Mapping[str, Any] | None = None,
+        context: HostContext | Mapping[str, Any] | None = None,
+        upstream: Upstream | Client | ClientSession | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.limits = limits if limits is not None else Limits()
+        self.handlers: dict[str, Callable[..., Any]] = {}
+        """The handlers that are set, by name."""
+        self.app_info: Implementation | None = None
+        """How the View named itself in `ui/initialize`; None before."""
+        self.left_out: Mapping[str, str] = {}
+        """Tools of the last listing that could not be used, with the reason."""
+        self._host_info = object_json(host_info)
+        self._capabilities = None if capabilities is None else object_json(capabilities)
+        self._context = Context(context)
+        self._lifecycle = Lifecycle()
+        self._session = Session(
+            channel,
+            on_request=self._asked,
+            on_notification=self._told,
+            on_problem=self._report,
+            on_closed=self._ended,
+            timeout=self.limits.call_timeout,
+            peer=Peer(
+                max_bytes=self.limits.max_message_bytes,
+                max_depth=self.limits.max_message_depth,
+                max_incoming=self.limits.max_requests,
+            ),
+        )
+        self._forward = None if upstream is None else Forward(_upstream(upstream), self._tell)
+        self._requests = ViewRequests(
+            self.handlers, self._context, self._bring_up_to_date, self._forward
+        )
+        self._definitions = Definitions(self.limits)
+        self._started = False
+        self._reason = "never connected"
+        self._offers_tools = False
+        self._queued: deque[tuple[str, bytes]] = deque()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._server_changes: set[str] = set()
+        self._unsubscribe: Callable[[], None] | None = None
+        self._changed = False
+        self._announcing: asyncio.Task[None] | asyncio.Handle | None = None
+
+    # --- life --------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where the conversation is."""
+        return self._lifecycle.state
+
+    @property
+    def app_capabilities(self) -> AppCapabilities | None:
+        """What the View said in `ui/initialize` that it can do; None before."""
+        return self._requests.app
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The host's context as the wire has it."""
+        return dict(self._context.values)
+
+    def start(self) -> None:
+        """Begin to listen to the View. `async with` does this.
+
+        Raises:
+            AlreadyConnected: it was started before; each connection needs a Bridge of its own.
+        """
+        if self._started:
+            raise AlreadyConnected("This Bridge was connected before: make one per connection")
+        self._started = True
+        self._session.start()
+        if self._forward is not None:
+            self._unsubscribe = self._forward.upstream.subscribe(self._server_changed)
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.teardown()
+
+    async def initialized(self, timeout: float | None = None) -> None:
+        """Wait until the View has said that it is initialised.
+
+        Args:
+            timeout: seconds; `limits.initialize_timeout` unless given.
+
+        Raises:
+            RequestTimeout: it did not say so in time.
+            ConnectionClosed: it went away first.
+            NotConnected: the bridge is not running.
+        """
+        limit = self.limits.initialize_timeout if timeout is None else timeout
+        await self._until_ready("initialized", limit)
+
+    async def teardown(self, reason: str | None = None) -> bool:
+        """Ask the View to wind up, wait a little, and close. Always completes, safe to repeat.
+
+        Returns:
+            Whether the View answered that it was done. One that does not know how to, fails, is
+            silent for `limits.teardown_timeout` or was never initialised is closed all the same.
+        """
+        method, agreed = "ui/resource-teardown", False
+        if self._lifecycle.ready and not self._session.closed:
+            self._lifecycle.passed("host", method)
+            params = wire.encode(m.TeardownParams(reason))
+            with suppress(TransomError):
+                await self._session.request(method, params, timeout=self.limits.teardown_timeout)
+                agreed = True
+        await self.aclose("torn down by the host" if reason is None else reason)
+        return agreed
+
+    async def aclose(self, reason: str = "closed by the host") -> None:
+        """Close the connection without asking the View first. Safe to repeat."""
+        await self._session.aclose(reason)
+        if self._lifecycle.state is not State.CLOSED:  # it was never started
+            self._ended(reason)
+
+    async def wait_closed(self) -> str:
+        """Wait until the conversation is over; the reason it ended."""
+        return await self._session.wait_closed()
+
+    def _ended(self, reason: str) -> object:
+        if self._lifecycle.state is State.CLOSED:
+            return None
+        self._reason = reason
+        self._lifecycle.close()
+        self._queued.clear()
+        self._wake()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+        if self._announcing is not None:
+            self._announcing.cancel()
+        handler = self.handlers.get("on_closed")
+        return None if handler is None else handler(reason)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def _until_ready(self, what: str, timeout: float | None) -> None:
+        state = self._lifecycle.state
+        if not self._started or state is State.CLOSED:
+            raise NotConnected(f"{what}: not connected ({self._reason})")
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        while not self._lifecycle.ready:
+            if self._lifecycle.state is State.CLOSED:
+                raise ConnectionClosed(f"{what}: connection closed: {self._reason}")
+            if self._lifecycle.state is State.TEARING_DOWN:
+                raise OutOfOrder(f"{what}: the View is being torn down")
+            future = loop.create_future()
+            self._waiting.append(future)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await future
+            except TimeoutError:
+                text = f"{what}: the View was not initialised within {timeout:g} s"
+                raise RequestTimeout(text) from None
+            finally:
+                if future in self._waiting:
+                    self._waiting.remove(future)
+
+    # --- to the View: requests ---------------------------------------------------------------
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: None = None,
+    ) -> ToolResult: ...
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: m.TaskRequest | Mapping[str, Any],
+    ) -> ToolResult | Task: ...
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: m.TaskRequest | Mapping[str, Any] | None = None,
+    ) -> ToolResult | Task:
+        """Call one of the View's tools.
+
+        Args:
+            name: as the View lists it.
+            arguments: a JSON object.
+            timeout: seconds without an answer or a progress notice; `limits.call_timeout` unless
+                given. Cancelling the call tells the View to stop.
+            on_progress: called with each progress notice; may be async.
+            task: ask to run the call as a task, such as `{"ttl": 60000}` (milliseconds). A View
+                that does so answers with a `Task`, one that does not with the result.
+
+        Raises:
+            CapabilityMissing: the View did not say that it has tools.
+            ProtocolError: the View answered with an error.
+            InvalidResult: it answered with something that is no result, or with too much.
+            RequestTimeout: it did not answer in time.
+            ConnectionClosed: it went away first.
+            NotConnected: it was gone before.
+        """
+        if timeout is None:
+            timeout = self.limits.call_timeout
+        if self._lifecycle.state is not State.READY or not self._offers_tools:
+            await self._until_callable("tools/call", timeout)
+        call: dict[str, Any] = {"name": name}
+        if arguments is not None:
+            call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
+        if task is not None:
+            call["task"] = Raw(object_json(task))
+        params = wire.encode(call)
+        if on_progress is None:
+            raw = await self._session.request("tools/call", params, timeout=timeout)
+        else:
+            raw = await self._call_with_progress(params, timeout, on_progress)
+        if len(raw) > self.limits.max_result_bytes:
+            size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
+            raise InvalidResult(f"{name}: a result of {size}")
+        result: ToolResult = _read_result(raw)
+        if result.extra and _TASK_MEMBER in result.extra and not result.content:
+            return self._task_handle(name, raw, asked=task is not None)
+        return result
+
+    async def _call_with_progress(
+        self, params: bytes, timeout: float, on_progress: OnProgress
+    ) -> Raw:
+        """A View that keeps telling of progress may take longer, but not for ever."""
+        longest = max(timeout, self.limits.max_call_time)
+        try:
+            async with asyncio.timeout(longest):
+                return await self._session.request(
+                    "tools/call", params, timeout=timeout, on_progress=on_progress
+                )
+        except TimeoutError:
+            raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
+
+    @staticmethod
+    def _task_handle(name: str, raw: Raw, *, asked: bool) -> Task:
+        if not asked:
+            raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
+        try:
+            return msgspec.json.decode(raw, type=_TaskAnswer).task
+        except msgspec.DecodeError as error:
+            raise InvalidResult(f"{name}: {error}") from None
+
+    async def _until_callable(self, method: str, timeout: float | None) -> None:
+        await self._until_ready(method, timeout)
+        if not self._offers_tools:
+            app = self.app_info.name if self.app_info is not None else "The View"
+            raise CapabilityMissing(f"{method}: {app} did not declare the tools capability")
+
+    async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
+        """The View's tools, all pages.
+
+        Definitions that cannot be used, and those beyond `limits.max_tools`, are left out; see
+        `left_out`. Each is told to `on_error` when it is new there.
+
+        Args:
+            timeout: seconds for all pages together; `limits.list_timeout` unless given.
+
+        Raises:
+            CapabilityMissing: the View did not say that it has tools.
+            ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed, NotConnected: as for
+                `call_tool`.
+        """
+        limit = self.limits.list_timeout if timeout is None else timeout
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit
+        if self._lifecycle.state is not State.READY or not self._offers_tools:
+            await self._until_callable("tools/list", limit)
+        listing, cursor = Listing(), None
+        for _ in range(self.limits.max_pages):
+            params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
+            left = max(deadline - loop.time(), 0.001)
+            page = read_page(await self._session.request("tools/list", params, timeout=left))
+            if not self._definitions.take(listing, page):
+                listing.leave_out("", f"the View has more than {self.limits.max_tools} tools")
+                break
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            if cursor in listing.seen:
+                listing.leave_out("", "the View's list of tools goes round in circles")
+                break
+            listing.seen.add(cursor)
+        else:
+            listing.leave_out("", f"the View's list has more than {self.limits.max_pages} pages")
+        self._definitions.finish()
+        before, self.left_out = self.left_out, listing.left_out
+        for name, reason in listing.left_out.items():
+            if before.get(name) != reason:
+                self._report(
+                    PeerError(f"tools/list: {f'{name} left out: ' if name else ''}{reason}")
+                )
+        return list(listing.tools.values())
+
+    async def ping(self, *, timeout: float | None = None) -> None:
+        """Ask the View whether it still listens.
+
+        Raises:
+            RequestTimeout: it does not.
+            ConnectionClosed, NotConnected: it is gone.
+        """
+        limit = self.limits.call_timeout if timeout is None else timeout
+        await self._until_ready("ping", limit)
+        await self._session.request("ping", b"{}", timeout=limit)
+
+    async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
+        """How a task of the View is doing."""
+        return await self._ask("tasks/get", {"taskId": task_id}, timeout)
+
+    async def list_tasks(
+        self, cursor: str | None = None, *, timeout: float | None = None
+    ) -> m.ListTasksResult:
+        """A page of the View's tasks."""
+        return await self._ask("tasks/list", {} if cursor is None else {"cursor": cursor}, timeout)
+
+    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
+        """The result of a task; waits until there is one."""
+        return await self._ask("tasks/result", {"taskId": task_id}, timeout)
+
+    async def cancel_task(self, task_id: str, *, timeout: float | None = None) -> Task:
+        """Stop a task of the View."""
+        return await self._ask("tasks/cancel", {"taskId": task_id}, timeout)
+
+    async def _ask(self, method: str, params: dict[str, Any], timeout: float | None) -> Any:
+        limit = self.limits.call_timeout if timeout is None else timeout
+        await self._until_callable(method, limit)
+        raw = await self._session.request(method, wire.encode(params), timeout=limit)
+        if len(raw) > self.limits.max_result_bytes:
+            raise InvalidResult(f"{method}: a result of {len(raw)} bytes is over the limit")
+        return HOST[method].read_result(raw)
+
+    # --- to the View: notices ----------------------------------------------------------------
+
+    async def send_tool_input(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Give the View the complete arguments of the call that opened it. Once.
+
+        Raises:
+            OutOfOrder: it has them already, or it is being torn down.
+            NotConnected: it is gone.
+        """
+        await self._deliver(
+            "ui/notifications/tool-input", wire.encode({"arguments": dict(arguments or {})})
+        )
+
+    async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Give the View what there is of the arguments so far.
+
+        Raises:
+            OutOfOrder: it has the complete ones already, or it is being torn down.
+            NotConnected: it is gone.
+        """
+        params = wire.encode({"arguments": dict(arguments or {})})
+        await self._deliver("ui/notifications/tool-input-partial", params)
+
+    async def send_tool_result(self, result: ToolOutcome) -> None:
+        """Give the View the result of the call that opened it. Once, after the input.
+
+        Raises:
+            OutOfOrder: the input was not sent, or the View has a result or a cancellation already.
+            NotConnected: it is gone.
+        """
+        await self._deliver("ui/notifications/tool-result", result_json(result))
+
+    async def send_tool_cancelled(self, reason: str | None = None) -> None:
+        """Tell the View that the call that opened it will have no result.
+
+        Raises:
+            OutOfOrder: it has a result or a cancellation already.
+            NotConnected: it is gone.
+        """
+        params = wire.encode(m.ToolCancelledParams(reason))
+        await self._deliver("ui/notifications/tool-cancelled", params)
+
+    async def set_context(self, **changes: Any) -> None:
+        """Change the host's context and tell the View what has changed, if anything.
+
+        Keys go by their Python or their wire name (`display_mode`, `displayMode`). None takes a
+        key away; the View is told null. Before `ui/initialize` this changes what it will answer.
+
+        Raises:
+            UsageError: the View did not declare that display mode.
+            NotConnected: the View is gone.
+        """
+        mode = changes.get("display_mode", changes.get("displayMode"))
+        app = self._requests.app
+        modes = None if app is None else app.available_display_modes
+        if mode is not None and modes is not None and mode not in modes:
+            raise UsageError(f"The View cannot be shown in {mode!r}, only in {modes}")
+        if self._lifecycle.state is State.CLOSED:
+            raise NotConnected(f"set_context: not connected ({self._reason})")
+        self._context.change(changes)
+        self._bring_up_to_date()
+
+    def _bring_up_to_date(self) -> None:
+        if self._lifecycle.ready:
+            for params in self._context.tell_changes():
+                self._tell("ui/notifications/host-context-changed", params)
+
+    async def _deliver(self, method: str, params: bytes) -> None:
+        lifecycle = self._lifecycle
+        if lifecycle.state is State.CLOSED:
+            raise NotConnected(f"{method}: not connected ({self._reason})")
+        if lifecycle.ready:
+            lifecycle.passed("host", method)
+            await self._session.notify(method, params)
+            return
+        if lifecycle.state is State.TEARING_DOWN:
+            raise OutOfOrder(f"{method}: the View is being torn down")
+        step = DELIVERY.get((lifecycle.delivery, method))
+        if step is None:
+            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
+        if len(self._queued) >= self.limits.max_queued:
+            raise OutOfOrder(f"{method}: {len(self._queued)} messages wait for the View already")
+        lifecycle.delivery = step
+        self._queued.append((method, params))
+
+    def _tell(self, method: str, params: bytes) -> None:
+        with suppress(NotConnected):  # there is nobody to tell any more
+            self._session.notify_soon(method, params)
+
+    # --- from the View -----------------------------------------------------------------------
+
+    def _asked(self, request: wire.Request) -> Any:
+        if request.method == "ui/initialize":
+            return self._initialize(request)
+        if self._lifecycle.state is not State.READY and request.method != "ping":
+            self._lifecycle.check("view", request.method)
+            if self._lifecycle.state is not State.TEARING_DOWN:
+                self._report(PeerError(f"{request.method} came before the View was initialised"))
+        return self._requests.answer(request)
+
+    def _initialize(self, request: wire.Request) -> bytes:
+        params: m.InitializeParams = VIEW["ui/initialize"].read_params(request.params)
+        if self.app_info is not None:
+            self._report(PeerError("The View sent ui/initialize again; the newest counts"))
+        self._lifecycle.passed("view", "ui/initialize")
+        self.app_info = params.app_info
+        self._requests.app = params.app_capabilities
+        self._offers_tools = params.app_capabilities.tools is not None
+        capabilities = self._capabilities
+        if capabilities is None:
+            capabilities = wire.encode(self._derived_capabilities())
+        return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
+            wire.encode(m.PROTOCOL_VERSION),
+            self._host_info,
+            capabilities,
+            self._context.tell_all(),
+        )
+
+    def _derived_capabilities(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"tools": {"listChanged": True}}
+        for handler, name in _CAPABILITIES.items():
+            if handler in self.handlers:
+                found[name] = {}
+        for handler, name, list_changed in _SERVER_CAPABILITIES:
+            method = "tools/call" if name == "serverTools" else "resources/read"
+            if handler in self.handlers or (self._forward and self._forward.serves(method)):
+                changes = self._forward is not None and self._forward.announces(list_changed)
+                found[name] = {"listChanged": True} if changes else {}
+        return found
+
+    def _told(self, notice: wire.Notification) -> object:
+        row = VIEW.get(notice.method)
+        if row is None or row.is_request:
+            return None
+        try:
+            params = row.read_params(notice.params)
+            self._lifecycle.passed("view", notice.method)
+        except (ProtocolError, OutOfOrder) as error:
+            self._report(PeerError(str(error)))
+            return None
+        handler: Callable[..., object] | None
+        match notice.method:
+            case "ui/notifications/initialized":
+                self._now_ready()
+            case "notifications/tools/list_changed":
+                self._tools_changed()
+            case "ui/notifications/size-changed":
+                if handler := self.handlers.get("on_size_changed"):
+                    return handler(params.width, params.height)
+            case "notifications/message":
+                if handler := self.handlers.get("on_log"):
+                    return handler(params)
+            case "ui/notifications/request-teardown":
+                if handler := self.handlers.get("on_request_teardown"):
+                    return handler()
+            case _:
+                pass  # between the host and its sandbox, or the session's own
+        return None
+
+    def _now_ready(self) -> None:
+        while self._queued:
+            self._tell(*self._queued.popleft())
+        self._bring_up_to_date()
+        changes, self._server_changes = self._server_changes, set()
+        for method in sorted(changes):
+            self._tell(method, b"{}")
+        self._wake()
+
+    def _server_changed(self, method: str) -> None:
+        """The server's list changed. A View that is not ready yet hears of it when it is."""
+        if self._forward is None or not self._forward.announces(method):
+            return
+        if self._lifecycle.ready:
+            self._tell(method, b"{}")
+        else:
+            self._server_changes.add(method)
+
+    def _tools_changed(self) -> None:
+        """However often a View says so, one call of the handler is pending at most."""
+        self._changed = True
+        if self._announcing is None and "on_tools_changed" in self.handlers:
+            self._announcing = asyncio.get_running_loop().call_soon(self._announce)
+
+    def _announce(self) -> None:
+        self._announcing = None
+        handler = self.handlers.get("on_tools_changed")
+        if handler is None or not self._changed:
+            return
+        self._changed = False
+        try:
+            waiting = handler()
+        except Exception as error:  # noqa: BLE001 - a host's handler must not end the conversation
+            self._report(error)
+            return
+        if inspect.isawaitable(waiting):
+            self._announcing = asyncio.ensure_future(self._announced(waiting))
+
+    async def _announced(self, waiting: Any) -> None:
+        try:
+            await waiting
+        except Exception as error:  # noqa: BLE001 - a host's handler must not end the conversation
+            self._report(error)
+        if self._lifecycle.state is not State.CLOSED:
+            self._announce()
+
+    def _report(self, error: BaseException) -> None:
+        handler = self.handlers.get("on_error")
+        if handler is not None:
+            with suppress(Exception):  # there is nobody left to report it to
+                handler(error)
+
+
+class _TaskAnswer(msgspec.Struct):
+    task: Task
+
+
+_CAPABILITIES = {
+    "on_open_link": "openLinks",
+    "on_download_file": "downloadFile",
+    "on_log": "logging",
+    "on_update_model_context": "updateModelContext",
+    "on_message": "message",
+    "on_create_message": "sampling",
+}
+_SERVER_CAPABILITIES = (
+    ("on_call_tool", "serverTools", "notifications/tools/list_changed"),
+    ("on_read_resource", "serverResources", "notifications/resources/list_changed"),
+)
+
+
+def _upstream(given: Upstream | Client | ClientSession) -> Upstream:
+    if isinstance(given, Upstream):
+        return given
+    # Here, not above: a host whose Views have no server, or one of its own, does without mcp.
+    from transom.host.upstream import ClientUpstream  # noqa: PLC0415
+
+    return ClientUpstream.of(given)

@@ -1,0 +1,311 @@
+"""What a host allows. Decisions only: nothing here waits, reads or writes anything.
+
+1. A tool that says `readOnlyHint: true` runs. So does one the user allowed for good, as long as it
+   still means what it meant then (`fingerprint`). Anything else has to be asked about.
+2. Nobody to ask means no, with a text that says what would make it a yes.
+3. A model sees and calls only tools whose visibility has `model`, a View only those with `app`.
+   An explicit list counts as it stands: an empty one means nobody.
+4. Links leave the host as http, https or mailto, or not at all.
+5. A file gets the name a View asked for, without what could lead out of a folder, hide its kind,
+   or mean a device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from transom.types import Implementation, Tool
+
+__all__ = [
+    "Allow",
+    "AllowAlways",
+    "ApprovalRequest",
+    "Approve",
+    "Decision",
+    "Deny",
+    "Grants",
+    "Limits",
+    "Policy",
+    "fingerprint",
+    "link_problem",
+    "model_may_call",
+    "safe_filename",
+    "view_may_call",
+]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a View may cost. Times are in seconds."""
+
+    max_tools: int = 50
+    """Tools of one View; the rest are left out."""
+    max_pages: int = 100
+    """Pages of one listing."""
+    max_definition_bytes: int = 64 * 1024
+    """One tool's definition with its schemas; a larger one is left out."""
+    max_schema_depth: int = 32
+    """Nesting of one tool's definition; a deeper one is left out."""
+    max_description: int = 4096
+    """Characters of a description; the rest is cut off."""
+    max_result_bytes: int = 10 * 1024 * 1024
+    """One result of a View's tool."""
+    max_message_bytes: int = 16 * 1024 * 1024
+    """Any one message."""
+    max_message_depth: int = 100
+    """Nesting of any one message."""
+    call_timeout: float = 30.0
+    """A call of a View's tool, or the time between two of its progress notices."""
+    max_call_time: float = 600.0
+    """A call of a View's tool, whatever progress it claims to make."""
+    list_timeout: float = 10.0
+    """Listing a View's tools, all pages together."""
+    fresh_timeout: float = 0.5
+    """How long a host waits for a changed View's list before it shows the last one."""
+    relist_interval: float = 1.0
+    """The least time between two listings of one View."""
+    initialize_timeout: float = 30.0
+    """How long a View may take to say that it is initialised."""
+    teardown_timeout: float = 2.0
+    """How long a View may take to say goodbye."""
+    max_requests: int = 256
+    """Requests of one View that are being worked on."""
+    max_queued: int = 256
+    """Messages kept for a View until it is initialised."""
+    max_live_views: int = 32
+    """Live Views of one host; the least recently used one is closed for a new one."""
+
+
+# --- approval --------------------------------------------------------------------------------
+
+
+class Allow(msgspec.Struct, frozen=True):
+    """Yes, this once."""
+
+
+class AllowAlways(msgspec.Struct, frozen=True):
+    """Yes, and do not ask again while this View lives and the tool means the same."""
+
+
+class Deny(msgspec.Struct, frozen=True):
+    """No. The model is told the reason."""
+
+    reason: str = "The user said no"
+
+
+Decision = Allow | AllowAlways | Deny
+
+
+class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user is asked to allow: this tool of this View, with these arguments."""
+
+    view_id: str
+    server: str
+    """The server whose resource the View is."""
+    app: Implementation | None
+    """How the View names itself. It can claim any name."""
+    tool: Tool
+    arguments: Mapping[str, Any]
+    changed: bool = False
+    """Whether the tool was allowed for good before and has changed its meaning since."""
+
+
+Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
+"""Asks the user. May be async."""
+
+
+class Grants:
+    """What the user allowed for good, by View and tool, bound to the definition they saw.
+
+    A tool that is disabled and enabled again keeps its grant.
+    """
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, str], str] = {}
+
+    def give(self, view_id: str, tool: Tool) -> None:
+        """Note that `tool` needs no further approval while it means the same."""
+        self._given[view_id, tool.name] = fingerprint(tool)
+
+    def covers(self, view_id: str, tool: Tool) -> bool:
+        """Whether `tool`, as it is now, was allowed for good."""
+        given = self._given.get((view_id, tool.name))
+        return given is not None and given == fingerprint(tool)
+
+    def outdated(self, view_id: str, tool: Tool) -> bool:
+        """Whether a tool of that name was allowed for good, but it meant something else."""
+        given = self._given.get((view_id, tool.name))
+        return given is not None and given != fingerprint(tool)
+
+    def forget(self, view_id: str) -> None:
+        """Forget all grants of a View that is gone."""
+        for key in [key for key in self._given if key[0] == view_id]:
+            del self._given[key]
+
+
+class Policy:
+    """Who may call a View's tools. Give `approve` to ask the user; it may be async.
+
+    Args:
+        approve: takes an `ApprovalRequest`, returns `Allow()`, `AllowAlways()` or `Deny(reason)`.
+        read_only_runs: whether a tool that says it only reads runs without asking.
+    """
+
+    def __init__(self, approve: Approve | None = None, *, read_only_runs: bool = True) -> None:
+        self.approve = approve
+        self.read_only_runs = read_only_runs
+        self._trusting = False
+
+    @classmethod
+    def trusting(cls) -> Policy:
+        """Allow everything, for tests and for Views you wrote yourself."""
+        policy = cls()
+        policy._trusting = True
+        return policy
+
+    def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
+        """What to do about a call. None: ask `approve`, and hand its answer to `settle`."""
+        tool = request.tool
+        if self._trusting or grants.covers(request.view_id, tool):
+            return Allow()
+        hints = tool.annotations
+        if self.read_only_runs and hints is not None and hints.read_only_hint is True:
+            return Allow()
+        if self.approve is not None:
+            return None
+        return Deny(
+            f"{tool.name} of View {request.view_id} may change something and nobody can be asked. "
+            "Run the host with Policy(approve=...) to ask the user, or with Policy.trusting()"
+        )
+
+    def settle(
+        self, request: ApprovalRequest, answer: object, grants: Grants
+    ) -> Allow | AllowAlways | Deny:
+        """Take an approver's answer; remembers it when it was for good.
+
+        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` is a no that says so.
+        """
+        if isinstance(answer, AllowAlways):
+            grants.give(request.view_id, request.tool)
+            return answer
+        if isinstance(answer, Allow | Deny):
+            return answer
+        kind = type(answer).__name__
+        return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")
+
+
+_DATA_KEYWORDS = frozenset({"default", "enum", "examples"})
+
+
+def fingerprint(tool: Tool) -> str:
+    """A digest of what a tool means: all that a user goes by when they allow it.
+
+    The values of `enum`, `default` and `examples` in its schemas are left out: they follow the
+    View's data (a list of open files, of tracks) while the tool stays the same.
+    """
+    meaning = msgspec.structs.replace(
+        tool,
+        input_schema=_without_data(tool.input_schema),
+        output_schema=_without_data(tool.output_schema),
+    )
+    return hashlib.sha256(msgspec.json.encode(meaning, order="deterministic")).hexdigest()
+
+
+def _without_data(schema: Any, *, names: bool = False) -> Any:
+    """The schema without its data. Below `properties` keys are names, whatever they spell."""
+    if isinstance(schema, list):
+        return [_without_data(entry) for entry in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    return {
+        key: None
+        if key in _DATA_KEYWORDS and not names
+        else _without_data(value, names=not names and key in _NAME_KEYWORDS)
+        for key, value in members.items()
+    }
+
+
+_NAME_KEYWORDS = frozenset(
+    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+
+
+# --- visibility ------------------------------------------------------------------------------
+
+
+def model_may_call(tool: Tool) -> bool:
+    """Whether the model may see and call it."""
+    return "model" in tool.visibility
+
+
+def view_may_call(tool: Tool) -> bool:
+    """Whether a View of the same server may call it."""
+    return "app" in tool.visibility
+
+
+# --- links and files -------------------------------------------------------------------------
+
+_SCHEMES = frozenset({"http", "https", "mailto"})
+_MAX_URL = 8192
+
+
+def link_problem(url: str) -> str | None:
+    """Why a link must not be opened; None when it may be.
+
+    Only absolute http, https and mailto links may. Characters that browsers drop or rewrite before
+    they look at the scheme are refused with the rest of the link.
+    """
+    if len(url) > _MAX_URL:
+        return f"the link is longer than {_MAX_URL} characters"
+    if any(ord(char) <= 0x20 or ord(char) == 0x7F or char == "\\" for char in url):
+        return "the link has spaces, control characters or backslashes in it"
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return "the link is not a URL"
+    if parts.scheme.lower() not in _SCHEMES:
+        return "only http, https and mailto links can be opened"
+    if parts.scheme.lower() != "mailto" and not host:
+        return "the link has no host"
+    if parts.scheme.lower() == "mailto" and "@" not in parts.path:
+        return "the link has no address"
+    return None
+
+
+_MAX_NAME = 128
+# Control characters, what file systems use for themselves, and marks that turn text around.
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|\u200e\u200f\u202a-\u202e\u2066-\u2069]')
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
+)
+
+
+def safe_filename(uri: str, *, taken: AbstractSet[str] = frozenset()) -> str:
+    """A name to save a file under: the last part of its URI, made harmless.
+
+    Args:
+        uri: what the View calls the file.
+        taken: names in use already, in lower case; the new one gets a number if it is among them.
+    """
+    path = re.split(r"[?#]", uri, maxsplit=1)[0]
+    last = unquote(path.rstrip("/").rpartition("/")[2])
+    name = _UNSAFE.sub("_", last).strip(". ") or "download"
+    stem, dot, suffix = name.rpartition(".")
+    if not dot or len(suffix) > 16:
+        stem, dot, suffix = name, "", ""
+    if stem.partition(".")[0].strip().lower() in _DEVICES:
+        stem = f"_{stem}"
+    stem = stem[: _MAX_NAME - len(dot + suffix)].rstrip(". ")
+    name, number = f"{stem}{dot}{suffix}", 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{stem} ({number}){dot}{suffix}"
+    return name

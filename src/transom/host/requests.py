@@ -1,0 +1,200 @@
+"""What a View asks its host, and how it is answered.
+
+1. Params are checked before anyone sees them; what does not fit is -32602 and says where.
+2. A handler answers, or else the server, or else it is -32601. A handler goes before the server,
+   but not before visibility: a tool that Views may not call stays out of reach.
+3. A handler that returns nothing has done it. False or `Refused` is a refusal, told as
+   `isError: true`. A `ProtocolError` is answered as it is, anything else as "Internal error".
+4. Links that could run something never reach a handler, files reach it under harmless names.
+5. A View gets into no display mode that it, or the host, did not declare.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from transom.errors import METHOD_NOT_FOUND, ProtocolError, Refused
+from transom.host.context import Context
+from transom.host.forward import Forward
+from transom.host.policy import link_problem, safe_filename
+from transom.host.values import object_json, result_json
+from transom.protocol import messages as m
+from transom.protocol import wire
+from transom.protocol.methods import VIEW
+from transom.types import (
+    AppCapabilities,
+    EmbeddedResource,
+    ResourceLink,
+    TextContent,
+    ToolResult,
+)
+
+__all__ = ["Download", "ViewRequests"]
+
+
+class Download(msgspec.Struct, frozen=True):
+    """A file that a View wants to hand to the user."""
+
+    name: str
+    """A harmless file name, from the last part of the resource's URI."""
+    content: EmbeddedResource | ResourceLink
+    """The file itself, or where it can be read."""
+
+
+_HANDLERS = {
+    "ui/open-link": "on_open_link",
+    "ui/download-file": "on_download_file",
+    "ui/message": "on_message",
+    "ui/update-model-context": "on_update_model_context",
+    "sampling/createMessage": "on_create_message",
+    "tools/call": "on_call_tool",
+    "tools/list": "on_list_tools",
+    "resources/list": "on_list_resources",
+    "resources/templates/list": "on_list_resource_templates",
+    "resources/read": "on_read_resource",
+    "prompts/list": "on_list_prompts",
+}
+
+
+class ViewRequests:
+    """Answers one View.
+
+    Args:
+        handlers: the host's own handlers, by the name of their event.
+        context: where the display mode is kept.
+        on_context: called when an answer has changed the context.
+        forward: the way to the server, if there is one.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Callable[..., Any]],
+        context: Context,
+        on_context: Callable[[], object],
+        forward: Forward | None,
+    ) -> None:
+        self.app: AppCapabilities | None = None
+        """What the View said that it can do."""
+        self._handlers = handlers
+        self._context = context
+        self._on_context = on_context
+        self._forward = forward
+
+    def answer(self, request: wire.Request) -> bytes | Awaitable[bytes]:
+        """The answer to a request, or an awaitable of it.
+
+        Raises:
+            ProtocolError: nobody can answer it, or its params do not fit.
+        """
+        method = request.method
+        if method == "ping":
+            return b"{}"
+        row = VIEW.get(method)
+        if row is None or not row.is_request:
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+        if method == "ui/request-display-mode":
+            return self._request_display_mode(row.read_params(request.params))
+        handler = self._handlers.get(_HANDLERS[method])
+        if handler is None:
+            if self._forward is None or not self._forward.serves(method):
+                raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+            row.read_params(request.params)
+            return self._forward.ask(method, request.params)
+        return self._ask(method, handler, row.read_params(request.params))
+
+    def _ask(self, method: str, handler: Callable[..., Any], params: Any) -> Awaitable[bytes]:
+        match method:
+            case "ui/open-link":
+                return self._open_link(handler, params)
+            case "ui/download-file":
+                return self._download(handler, params)
+            case "ui/message":
+                return _verdict(handler, params.blocks)
+            case "ui/update-model-context":
+                return _verdict(handler, params)
+            case "sampling/createMessage":
+                return _object(handler, params)
+            case "tools/call":
+                return self._call_tool(handler, params)
+            case "resources/read":
+                return _object(handler, params.uri)
+            case _:  # the lists
+                return _object(handler, params.cursor)
+
+    # --- the host's handlers -----------------------------------------------------------------
+
+    async def _open_link(self, handler: Callable[..., Any], params: m.OpenLinkParams) -> bytes:
+        if link_problem(params.url) is not None:
+            return _REFUSED
+        return await _verdict(handler, params.url)
+
+    async def _download(self, handler: Callable[..., Any], params: m.DownloadFileParams) -> bytes:
+        files: list[Download] = []
+        taken: set[str] = set()
+        for content in params.contents:
+            embedded = isinstance(content, EmbeddedResource)
+            name = safe_filename(content.resource.uri if embedded else content.uri, taken=taken)
+            taken.add(name.lower())
+            files.append(Download(name, content))
+        return await _verdict(handler, files)
+
+    async def _call_tool(self, handler: Callable[..., Any], params: m.CallToolParams) -> bytes:
+        if self._forward is not None and self._forward.serves("tools/call"):
+            await self._forward.permitted(params.name, known=False)
+        arguments = {} if params.arguments is None else msgspec.json.decode(params.arguments)
+        try:
+            return result_json(await _called(handler, params.name, arguments or {}))
+        except Refused as refusal:
+            text = TextContent(str(refusal))
+            return result_json(ToolResult(content=[text], is_error=True))
+
+    # --- display modes -----------------------------------------------------------------------
+
+    async def _request_display_mode(self, params: m.DisplayModeParams) -> bytes:
+        handler = self._handlers.get("on_request_display_mode")
+        now: object = self._context.values.get("displayMode") or "inline"
+        if handler is not None and params.mode != now and self.may_show_in(params.mode):
+            try:
+                outcome = await _called(handler, params.mode)
+            except Refused:
+                outcome = False
+            mode = params.mode if outcome is None or outcome is True else outcome
+            if isinstance(mode, str) and mode != now and self.may_show_in(mode):
+                now = mode
+                self._context.change({"displayMode": mode})
+                self._on_context()
+        return wire.encode({"mode": now})
+
+    def may_show_in(self, mode: str) -> bool:
+        """Whether View and host, as far as they declared any display modes, have this one."""
+        offered = self._context.values.get("availableDisplayModes")
+        taken = None if self.app is None else self.app.available_display_modes
+        return (not isinstance(offered, list) or mode in offered) and (
+            taken is None or mode in taken
+        )
+
+
+_REFUSED = b'{"isError":true}'
+
+
+async def _called(handler: Callable[..., Any], *args: object) -> Any:
+    outcome = handler(*args)
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+async def _object(handler: Callable[..., Any], *args: object) -> bytes:
+    return object_json(await _called(handler, *args))
+
+
+async def _verdict(handler: Callable[..., Any], *args: object) -> bytes:
+    try:
+        outcome = await _called(handler, *args)
+    except Refused:
+        return _REFUSED
+    if outcome is None or outcome is True:
+        return b"{}"
+    return _REFUSED if outcome is False else object_json(outcome)
