@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-import re
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -108,27 +108,50 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 # Nesting is all that matters for depth: brackets become one kind, the rest is deleted.
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"\\')
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # up and down, as signed bytes
+_BLOCK = 65536
 
 
 def _too_deep(data: bytes, limit: int) -> bool:
-    """Whether `data`, if it is JSON, nests deeper than `limit`. At most `limit` passes over it."""
+    """Whether `data`, if it is JSON, nests deeper than `limit`. Linear, whatever it is."""
     if len(data) <= 2 * limit or len(data.translate(None, _NOT_BRACKETS)) <= 2 * limit:
         return False
-    shape = data.translate(_ONE_KIND, _NOT_SHAPE)
-    if b"\\" not in shape:
-        # A bracket inside a string has an odd number of quotes before it, so if every run of
-        # quotes cancels out there is none, and what is left is the nesting.
-        shape = shape.replace(b'""', b"")
-    if b'"' in shape or b"\\" in shape:
-        shape = _STRING.sub(b"", data).translate(_ONE_KIND, _NOT_BRACKETS)
-    for _ in range(limit):
-        inner = shape.replace(b"[]", b"")
-        if len(inner) == len(shape):
+    if b"\\" in data:  # escaped backslashes first, so that what is left before a quote escapes it
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # A bracket inside a string has an odd number of quotes before it. Neighbours cancel out.
+    shape = data.translate(_ONE_KIND, _NOT_SHAPE).replace(b'""', b"")
+    if b'"' in shape:
+        shape = _outside_strings(shape)
+    # Most messages are wide and not deep: taking off the innermost level a few times is quickest.
+    while shape and limit:
+        rest = shape.replace(b"[]", b"")
+        if len(shape) - len(rest) < len(shape) >> 3:
             break
-        shape = inner
-    return bool(shape)
+        shape = rest
+        limit -= 1
+    return _climbs_over(shape, limit)
+
+
+def _outside_strings(shape: bytes) -> bytes:
+    outside: list[bytes] = []
+    inside = False
+    for start in range(0, len(shape), _BLOCK):
+        parts = shape[start : start + _BLOCK].split(b'"')
+        outside.append(b"".join(parts[inside::2]))
+        inside ^= len(parts) % 2 == 0
+    return b"".join(outside)
+
+
+def _climbs_over(shape: bytes, limit: int) -> bool:
+    depth = 0
+    for start in range(0, len(shape), _BLOCK):
+        steps = memoryview(shape[start : start + _BLOCK].translate(_STEPS)).cast("b")
+        depths = list(accumulate(steps, initial=depth))
+        if max(depths) > limit:
+            return True
+        depth = depths[-1]
+    return False
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Message:
