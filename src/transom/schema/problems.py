@@ -1,0 +1,184 @@
+"""How a value that does not fit is described: short, with a path, without echoing the value.
+
+A model reads these texts and mends its call, so they say what was expected. They never repeat
+what was sent, because that may be megabytes, or an attack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from transom.errors import Problem, ValidationError
+
+__all__ = [
+    "choices",
+    "invalid",
+    "json_type",
+    "names",
+    "place",
+    "problem",
+    "problem_from_error",
+    "problems_from_pydantic",
+    "quoted",
+    "shorten",
+]
+
+MAX_PROBLEMS = 10
+MAX_MESSAGE = 200
+MAX_PATH = 120
+MAX_NAME = 60
+MAX_CHOICES = 10
+
+_IDENTIFIER = re.compile(r"[^\W\d][\w$-]*")
+_MSGSPEC_MESSAGE = re.compile(r"(?P<text>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
+_FIELD_MESSAGE = re.compile(
+    r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`"
+)
+_QUOTED_TYPE = re.compile(r"`([^`]*)`")
+_TYPE_NAMES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
+
+
+def shorten(text: str, limit: int = MAX_MESSAGE) -> str:
+    """Cut a text to a length that is fit to read."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def place(path: Sequence[str | int]) -> str:
+    """Write a path as `items[2].id`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _IDENTIFIER.fullmatch(name := shorten(step, MAX_NAME)):
+            text += f".{name}" if text else name
+        else:
+            text += f"[{quoted(name)}]"
+        if len(text) > MAX_PATH:
+            return shorten(text, MAX_PATH)
+    return text
+
+
+def quoted(value: object) -> str:
+    """Write a JSON value of a schema as it may appear in a message."""
+    if isinstance(value, str):
+        # Escapes what could break the line; repr also makes lone surrogates printable.
+        return shorten(repr(value), MAX_NAME)
+    try:
+        return shorten(msgspec.json.encode(value).decode(), MAX_NAME)
+    except (TypeError, ValueError, RecursionError):
+        return shorten(repr(type(value).__name__), MAX_NAME)
+
+
+def problem(path: Sequence[str | int], message: str) -> Problem:
+    """Make a problem of a path and a message, both cut to size."""
+    return Problem(place(path), shorten(message))
+
+
+def invalid(problems: Iterable[Problem]) -> ValidationError:
+    """Make the error to raise: each problem once, and no more than a model wants to read."""
+    unique = list(dict.fromkeys(problems))
+    if len(unique) > MAX_PROBLEMS:
+        rest = len(unique) - MAX_PROBLEMS
+        unique = [*unique[:MAX_PROBLEMS], Problem("", f"and {rest} more")]
+    return ValidationError(unique)
+
+
+def json_type(value: object) -> str:
+    """Name the JSON type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case dict():
+            return "object"
+        case list() | tuple():
+            return "array"
+        case _:
+            return type(value).__name__
+
+
+def choices(options: Sequence[object]) -> str:
+    """List allowed values: `'a', 'b', ... (12 more)`."""
+    shown = ", ".join(quoted(option) for option in options[:MAX_CHOICES])
+    rest = len(options) - MAX_CHOICES
+    return f"{shown}, ... ({rest} more)" if rest > 0 else shown
+
+
+def names(known: Sequence[str]) -> str:
+    """List known names: `a, b, ... (12 more)`."""
+    shown = ", ".join(shorten(name, MAX_NAME) for name in known[:MAX_CHOICES])
+    rest = len(known) - MAX_CHOICES
+    return f"{shown}, ... ({rest} more)" if rest > 0 else shown
+
+
+def problem_from_error(error: BaseException) -> Problem:
+    """Describe what made a decoder or validator give up.
+
+    The texts of msgspec and of deliberate errors (ValueError and the like) are kept. Any other
+    exception is somebody's bug: its text says nothing to a model and stays here.
+    """
+    match error:
+        case msgspec.ValidationError():
+            return _problem_from_msgspec(str(error))
+        case msgspec.DecodeError() | UnicodeError():
+            return Problem("", "is not valid JSON")
+        case RecursionError():
+            return Problem("", "is nested too deeply")
+        case ValueError() | TypeError() | AssertionError() if str(error):
+            return Problem("", shorten(str(error)))
+        case _:
+            return Problem("", "could not be checked")
+
+
+def _problem_from_msgspec(message: str) -> Problem:
+    found = cast("re.Match[str]", _MSGSPEC_MESSAGE.fullmatch(message))
+    text, path = found["text"], found["path"] or ""
+    if about_field := _FIELD_MESSAGE.fullmatch(text):
+        name = place([about_field["name"]])
+        where = f"{path}.{name}" if path else name
+        missing = about_field["what"] == "missing required"
+        text = "is required" if missing else "is not expected"
+        return Problem(shorten(where, MAX_PATH), text)
+    if text.startswith("Invalid enum value"):
+        text = "is not one of the allowed values"
+    else:
+        text = _QUOTED_TYPE.sub(_json_type_names, text)
+        text = text[:1].lower() + text[1:]
+    return Problem(shorten(path, MAX_PATH), shorten(text))
+
+
+def _json_type_names(quoted_types: re.Match[str]) -> str:
+    types = quoted_types[1].split(" | ")
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in types)
+
+
+def problems_from_pydantic(error: Exception) -> list[Problem]:
+    """Describe a `pydantic.ValidationError`."""
+    errors = cast("Any", error).errors(
+        include_url=False, include_context=False, include_input=False
+    )
+    found: list[Problem] = []
+    for entry in errors:
+        match entry["type"]:
+            case "missing":
+                message = "is required"
+            case "extra_forbidden":
+                message = "is not expected"
+            case "json_invalid":
+                message = "is not valid JSON"
+            case _:
+                text: str = entry["msg"].removeprefix("Value error, ")
+                message = text[:1].lower() + text[1:]
+        found.append(problem(entry["loc"], message))
+    return found

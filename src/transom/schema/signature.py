@@ -1,0 +1,284 @@
+"""Schemas from a function's signature: what it takes and what it returns."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, cast, get_args, get_origin
+
+import msgspec
+
+from transom.errors import Problem, SchemaError, ValidationError
+from transom.schema.annotations import Annotations, innermost
+from transom.schema.contract import Schema
+from transom.schema.docstrings import parameter_descriptions
+from transom.schema.encoding import to_json
+from transom.schema.generated import generate
+from transom.schema.hints import describe, translate
+from transom.schema.plain import require_object
+from transom.schema.problems import invalid, problem_from_error
+from transom.schema.returns import says_something
+from transom.schema.typed import Typed, typed_output
+
+__all__ = ["from_return", "from_signature"]
+
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class _Parameter(NamedTuple):
+    name: str
+    hint: Any  # translated
+    default: Any  # inspect.Parameter.empty when there is none
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
+    """Describe a function's arguments by its type hints.
+
+    The value is a mapping of keyword arguments, defaults included. Unknown names are refused,
+    unless the function takes `**kwargs`. Parameters without a hint take anything.
+
+    Args:
+        function: the function, method or callable object.
+        skip: parameters that do not come from the caller, such as a context.
+
+    Raises:
+        SchemaError: a hint cannot be resolved or has no JSON form, or a parameter cannot be given
+            by name.
+    """
+    where = _name(function)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"{where} has no signature to read: {error}") from error
+    resolve = Annotations(function)
+    descriptions = parameter_descriptions(innermost(function))
+    parameters: list[_Parameter] = []
+    rest: Any = None
+    for parameter in signature.parameters.values():
+        if parameter.name in skip:
+            continue
+        _require_keyword(parameter, where)
+        with_name = f"parameter {parameter.name!r} of {where}"
+        hint = resolve(parameter.annotation, with_name)
+        try:
+            read = _read_parameter(parameter, hint, descriptions.get(parameter.name))
+        except SchemaError as error:
+            raise SchemaError(f"{with_name}: {error}") from error
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            rest = read.hint
+        else:
+            parameters.append(read)
+    reserved = {*skip, *_bound_names(function)}
+    try:
+        return _arguments(parameters, rest, reserved)
+    except SchemaError as error:
+        raise _blamed(error, parameters, where) from error
+
+
+def from_return(function: Callable[..., Any]) -> Schema | None:
+    """Describe what a function returns by its return annotation.
+
+    Returns:
+        None when the annotation is missing, cannot be resolved, has no JSON form, or says nothing
+        that a schema could hold a result to: text, bytes, content blocks, a whole `ToolResult`,
+        `Any`, a plain `dict`.
+    """
+    try:
+        annotation = inspect.signature(function).return_annotation
+        hint = Annotations(function)(annotation, "the return value")
+        if annotation is inspect.Signature.empty or not says_something(hint):
+            return None
+        return typed_output(hint)
+    except (SchemaError, TypeError, ValueError):
+        return None
+
+
+# --- parameters ------------------------------------------------------------------------------
+
+
+def _require_keyword(parameter: inspect.Parameter, where: str) -> None:
+    if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+        raise SchemaError(
+            f"parameter {parameter.name!r} of {where} is positional-only, but arguments are given "
+            "by name: drop the '/'"
+        )
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        raise SchemaError(
+            f"{where} takes *{parameter.name}, but arguments are given by name: take a list "
+            "(or use functools.wraps, if this wraps another function)"
+        )
+
+
+def _read_parameter(parameter: inspect.Parameter, hint: Any, description: str | None) -> _Parameter:
+    default = parameter.default
+    if _is_field_info(default):
+        # `size: int = Field(3, ge=1)` says it all in the place of the default.
+        info = default
+        hint = typing.Annotated[hint, info]
+        default = _field_default(info)
+    hint = translate(hint)
+    if default is None:
+        hint = _with_none(hint)
+    return _Parameter(parameter.name, describe(hint, description) if description else hint, default)
+
+
+def _with_none(hint: Any) -> Any:
+    """`size: int = None` means that None is fine."""
+    inner = hint
+    while get_origin(inner) is typing.Annotated:
+        inner = get_args(inner)[0]
+    if inner is Any or type(None) in get_args(inner) or None in get_args(inner):
+        return hint
+    if inner is hint:
+        return hint | None
+    # The notes are about the whole, so they stay outside.
+    return (
+        typing.Annotated[(inner | None, *hint.__metadata__)] if _only_notes(hint) else hint | None
+    )
+
+
+def _only_notes(hint: Any) -> bool:
+    constraints = (
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "multiple_of",
+        "min_length",
+        "max_length",
+        "pattern",
+        "tz",
+    )
+    return all(
+        getattr(meta, name, None) is None for meta in hint.__metadata__ for name in constraints
+    )
+
+
+def _is_field_info(default: object) -> bool:
+    return type(default).__name__ == "FieldInfo" and hasattr(default, "is_required")
+
+
+def _field_default(info: Any) -> Any:
+    if info.is_required():
+        return inspect.Parameter.empty
+    return info.get_default(call_default_factory=True)
+
+
+def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> Schema:
+    fields: list[Any] = []
+    for name, hint, default in parameters:
+        if default is inspect.Parameter.empty:
+            fields.append((name, hint))
+        elif type(default) in _PLAIN:
+            fields.append((name, hint, default))
+        else:
+            # The very object that Python would pass, whatever it is.
+            fields.append((name, hint, msgspec.field(default_factory=_constant(default))))
+    try:
+        struct = msgspec.defstruct(
+            "Arguments", fields, kw_only=True, forbid_unknown_fields=rest is None, gc=False
+        )
+        if "__post_init__" in struct.__struct_fields__:
+            raise TypeError("'__post_init__' cannot be the name of a parameter")
+    except (TypeError, ValueError) as error:
+        raise SchemaError(str(error)) from error
+    generated = generate(struct, "input", name="Arguments")
+    schema = require_object(generated.json_schema)
+    for name, _, default in parameters:
+        _show_default(schema["properties"][name], default)
+    finish = cast("Callable[[Any], Any]", msgspec.structs.asdict)
+    if rest is None:
+        check = "text" if generated.says_more else None
+        return Typed(struct, schema, finish=finish, check=check, spread=True)
+    others = generate(rest, "input")
+    schema = _opened(schema, others.json_schema)
+    check = "text" if generated.says_more or others.says_more else None
+    known = Typed(struct, schema, finish=finish, check=check, spread=True)
+    return OpenArguments(known, rest, {p.name for p in parameters}, reserved)
+
+
+def _blamed(error: SchemaError, parameters: list[_Parameter], where: str) -> SchemaError:
+    """Say which parameter is to blame, by trying each alone."""
+    for parameter in parameters:
+        try:
+            _arguments([parameter], None, set())
+        except SchemaError as own:
+            return SchemaError(f"parameter {parameter.name!r} of {where}: {own}")
+    return SchemaError(f"{where}: {error}")
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _show_default(property_schema: Any, default: Any) -> None:
+    property_schema.pop("default", None)
+    if default is inspect.Parameter.empty:
+        return
+    try:
+        shown = msgspec.json.decode(to_json(default))
+    except (ValidationError, msgspec.DecodeError):
+        return  # a default that has no JSON form is the function's own affair
+    if shown is not None or default is None:
+        property_schema["default"] = shown
+
+
+def _opened(schema: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    definitions = {**others.pop("$defs", {}), **schema.pop("$defs", {})}
+    schema = {**schema, "additionalProperties": others or True}
+    return {**schema, "$defs": definitions} if definitions else schema
+
+
+class OpenArguments:
+    """The arguments of a function with `**kwargs`: named ones, and any others."""
+
+    __slots__ = (
+        "_known", "_names", "_reserved", "_rest", "json_bytes", "json_schema", "spread", "wrapped",
+    )  # fmt: skip
+
+    def __init__(self, known: Typed, rest: Any, names: set[str], reserved: set[str]) -> None:
+        self._known = known
+        self._rest = Typed(dict[str, rest], known.json_schema)
+        self._names = names
+        self._reserved = reserved - names
+        self.json_schema = known.json_schema
+        self.json_bytes = known.json_bytes
+        self.spread = True
+        self.wrapped = False
+
+    def parse(self, data: bytes | msgspec.Raw) -> Any:
+        """Read keyword arguments from JSON text."""
+        arguments: dict[str, Any] = self._known.parse(data)
+        entries: dict[str, msgspec.Raw]
+        try:
+            entries = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        except Exception as error:
+            raise invalid([problem_from_error(error)]) from error
+        if taken := self._reserved.intersection(entries):
+            raise invalid(
+                [Problem(name, "is not an argument of this tool") for name in sorted(taken)]
+            )
+        others = {name: raw for name, raw in entries.items() if name not in self._names}
+        if others:
+            arguments.update(self._rest.parse(msgspec.json.encode(others)))
+        return arguments
+
+    def validate(self, value: Any) -> Any:
+        """Validate plain JSON values."""
+        return self.parse(to_json(value))
+
+
+def _bound_names(function: Any) -> set[str]:
+    """The name under which a method gets its object, which nobody may pass again."""
+    if not inspect.ismethod(function):
+        return set()
+    return set(list(inspect.signature(function.__func__).parameters)[:1])
+
+
+def _name(function: Any) -> str:
+    return f"{getattr(function, '__name__', type(function).__name__)}()"

@@ -1,0 +1,159 @@
+"""Schemas from Python types, read by msgspec in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_origin
+
+import msgspec
+
+from transom.errors import SchemaError, ValidationError
+from transom.schema.checker import Checker, make_checker
+from transom.schema.encoding import as_encodable, to_json
+from transom.schema.generated import generate, unsupported
+from transom.schema.hints import is_pydantic, translate
+from transom.schema.plain import describes_object, require_object, wrap
+from transom.schema.problems import invalid, problem_from_error
+from transom.schema.pydantics import read_pydantic
+
+__all__ = ["Typed", "typed_input", "typed_output"]
+
+
+class Typed:
+    """A schema whose values msgspec decodes and validates at once.
+
+    Args:
+        hint: the type, translated.
+        json_schema: what goes on the wire.
+        finish: makes of a decoded value what callers want.
+        check: hold values to the JSON Schema too, because it says more than msgspec knows: the
+            text before msgspec reads it, or the finished value.
+        spread: see `Schema`.
+        wrapped: see `Schema`.
+    """
+
+    __slots__ = (
+        "_checker", "_decode", "_finish", "_first", "_last", "json_bytes", "json_schema", "spread",
+        "wrapped",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        hint: Any,
+        json_schema: dict[str, Any],
+        *,
+        finish: Callable[[Any], Any] | None = None,
+        check: Literal["text", "finished"] | None = None,
+        spread: bool = False,
+        wrapped: bool = False,
+    ) -> None:
+        try:
+            self._decode = msgspec.json.Decoder(hint, dec_hook=_decode_custom).decode
+        except (TypeError, ValueError) as error:
+            raise unsupported(error) from error
+        self._finish = finish
+        self._checker = make_checker(json_schema) if check else None
+        self._first = self._checker if check == "text" else None
+        self._last = self._checker if check == "finished" else None
+        self.json_schema = json_schema
+        self.json_bytes = msgspec.Raw(msgspec.json.encode(json_schema))
+        self.spread = spread
+        self.wrapped = wrapped
+
+    def parse(self, data: bytes | msgspec.Raw) -> Any:
+        """Read a value from JSON text."""
+        try:
+            if self._first is not None:
+                _require(self._first, msgspec.json.decode(data))
+            value = self._decode(data)
+            if self._finish is not None:
+                value = self._finish(value)
+            if self._last is not None:
+                _require(self._last, value)
+        except ValidationError:
+            raise
+        except Exception as error:
+            raise self._explained(error, data) from error
+        return value
+
+    def validate(self, value: Any) -> Any:
+        """Validate plain JSON values, or an instance."""
+        return self.parse(to_json(value))
+
+    def _explained(self, error: Exception, data: bytes | msgspec.Raw) -> ValidationError:
+        """List all problems: msgspec has stopped at the first."""
+        if isinstance(error, msgspec.ValidationError):
+            try:
+                value = msgspec.json.decode(data)
+                self._checker = self._checker or make_checker(self.json_schema)
+            except (SchemaError, msgspec.DecodeError, RecursionError):
+                pass  # no validator to ask: one problem is better than none
+            else:
+                if problems := self._checker.problems(value, len(bytes(data))):
+                    return invalid(problems)
+        return invalid([problem_from_error(error)])
+
+
+def _require(checker: Checker, value: object) -> None:
+    if problems := checker.problems(value):
+        raise invalid(problems)
+
+
+def typed_input(hint: Any) -> Typed:
+    """Describe tool arguments by a class (one instance) or a TypedDict (keyword arguments).
+
+    Raises:
+        SchemaError: it is not made of JSON, or is no object.
+    """
+    translated = translate(hint)
+    generated = generate(translated, "input", name=_name(hint))
+    return Typed(
+        translated,
+        require_object(generated.json_schema),
+        check="text" if generated.says_more else None,
+        spread=_is_mapping(hint),
+    )
+
+
+def typed_output(hint: Any) -> Typed:
+    """Describe what a tool answers by a type. What is no object gets wrapped.
+
+    Raises:
+        SchemaError: it is not made of JSON.
+    """
+    translated = translate(hint)
+    generated = generate(translated, "output", name=_name(hint))
+    schema = generated.json_schema
+    wrapped = not describes_object(schema)
+    if wrapped:
+        schema = wrap(schema)
+        translated = msgspec.defstruct("Result", [("result", translated)])
+    if generated.uses_pydantic:
+        # A model may write what it would not read, so the JSON Schema alone decides.
+        return Typed(dict[str, Any], schema, check="finished", wrapped=wrapped)
+    return Typed(
+        translated,
+        schema,
+        finish=_plain_values,
+        check="finished" if generated.says_more else None,
+        wrapped=wrapped,
+    )
+
+
+def _plain_values(value: Any) -> Any:
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=as_encodable)
+
+
+def _decode_custom(cls: type, value: Any) -> Any:
+    if is_pydantic(cls):
+        return read_pydantic(cls, value)
+    raise NotImplementedError(f"type {cls.__name__} is not supported")
+
+
+def _is_mapping(hint: Any) -> bool:
+    cls = get_origin(hint) or hint
+    return isinstance(cls, type) and issubclass(cls, dict)
+
+
+def _name(hint: Any) -> str:
+    return getattr(hint, "__name__", "")

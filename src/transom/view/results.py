@@ -1,0 +1,230 @@
+"""Tool results from whatever a Python function returns.
+
+| returned | result |
+| --- | --- |
+| `ToolResult`, or a mapping in its wire form (`{"content": [...], "isError": ...}`) | as it is |
+| a content block, or a list of them with str and bytes between (structs or wire form) | content |
+| `str` | text |
+| `None` | the text "Done." |
+| `bytes` | an image or a sound if it looks like one, else an embedded resource |
+| mapping, dataclass, struct, pydantic model | structured content, and the same as JSON text |
+| anything else that JSON can hold | structured content `{"result": value}`, and its JSON text |
+
+With an output schema whatever is no result and no content is structured content, text and None
+included. Nothing of the handler's is changed or kept: what is sent is a copy, made at once.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final, cast, get_args
+
+import msgspec
+
+from transom.errors import Problem, ValidationError
+from transom.schema import Schema, cannot_send, to_json
+from transom.types import (
+    AudioContent,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceContents,
+    TextContent,
+    ToolResult,
+)
+
+__all__ = ["content_from_bytes", "to_result"]
+
+_BLOCKS: Final = get_args(ContentBlock)
+_RESULT_KEYS: Final = frozenset({"_meta", "content", "isError", "structuredContent"})
+# What a mapping needs, beside its `type`, to be a content block in wire form.
+_BLOCK_KEYS: Final = {
+    "text": {"text"},
+    "image": {"data", "mimeType"},
+    "audio": {"data", "mimeType"},
+    "resource_link": {"uri", "name"},
+    "resource": {"resource"},
+}
+_IMAGES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_SOUNDS: Final = (
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def to_result(value: object, output: Schema | None = None) -> ToolResult:
+    """Make a tool result of what a handler returned.
+
+    Args:
+        value: what it returned; see the table above.
+        output: the tool's output schema. Structured content is held to it, unless the result says
+            that it is an error.
+
+    Raises:
+        ValidationError: the value does not fit the output schema, is a malformed result, or cannot
+            be sent as JSON at all.
+    """
+    if isinstance(value, ToolResult):
+        return _checked(value, output)
+    if _is_result(value) and not _promises_content(output):
+        return _checked(_read_result(cast("Mapping[str, Any]", value)), output)
+    if output is not None and not _is_content(value):
+        return _structured(value, output)
+    if isinstance(value, str):
+        return ToolResult(content=[_text(value)])
+    if value is None:
+        return ToolResult(content=[TextContent("Done.")])
+    content = _content(value)
+    if content is not None:
+        return _checked(ToolResult(content=content), output)
+    data = to_json(value)
+    structured: Any = msgspec.json.decode(data)
+    if not isinstance(structured, dict):
+        structured = {"result": structured}
+    return ToolResult(content=[TextContent(data.decode())], structured_content=structured)
+
+
+def content_from_bytes(data: bytes) -> ContentBlock:
+    """Make content of bytes: an image or a sound if they look like one, else a resource."""
+    encoded = b64encode(data).decode()
+    mime_type = _sniffed(data)
+    if mime_type.startswith("image/"):
+        return ImageContent(data=encoded, mime_type=mime_type)
+    if mime_type.startswith("audio/"):
+        return AudioContent(data=encoded, mime_type=mime_type)
+    resource = ResourceContents(uri="result:///data", mime_type=mime_type, blob=encoded)
+    return EmbeddedResource(resource=resource)
+
+
+def _structured(value: object, output: Schema) -> ToolResult:
+    data = to_json(value)
+    structured = output.parse(b'{"result":' + data + b"}" if output.wrapped else data)
+    shown = structured["result"] if output.wrapped else structured
+    text = shown if isinstance(shown, str) else to_json(shown).decode()
+    return ToolResult(content=[TextContent(text)], structured_content=structured)
+
+
+def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
+    """Hold a result that the handler made itself to the schema, and to JSON."""
+    structured: Any = result.structured_content
+    if output is not None and not result.is_error:
+        if structured is None:
+            why = "the tool has an output schema, so its result needs structured content"
+            raise ValidationError([Problem("", why)])
+        structured = output.parse(to_json(structured))
+    elif structured is not None:
+        structured = msgspec.json.decode(to_json(structured))
+    if structured is not None:
+        content = result.content or [TextContent(to_json(structured).decode())]
+        result = msgspec.structs.replace(result, structured_content=structured, content=content)
+    try:
+        result.to_wire()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise cannot_send(error) from error
+    return result
+
+
+# --- results and content in wire form --------------------------------------------------------
+
+
+def _is_result(value: object) -> bool:
+    """Tell a result from data that happens to have a key named `content`."""
+    if not isinstance(value, Mapping):
+        return False
+    keys = set(cast("Mapping[object, object]", value))
+    content = cast("Mapping[str, object]", value).get("content")
+    if isinstance(content, list) and content:
+        return all(_is_block(block) for block in cast("list[object]", content))
+    if not _RESULT_KEYS.issuperset(keys):
+        return False
+    return content == [] if "content" in keys else bool(keys - {"_meta"})
+
+
+def _promises_content(output: Schema | None) -> bool:
+    """Whether `content` is a property of the data that the tool has promised."""
+    return output is not None and "content" in output.json_schema.get("properties", ())
+
+
+def _read_result(value: Mapping[str, Any]) -> ToolResult:
+    for name, wire_name in (("is_error", "isError"), ("structured_content", "structuredContent")):
+        if name in value:
+            why = f"a result given as a mapping has wire names: {wire_name}, not {name}"
+            raise ValidationError([Problem(name, why)])
+    try:
+        return ToolResult.from_wire(value)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ValidationError([Problem("", f"is not a valid tool result: {error}")]) from error
+
+
+def _is_block(value: object) -> bool:
+    if isinstance(value, _BLOCKS):
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    mapping = cast("Mapping[str, Any]", value)
+    kind = mapping.get("type")
+    needed = _BLOCK_KEYS.get(kind) if isinstance(kind, str) else None
+    return needed is not None and needed <= mapping.keys()
+
+
+def _is_content(value: object) -> bool:
+    """Whether a handler means this as content, even if it has promised data."""
+    if isinstance(value, list | tuple) and value:
+        return all(isinstance(item, _BLOCKS) for item in cast("list[object]", value))
+    return isinstance(value, _BLOCKS)
+
+
+def _content(value: object) -> list[ContentBlock] | None:
+    if isinstance(value, bytes | bytearray | memoryview) or _is_block(value):
+        return [_block(cast("object", value))]
+    if not isinstance(value, list | tuple):
+        return None
+    items = list(cast("list[object]", value))
+    if any(_is_block(item) for item in items) and all(
+        _is_block(item) or isinstance(item, str | bytes) for item in items
+    ):
+        return [_block(item) for item in items]
+    return None
+
+
+def _block(value: object) -> ContentBlock:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return content_from_bytes(bytes(cast("Any", value)))
+    if isinstance(value, _BLOCKS):
+        return cast("ContentBlock", value)
+    try:
+        return msgspec.json.decode(to_json(value), type=ContentBlock)
+    except msgspec.ValidationError as error:
+        raise ValidationError([Problem("", f"is not a valid content block: {error}")]) from error
+
+
+def _text(value: str) -> TextContent:
+    text = str(value.value) if isinstance(value, Enum) else value
+    if not text.isascii():
+        to_json(text)  # a lone surrogate cannot be sent
+    return TextContent(text)
+
+
+def _sniffed(data: bytes) -> str:
+    for start, mime_type in (*_IMAGES, *_SOUNDS):
+        if data.startswith(start):
+            return mime_type
+    if data[:4] == b"RIFF" and data[8:12] in _RIFF:
+        return _RIFF[data[8:12]]
+    if data.startswith(b"%PDF-"):
+        return "application/pdf"
+    return "application/octet-stream"
