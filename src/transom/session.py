@@ -464,6 +464,16 @@ class Session:
             raise NotConnected("Not connected")
         self._outbox.post(self.peer.notify(method, params))
 
+    def aside(self, waiting: Awaitable[object]) -> None:
+        """Let something come about beside the conversation, and end with it."""
+        self._spawn(self._report(waiting))
+
+    async def _report(self, waiting: Awaitable[object]) -> None:
+        try:
+            await waiting
+        except Exception as error:  # noqa: BLE001 - nobody else would hear of it
+            self._on_problem(error)
+
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)

@@ -146,7 +146,7 @@ class CallToolParams(Wire, frozen=True):
     """`tools/call`. The arguments stay raw until the tool's schema reads them."""
 
     name: str
-    arguments: Raw | None = None
+    arguments: Raw = field(default_factory=lambda: Raw(b"{}"))
     task: TaskRequest | None = None
     meta: Meta | None = field(name="_meta", default=None)
 

@@ -18,7 +18,16 @@ from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
 from transom.protocol import messages as m
 from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResult
 
-__all__ = ["HOST", "METHODS", "SANDBOX_PREFIX", "VIEW", "Method", "Sender", "describe"]
+__all__ = [
+    "HOST",
+    "METHODS",
+    "SANDBOX_PREFIX",
+    "VIEW",
+    "Method",
+    "Sender",
+    "describe",
+    "read_result",
+]
 
 Sender = Literal["view", "host"]
 
@@ -60,11 +69,19 @@ class Method(msgspec.Struct, frozen=True, eq=False):
         Raises:
             InvalidResult: it is something else.
         """
-        try:
-            return _read(self.result, raw)
-        except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            text = f"Invalid result for {self.name}: {describe(error)}"
-            raise InvalidResult(text) from None
+        return read_result(self.name, self.result, raw)
+
+
+def read_result(method: str, type_: Any, raw: Raw | bytes) -> Any:
+    """A result of `method`, read as `type_`.
+
+    Raises:
+        InvalidResult: it is something else.
+    """
+    try:
+        return _read(type_, raw)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise InvalidResult(f"Invalid result for {method}: {describe(error)}") from None
 
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -110,6 +127,9 @@ _TABLE = [
     Method("view", "resources/templates/list", m.PageParams, dict, "server_resources"),
     Method("view", "resources/read", m.ReadResourceParams, ReadResourceResult, "server_resources"),
     Method("view", "prompts/list", m.PageParams, dict),
+    Method("view", "tasks/get", m.TaskParams, Task, "server_tools"),
+    Method("view", "tasks/result", m.TaskParams, ToolResult, "server_tools"),
+    Method("view", "tasks/cancel", m.TaskParams, Task, "server_tools"),
     Method("view", "sampling/createMessage", dict, dict, "sampling", must=True),
     Method("view", "ping", m.Nothing, m.Empty, early=True),
     # --- the View tells --------------------------------------------------------------------

@@ -155,7 +155,7 @@ class Peer:
     def _cancel_arrived(self, params: Raw | None) -> Event:
         try:
             cancelled = _decode_cancelled(params if params is not None else b"{}")
-        except (msgspec.DecodeError, ValueError):
+        except (msgspec.DecodeError, RecursionError, ValueError):
             return Violation("notifications/cancelled does not say which request")
         if not self._incoming.get(cancelled.request_id):
             # It crossed our answer, or it was never asked: nothing to stop either way.
@@ -166,7 +166,7 @@ class Peer:
     def _progress_arrived(self, params: Raw | None) -> Event:
         try:
             notice = _decode_progress(params if params is not None else b"{}")
-        except (msgspec.DecodeError, ValueError):
+        except (msgspec.DecodeError, RecursionError, ValueError):
             return Violation("notifications/progress with unusable params")
         if not self._outgoing.get(notice.progress_token):
             return Violation("notifications/progress for a request that did not ask for it")
@@ -217,11 +217,16 @@ class Peer:
         return wire.encode_response(id, result) if wanted and not self.closed else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
-        """Answer their request `id` with an error, unless there is nothing to answer any more."""
-        wanted = self._incoming.pop(id, False)
-        if not wanted or self.closed:
-            return None
-        return wire.encode_error(id, code, message, UNSET if data is None else data)
+        """Answer their request `id` with an error, unless there is nothing to answer any more.
+
+        Raises:
+            TypeError, ValueError: `data` or `message` cannot be written; it is still to be answered.
+        """
+        reply = None
+        if self._incoming.get(id) and not self.closed:  # written first: `data` may not be JSON
+            reply = wire.encode_error(id, code, message, UNSET if data is None else data)
+        self._incoming.pop(id, None)
+        return reply
 
     def cancel(self, id: RequestId, reason: str | None = None) -> bytes | None:
         """Give up our request `id`. None when it has ended already."""
@@ -240,7 +245,6 @@ class Peer:
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
-    head = b'{"_meta":' + wire.encode(meta)
-    if params is None or params == b"{}":
-        return head + b"}"
-    return head + b"," + params[1:]
+    rest = b"}" if params is None else params.lstrip()[1:].lstrip()
+    comma = b"" if rest.startswith(b"}") else b","
+    return b'{"_meta":%b%b%b' % (wire.encode(meta), comma, rest)

@@ -1,0 +1,160 @@
+"""Handlers a user hangs on an object: assigned, or as decorators.
+
+    app.on_tool_result = show            # the one assigned handler; None takes it away
+
+    @app.on_tool_result                  # listeners, as many as you like
+    async def _(result): ...
+
+The assigned handler runs first, then the listeners in the order they came, each whatever the
+others do. A handler takes as many of the arguments offered as it has parameters for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Generic, Self, TypeVar, overload
+
+__all__ = ["Event", "Handler", "Slot"]
+
+Handler = Callable[..., Any]
+F = TypeVar("F", bound=Handler)
+Owner = TypeVar("Owner")
+
+
+def _arity(handler: Handler) -> int | None:
+    """How many positional arguments it takes; None: any number."""
+    try:
+        parameters = inspect.signature(handler).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+class Slot:
+    """The handlers of one event of one object. Call it with a function to add a listener."""
+
+    def __init__(self, name: str, on_first: Callable[[str], None] | None = None) -> None:
+        self.name = name
+        self._on_first = on_first
+        self._assigned: tuple[Handler, int | None] | None = None
+        self._listeners: list[tuple[Handler, int | None]] = []
+
+    def __call__(self, handler: F) -> F:
+        """Add a listener; use it as a decorator."""
+        self._check(handler)
+        self._listeners.append((handler, _arity(handler)))
+        return handler
+
+    def assign(self, handler: Handler | None) -> None:
+        """Set the assigned handler in place of the one before; None takes it away."""
+        if handler is None:
+            self._assigned = None
+            return
+        self._check(handler)
+        self._assigned = (handler, _arity(handler))
+
+    def _check(self, handler: Handler) -> None:
+        if not callable(handler):
+            raise TypeError(f"{self.name} needs a function, not {handler!r}")
+        if self._on_first is not None and not self:
+            self._on_first(self.name)
+
+    def remove(self, listener: Handler) -> None:
+        """Remove a listener; of one added twice, the first. Unknown ones are ignored."""
+        for index, (known, _) in enumerate(self._listeners):
+            if known == listener:
+                del self._listeners[index]
+                return
+
+    def __bool__(self) -> bool:
+        return self._assigned is not None or bool(self._listeners)
+
+    def ask(self, *arguments: object) -> Any:
+        """Call the one handler that answers: the assigned one, or the newest. It must be there."""
+        handler, arity = self._assigned or self._listeners[-1]
+        return handler(*(arguments if arity is None else arguments[:arity]))
+
+    def fire(
+        self, *arguments: object, on_problem: Callable[[BaseException], object]
+    ) -> Awaitable[list[Any]] | list[Any]:
+        """Run them all, in order; what they returned, in a while if one has to be awaited."""
+        handlers = list(self._listeners)
+        if self._assigned is not None:
+            handlers.insert(0, self._assigned)
+        results: list[Any] = []
+        for index, (handler, arity) in enumerate(handlers):
+            result = _run(handler, arity, arguments, on_problem)
+            if inspect.isawaitable(result):
+                rest = handlers[index + 1 :]
+                return _fire_rest(results, result, rest, arguments, on_problem)
+            results.append(result)
+        return results
+
+
+def _run(
+    handler: Handler,
+    arity: int | None,
+    arguments: tuple[object, ...],
+    on_problem: Callable[[BaseException], object],
+) -> Any:
+    try:
+        return handler(*(arguments if arity is None else arguments[:arity]))
+    except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
+        on_problem(error)
+        return None
+
+
+async def _fire_rest(
+    results: list[Any],
+    waiting: Awaitable[Any],
+    rest: list[tuple[Handler, int | None]],
+    arguments: tuple[object, ...],
+    on_problem: Callable[[BaseException], object],
+) -> list[Any]:
+    results.append(await _settle(waiting, on_problem))
+    for handler, arity in rest:
+        result = _run(handler, arity, arguments, on_problem)
+        results.append(await _settle(result, on_problem) if inspect.isawaitable(result) else result)
+    return results
+
+
+async def _settle(waiting: Awaitable[Any], on_problem: Callable[[BaseException], object]) -> Any:
+    try:
+        return await waiting
+    except Exception as error:  # noqa: BLE001 - one handler must not stop the others
+        on_problem(error)
+        return None
+
+
+class Event(Generic[Owner]):
+    """A class attribute that gives each instance a `Slot` and turns assignment into `assign`.
+
+    `check(owner, name)` is called before the first handler is set, and may refuse it.
+    """
+
+    def __init__(self, check: Callable[[Owner, str], None] | None = None) -> None:
+        self._check = check
+
+    def __set_name__(self, owner: type[Owner], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Owner]) -> Self: ...
+    @overload
+    def __get__(self, instance: Owner, owner: type[Owner]) -> Slot: ...
+    def __get__(self, instance: Owner | None, owner: type[Owner]) -> Self | Slot:
+        if instance is None:
+            return self
+        slots: dict[str, Slot] = instance.__dict__.setdefault("_slots", {})
+        slot = slots.get(self._name)
+        if slot is None:
+            on_first = None if self._check is None else partial(self._check, instance)
+            slot = slots[self._name] = Slot(self._name, on_first)
+        return slot
+
+    def __set__(self, instance: Owner, handler: Handler | None) -> None:
+        self.__get__(instance, type(instance)).assign(handler)

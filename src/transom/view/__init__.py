@@ -1,0 +1,1 @@
+"""The View's side: `App`, and the tools inside it."""

@@ -1,0 +1,166 @@
+"""Calling a tool: from the host's request to the bytes of the answer.
+
+| what happens | what the host gets |
+| --- | --- |
+| the tool is disabled, or its schema cannot be made | an `isError` result that says so |
+| the arguments do not fit | an `isError` result with each problem and its place |
+| the handler raises `ToolError` | an `isError` result with its text |
+| the handler raises `ProtocolError` | that JSON-RPC error |
+| the handler raises anything else | -32603 `Tool NAME failed`; the rest goes to `on_error` |
+| the result cannot be sent, or does not fit the output schema | -32603; the rest to `on_error` |
+
+A sync handler is answered at once, without a task; only what has to be awaited is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Raw
+
+from transom.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ProtocolError,
+    SchemaError,
+    ToolError,
+    ValidationError,
+)
+from transom.schema import Schema
+from transom.types import Task, TextContent, ToolResult
+from transom.view.context import CallContext
+from transom.view.results import to_result
+from transom.view.tools import RegisteredTool, Unavailable
+
+__all__ = ["Invocation", "Outcome", "call", "error_result"]
+
+Outcome = ToolResult | Task | Awaitable["ToolResult | Task"]
+"""What comes of a call: a result, a handle on the server's work, or one of them in a while."""
+
+OnProblem = Callable[[BaseException], object]
+
+
+def error_result(text: str) -> ToolResult:
+    """A failure the model can read."""
+    return ToolResult(content=[TextContent(text)], is_error=True)
+
+
+def call(
+    tool: RegisteredTool,
+    arguments: Raw,
+    context: Callable[[], CallContext],
+    on_problem: OnProblem,
+) -> Outcome:
+    """Call a registered tool.
+
+    Raises:
+        ProtocolError: what the host is to be answered with.
+    """
+    name = tool.name
+    if not tool.enabled:
+        why = f": {tool.reason}" if tool.reason else ""
+        return error_result(f"Tool {name} is disabled{why}")
+    try:
+        schema = tool.schema()
+    except Unavailable:
+        return error_result(f"Tool {name} is unavailable right now")
+    function = tool.function
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    try:
+        value = schema.parse(arguments)
+        if not schema.spread:
+            args = (value,)
+        else:
+            kwargs = value
+            if tool.input_schema is not None:
+                function.fit(kwargs)
+    except ValidationError as error:
+        problems = "".join(f"\n- {problem}" for problem in error.problems)
+        return error_result(f"Invalid arguments for tool {name}:{problems}")
+    ctx = None
+    if function.context_name is not None:
+        ctx = context()
+        kwargs = {**kwargs, function.context_name: ctx}
+    invocation = Invocation(name, tool.output, ctx, on_problem)
+    if function.thread:
+        return invocation.awaited(asyncio.to_thread(_in_thread, function.function, args, kwargs))
+    return invocation.run(function.function, args, kwargs)
+
+
+def _in_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as error:  # a Future cannot carry it
+        raise RuntimeError("the handler raised StopIteration") from error
+
+
+class Invocation:
+    """One run of one function on behalf of a host, and what to answer for it."""
+
+    __slots__ = ("ctx", "name", "on_problem", "output")
+
+    def __init__(
+        self, name: str, output: Schema | None, ctx: CallContext | None, on_problem: OnProblem
+    ) -> None:
+        self.name = name
+        self.output = output
+        self.ctx = ctx
+        self.on_problem = on_problem
+
+    def run(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Outcome:
+        """Call it.
+
+        Raises:
+            ProtocolError: what the host is to be answered with.
+        """
+        try:
+            returned = function(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - whatever it raises has its answer
+            return self._raised(error)
+        if inspect.isawaitable(returned):
+            return self.awaited(returned)
+        return self._returned(returned)
+
+    async def awaited(self, waiting: Awaitable[Any]) -> ToolResult | Task:
+        """Wait for what it returned.
+
+        Raises:
+            ProtocolError: what the host is to be answered with.
+        """
+        try:
+            returned = await waiting
+        except asyncio.CancelledError:
+            if self.ctx is not None:
+                self.ctx.cancelled = True
+            raise
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it raises has its answer
+            return self._raised(error)
+        return self._returned(returned)
+
+    def _raised(self, error: BaseException) -> ToolResult:
+        if isinstance(error, ToolError):
+            return error_result(str(error) or f"Tool {self.name} failed")
+        if isinstance(error, ProtocolError):
+            raise error
+        self.on_problem(error)
+        raise ProtocolError(INTERNAL_ERROR, f"Tool {self.name} failed") from None
+
+    def _returned(self, returned: object) -> ToolResult | Task:
+        if isinstance(returned, Task):
+            return returned
+        if returned is NotImplemented:
+            raise ProtocolError(INVALID_PARAMS, f"Tool {self.name} not found")
+        try:
+            return to_result(returned, self.output)
+        except (ValidationError, SchemaError) as error:
+            self.on_problem(error)
+            text = f"Tool {self.name} returned something it must not"
+            raise ProtocolError(INTERNAL_ERROR, text) from None

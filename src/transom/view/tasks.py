@@ -1,0 +1,193 @@
+"""Calls that became tasks: work that goes on after its call was answered.
+
+1. A tool says whether it may (`task="optional"`) or must (`"required"`) run as a task.
+2. A task is kept for its `ttl` after it was created, whether or not it has ended, and at most
+   `max_tasks` are kept.
+3. A handler may hand back the server's own task. Then its handle goes to the host, and what the
+   host asks about it is asked of the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import msgspec
+
+from transom.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    SERVER_ERROR,
+    ProtocolError,
+    TransomError,
+)
+from transom.protocol.messages import CreateTaskResult, ListTasksResult
+from transom.protocol.methods import HOST
+from transom.types import Task, TaskStatus, ToolResult
+
+__all__ = ["TaskStore"]
+
+Ask = Callable[[str, bytes], Awaitable[bytes]]
+"""Asks the host about a task of the server: method, params, result."""
+
+_POLL_INTERVAL = 500
+_DEFAULT_TTL = 600_000
+_MAX_TTL = 24 * 3600 * 1000
+
+
+class _Record:
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.outcome: ToolResult | ProtocolError | None = None
+        self.work: asyncio.Task[None] | None = None
+        self.expiry: asyncio.TimerHandle | None = None
+        self.ended = asyncio.Event()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+class TaskStore:
+    """The tasks of one connection of one App."""
+
+    def __init__(self, ask: Ask, *, page_size: int = 100, max_tasks: int = 1000) -> None:
+        self._ask = ask
+        self._page_size = page_size
+        self._max_tasks = max_tasks
+        self._records: dict[str, _Record] = {}
+        self._delegated: dict[str, None] = {}
+
+    def start(self, outcome: Awaitable[ToolResult | Task], ttl: int | None) -> bytes:
+        """Let `outcome` come about in its own time; answers the handle.
+
+        Raises:
+            ProtocolError: too many tasks are kept already.
+        """
+        if len(self._records) >= self._max_tasks:
+            if asyncio.iscoroutine(outcome):
+                outcome.close()
+            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
+        ttl = min(_DEFAULT_TTL if ttl is None or ttl <= 0 else ttl, _MAX_TTL)
+        now = _now()
+        task = Task(
+            task_id=secrets.token_urlsafe(16),
+            status="working",
+            created_at=now,
+            last_updated_at=now,
+            ttl=ttl,
+            poll_interval=_POLL_INTERVAL,
+        )
+        record = self._records[task.task_id] = _Record(task)
+        loop = asyncio.get_running_loop()
+        record.work = loop.create_task(self._run(record, outcome))
+        record.work.add_done_callback(lambda _: self._ended(record, outcome))
+        record.expiry = loop.call_later(ttl / 1000, self._forget, task.task_id)
+        return CreateTaskResult(task=task).to_wire()
+
+    def delegate(self, task: Task) -> bytes:
+        """Hand on a handle of the server's."""
+        self._delegated[task.task_id] = None
+        while len(self._delegated) > self._max_tasks:
+            del self._delegated[next(iter(self._delegated))]
+        return CreateTaskResult(task=task).to_wire()
+
+    async def _run(self, record: _Record, outcome: Awaitable[ToolResult | Task]) -> None:
+        try:
+            result = await outcome
+            record.outcome = await self.wait(result) if isinstance(result, Task) else result
+        except ProtocolError as error:
+            record.outcome = error
+        except TransomError:
+            record.outcome = ProtocolError(INTERNAL_ERROR, "The task failed")
+
+    def _ended(self, record: _Record, outcome: Awaitable[ToolResult | Task]) -> None:
+        if asyncio.iscoroutine(outcome):
+            outcome.close()  # cancelled before it began
+        status: TaskStatus = "completed"
+        if record.outcome is None:
+            record.outcome, status = (
+                ProtocolError(SERVER_ERROR, "The task was cancelled"),
+                "cancelled",
+            )
+        elif isinstance(record.outcome, ProtocolError) or record.outcome.is_error:
+            status = "failed"
+        record.task = msgspec.structs.replace(record.task, status=status, last_updated_at=_now())
+        record.ended.set()
+
+    async def wait(self, task: Task) -> ToolResult:
+        """The result of a task of the server's, for a call that is not passed on as a task."""
+        params = msgspec.json.encode({"taskId": task.task_id})
+        return HOST["tasks/result"].read_result(await self._ask("tasks/result", params))
+
+    # --- what the host asks ------------------------------------------------------------------
+
+    def get(self, task_id: str) -> bytes | Awaitable[bytes]:
+        """How far a task is."""
+        if task_id in self._delegated:
+            return self._ask("tasks/get", msgspec.json.encode({"taskId": task_id}))
+        return msgspec.json.encode(self._record(task_id).task)
+
+    def list(self, cursor: str | None) -> bytes:
+        """A page of the tasks that are kept, oldest first."""
+        ids = list(self._records)
+        if cursor is not None and cursor not in self._records:
+            raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
+        begin = 0 if cursor is None else ids.index(cursor) + 1
+        page = ids[begin : begin + self._page_size]
+        more = begin + self._page_size < len(ids)
+        return ListTasksResult(
+            tasks=[self._records[id].task for id in page], next_cursor=page[-1] if more else None
+        ).to_wire()
+
+    async def result(self, task_id: str) -> bytes:
+        """What came of it, once it has ended."""
+        if task_id in self._delegated:
+            return await self._ask("tasks/result", msgspec.json.encode({"taskId": task_id}))
+        record = self._record(task_id)
+        await record.ended.wait()
+        outcome = record.outcome
+        if isinstance(outcome, ToolResult):
+            related = {"io.modelcontextprotocol/related-task": {"taskId": task_id}}
+            meta = {**(outcome.meta or {}), **related}
+            return msgspec.structs.replace(outcome, meta=meta).to_wire()
+        raise outcome or ProtocolError(INTERNAL_ERROR, "The task failed")
+
+    def cancel(self, task_id: str) -> bytes | Awaitable[bytes]:
+        """Stop it."""
+        if task_id in self._delegated:
+            return self._ask("tasks/cancel", msgspec.json.encode({"taskId": task_id}))
+        record = self._record(task_id)
+        if record.ended.is_set():
+            status = record.task.status
+            raise ProtocolError(INVALID_PARAMS, f"Task {task_id} has ended already: {status}")
+        return self._cancel(record)
+
+    async def _cancel(self, record: _Record) -> bytes:
+        if record.work is not None:
+            record.work.cancel()
+        await record.ended.wait()
+        return msgspec.json.encode(record.task)
+
+    def _record(self, task_id: str) -> _Record:
+        record = self._records.get(task_id)
+        if record is None:
+            raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:100]} not found")
+        return record
+
+    def _forget(self, task_id: str) -> None:
+        record = self._records.pop(task_id, None)
+        if record is None:
+            return
+        if record.expiry is not None:
+            record.expiry.cancel()
+        if record.work is not None:
+            record.work.cancel()
+
+    def close(self) -> None:
+        """Stop every task; nobody can ask about them any more."""
+        for task_id in list(self._records):
+            self._forget(task_id)
+        self._delegated.clear()
