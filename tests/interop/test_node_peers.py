@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.interop.node_peer import SCRIPTS, NodeError, NodePeer, StartNode
 
 QUERY = {
