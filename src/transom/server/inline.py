@@ -4,8 +4,8 @@
    in an inline module. Either way it gets one inline classic script that sets `window.transom`;
    an import becomes a destructuring of it. Nothing else runs under
    `script-src 'unsafe-inline'`: no data: or blob: module, no import map.
-2. `transom.js` is a module without imports whose `export` statements start a line. The inlined
-   copy turns them into members of `window.transom`.
+2. `transom.js` is a module without imports. Its `export` statements start a line, and those that
+   declare do so one name at a time. The inlined copy makes members of `window.transom` of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from transom.errors import RegistrationError
 
 __all__ = ["inline_transom"]
 
+_LITERAL: Final = ("textarea", "title")  # elements in which tags are text
 _SCRIPT_NAMES: Final = ("transom.js", "./transom.js")
 _IMPORT: Final = re.compile(
     r"""(?P<start>^|[;\n])(?P<space>[ \t]*)import\s*
@@ -54,6 +55,7 @@ class _Scripts(html.parser.HTMLParser):
         self.found: list[_Script] = []
         self._open: tuple[int, int, str | None, str] | None = None
         self._text = text
+        self._literal: str | None = None
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self.feed(text)
         self.close()
@@ -63,7 +65,9 @@ class _Scripts(html.parser.HTMLParser):
         return self._lines[line - 1] + column
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "script":
+        if self._literal is None and tag in _LITERAL:
+            self._literal = tag
+        elif self._literal is None and tag == "script":
             start = self._offset()
             given = dict(attrs)
             kind = (given.get("type") or "").strip().lower()
@@ -71,7 +75,9 @@ class _Scripts(html.parser.HTMLParser):
             self._open = (start, body, given.get("src"), kind)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "script" and self._open is not None:
+        if tag == self._literal:
+            self._literal = None
+        elif tag == "script" and self._open is not None:
             start, body, source, kind = self._open
             end = self._offset()
             close = self._text.find(">", end) + 1

@@ -1,0 +1,200 @@
+"""`transom.js` goes into a page once, where it asks, and survives being inside HTML."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from transom.errors import RegistrationError
+from transom.server import inline
+from transom.server.html import Page
+from transom.server.inline import inline_transom
+
+LIBRARY = r"""
+/** An App. Do not write </script> here, nor <!-- there. */
+export class App {
+  constructor(name) { this.name = name; }
+  closing() { return "</script><!--"; }
+}
+export async function connect() { return "connected"; }
+const hidden = 1;
+export const VERSION = "1";
+function inner() { return "inner"; }
+export { inner, hidden as shown };
+"""
+
+
+@pytest.fixture(autouse=True)
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    file = tmp_path / "transom.js"
+    file.write_text(LIBRARY)
+    monkeypatch.setattr(inline, "_file", lambda: file)
+    inline._library.cache_clear()
+    yield file
+    inline._library.cache_clear()
+
+
+class Found(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self._inside = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+            self._inside = True
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            attrs, body = self.scripts[-1]
+            self.scripts[-1] = (attrs, body + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "script"
+
+
+def run(page: str, expression: str) -> object:
+    """Run the scripts of a page in order, one global world, and evaluate an expression there."""
+    scripts = [body for _, body in Found(page).scripts]
+    program = """
+        const vm = require("node:vm");
+        const world = vm.createContext({ document: {} });
+        const { scripts, expression } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+        for (const script of scripts) vm.runInContext(script, world);
+        console.log(JSON.stringify(vm.runInContext(expression, world)));
+    """
+    done = subprocess.run(
+        ["node", "-e", program],
+        input=json.dumps({"scripts": scripts, "expression": expression}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<script src="transom.js"></script>',
+        "<script src='./transom.js' defer></script>",
+        '<script type="module" src="transom.js">\n</script>',
+        "<SCRIPT SRC=transom.js></SCRIPT >",
+    ],
+)
+def test_a_script_tag_becomes_the_library(tag: str):
+    page = inline_transom(f"<!doctype html><title>a</title>{tag}<p>end</p>")
+    [(attributes, body)] = Found(page).scripts
+    assert attributes == {}
+    assert "class App" in body
+    assert page.startswith("<!doctype html><title>a</title><script>")
+    assert page.endswith("</script><p>end</p>")
+
+
+def test_the_library_has_every_export_and_nothing_else():
+    page = inline_transom('<!doctype html><script src="transom.js"></script>')
+    assert run(page, "Object.keys(transom).sort()") == [
+        "App", "VERSION", "connect", "inner", "shown",
+    ]  # fmt: skip
+    assert run(page, "new transom.App('x').name") == "x"
+    assert run(page, "transom.shown") == 1
+    assert run(page, "typeof App") == "undefined"
+
+
+def test_the_library_cannot_end_its_own_script():
+    page = inline_transom('<!doctype html><script src="transom.js"></script><p>after</p>')
+    assert run(page, "new transom.App().closing()") == "</script><!--"
+    assert page.count("</script>") == 1
+    assert "<!--" not in page
+
+
+@pytest.mark.parametrize(
+    ("statement", "expression"),
+    [
+        ('import { App } from "transom";', "new App('x').name"),
+        ("import {App} from 'transom.js'", "new App('x').name"),
+        ('import{App as A,VERSION}from"./transom.js";', "new A('x'.repeat(+VERSION)).name"),
+        ('import {\n  App,\n  VERSION as V,\n} from "transom";', "V === '1' && new App('x').name"),
+        ('import * as t from "transom";', "new t.App('x').name"),
+        ('import "transom";', "new transom.App('x').name"),
+    ],
+)
+def test_an_import_in_an_inline_module_works(statement: str, expression: str):
+    module = f"{statement}\nglobalThis.out = {expression};"
+    page = inline_transom(f"<!doctype html><p></p><script type=module>{module}</script>")
+    (_, library), (attributes, body) = Found(page).scripts
+    assert "class App" in library
+    assert attributes == {"type": "module"}
+    assert "import" not in body
+    assert run(page, "globalThis.out") == "x"
+
+
+def test_the_library_comes_once_before_the_first_that_needs_it():
+    page = inline_transom("""<!doctype html>
+        <script>window.first = 1</script>
+        <script type="module">import { App } from "transom";</script>
+        <script src="transom.js"></script>
+        <script type="module">import { connect } from "transom";</script>""")
+    bodies = [body for _, body in Found(page).scripts]
+    assert [("class App" in body) for body in bodies] == [False, True, False, False]
+    assert page.count("class App") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!doctype html><p>transom.js</p>",
+        '<!doctype html><!-- <script src="transom.js"></script> -->',
+        '<!doctype html><script src="https://cdn.example.com/transom.js"></script>',
+        '<!doctype html><script src="my-transom.js"></script>',
+        '<!doctype html><script>const text = `import { App } from "transom"`;</script>',
+        '<!doctype html><script type="module">import { App } from "transom-extras";</script>',
+        '<!doctype html><textarea><script src="transom.js"></script></textarea>',
+    ],
+)
+def test_a_page_that_does_not_ask_is_left_alone(text: str):
+    assert inline_transom(text) == text
+
+
+def test_a_default_import_is_refused():
+    with pytest.raises(RegistrationError, match=r"Write import \{ App \} from 'transom'"):
+        inline_transom('<!doctype html><script type="module">import App from "transom";</script>')
+
+
+def test_a_missing_library_is_a_clear_error_where_the_page_is_declared(library: Path):
+    library.unlink()
+    with pytest.raises(RegistrationError, match="does not have it"):
+        Page("ui://a/b", '<!doctype html><script src="transom.js"></script>')
+    assert Page("ui://a/b", "<!doctype html><p>plain").read()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export default App;",
+        'import { x } from "./x.js";',
+        'export * from "./x.js";',
+        "  export {};",
+    ],
+)
+def test_a_library_that_cannot_be_inlined_is_refused_by_line(line: str, library: Path):
+    library.write_text(f"{LIBRARY}\n{line}\n")
+    with pytest.raises(RegistrationError, match="because of this line") as refused:
+        inline_transom('<!doctype html><script src="transom.js"></script>')
+    assert line.strip() in str(refused.value)
+
+
+def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
+    text = '<!doctype html><script src="transom.js"></script>'
+    file = tmp_path / "page.html"
+    file.write_text(text)
+    for source in (text, file, lambda: text):
+        assert "class App" in Page("ui://a/b", source).read()
