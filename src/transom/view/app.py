@@ -14,9 +14,9 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import msgspec
 
@@ -28,7 +28,6 @@ from transom.errors import (
     NotConnected,
     PeerError,
     ProtocolError,
-    RegistrationError,
     UsageError,
 )
 from transom.events import Event
@@ -43,15 +42,11 @@ from transom.types import (
     HostContext,
     Implementation,
     Open,
-    ToolAnnotations,
-    Visibility,
 )
 from transom.view.asking import HostRequests
 from transom.view.browser import parent_channel
-from transom.view.changes import ListChanges
-from transom.view.handlers import description_of, name_of
+from transom.view.offering import ToolOffering
 from transom.view.service import ToolService
-from transom.view.tools import RegisteredTool, Registry, TaskSupport
 
 __all__ = ["App"]
 
@@ -65,10 +60,8 @@ _DELIVERED: dict[str, tuple[str, Callable[[Any], object]]] = {
 }
 """The tool's data: which handler gets it, and in which form."""
 
-_UPDATABLE = ("disabled", "description", "input_schema")
 
-
-class App(HostRequests):
+class App(HostRequests, ToolOffering):
     """A View's end of the conversation with its host.
 
     Args:
@@ -106,7 +99,6 @@ class App(HostRequests):
         self.strict = strict
         self.timeout = timeout
         self._given = capabilities
-        self._tools_wanted = False
         self._heard: set[str] = set()
         self._session: Session | None = None
         self._next_id = 0
@@ -114,10 +106,7 @@ class App(HostRequests):
         self._declared: dict[str, Any] = {}
         self._host: InitializeResult | None = None
         self._context: dict[str, Any] = {}
-        self._changes = ListChanges(
-            lambda: self.notify("notifications/tools/list_changed", {}) if self._ready else None
-        )
-        self._registry = Registry(self._tool_changed, self.report)
+        ToolOffering.__init__(self)
         self._service = ToolService(self, self._registry, page_size, self._ask_host)
 
     def __repr__(self) -> str:
@@ -138,7 +127,7 @@ class App(HostRequests):
         self._heard.add(name)
 
     def _check_tools(self, name: str) -> None:
-        self._want_tools(f"{name} was set")
+        self.want_tools(f"{name} was set")
 
     on_tool_input = Event["App"](_check_late)
     on_tool_input_partial = Event["App"](_check_late)
@@ -146,7 +135,6 @@ class App(HostRequests):
     on_tool_cancelled = Event["App"](_check_late)
     on_host_context_changed = Event["App"]()
     on_teardown = Event["App"]()
-    on_tool_change = Event["App"]()
     on_error = Event["App"]()
     on_notification = Event["App"]()
     on_list_tools = Event["App"](_check_tools)
@@ -157,12 +145,13 @@ class App(HostRequests):
         if not self.on_error:
             _log.error("%s: %s", self.info.name, error, exc_info=error)
             return
-        self._run_aside(self.on_error.fire(error, on_problem=self._report_failed))
+        self.run_aside(self.on_error.fire(error, on_problem=self._report_failed))
 
     def _report_failed(self, error: BaseException) -> None:
         _log.error("%s: on_error itself failed", self.info.name, exc_info=error)
 
-    def _run_aside(self, waiting: object) -> None:
+    def run_aside(self, waiting: object) -> None:
+        """Await what a handler returned, if it has to be, beside everything else."""
         if inspect.isawaitable(waiting):
             if self._session is not None and not self._session.closed:
                 self._session.aside(waiting)
@@ -198,6 +187,11 @@ class App(HostRequests):
         return None if self._host is None else self._host.protocol_version
 
     @property
+    def started(self) -> bool:
+        """Whether `connect` was called and the connection has not ended."""
+        return self._session is not None
+
+    @property
     def capabilities(self) -> dict[str, Any]:
         """What `connect` declares, or has declared, in wire form."""
         if self._session is not None:
@@ -205,7 +199,7 @@ class App(HostRequests):
         given: dict[str, Any] = {}
         if self._given is not None:
             given = msgspec.json.decode(msgspec.json.encode(self._given))
-        if self._tools_wanted and "tools" not in given:
+        if self.tools_wanted and "tools" not in given:
             given["tools"] = {"listChanged": True}
         return given
 
@@ -326,7 +320,7 @@ class App(HostRequests):
         row = VIEW.get(method)
         session = self._live()
         if not self._ready and (row is None or not row.early):
-            self._too_early(method)
+            self.too_early(method)
         raw = await session.request(
             method,
             None if params is None else msgspec.json.encode(params),
@@ -346,7 +340,8 @@ class App(HostRequests):
         """
         self._live().notify_soon(method, None if params is None else msgspec.json.encode(params))
 
-    def _too_early(self, method: str) -> None:
+    def too_early(self, method: str) -> None:
+        """Warn, or in strict mode raise, that the handshake has not ended."""
         text = f"{method} was called before the handshake had ended: await connect() first"
         if self.strict:
             raise UsageError(text)
@@ -354,164 +349,6 @@ class App(HostRequests):
 
     async def _ask_host(self, method: str, params: bytes) -> bytes:
         return bytes(await self._live().request(method, params))
-
-    # --- tools -------------------------------------------------------------------------------
-
-    @property
-    def tools(self) -> tuple[RegisteredTool, ...]:
-        """Every registered tool, disabled ones too, in the order of registration."""
-        return tuple(self._registry)
-
-    def register_tool(
-        self,
-        name: str,
-        handler: Callable[..., Any],
-        *,
-        title: str | None = None,
-        description: str | None = None,
-        input_schema: object = None,
-        output_schema: object = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        visibility: Sequence[Visibility] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        enabled: bool = True,
-        task: TaskSupport = "forbidden",
-        thread: bool = False,
-    ) -> RegisteredTool:
-        """Offer a tool to the host.
-
-        Args:
-            name: 1 to 128 of `A-Za-z0-9_.-`, unique.
-            handler: sync or async; gets the arguments by keyword, and a `CallContext` if it has a
-                parameter for one. What it returns becomes the result.
-            title: a short name for people.
-            description: what it does, for the model; the handler's docstring unless given.
-            input_schema: a JSON Schema dict, a type, an object with `json_schema()` and
-                `validate()`, or a sync function returning one of these, asked at every listing
-                and call; from the handler's type hints unless given.
-            output_schema: the same for the result; from the return annotation unless given.
-            annotations: hints such as `{"readOnlyHint": True}`.
-            visibility: who may call it, any of `"model"` and `"app"`; both unless given.
-            meta: its `_meta`.
-            enabled: whether hosts see it from the start.
-            task: whether it may, or must, run as a task.
-            thread: run the (sync) handler in a thread, so that it does not block the event loop.
-
-        Raises:
-            RegistrationError: the name is bad or taken, or the View is connected and did not
-                declare `tools`. The registry is as it was.
-            SchemaError: a schema cannot be used.
-        """
-        self._registry.check_name(name)
-        self._want_tools(f"tool {name} was registered", commit=False)
-        tool = RegisteredTool(
-            self._registry,
-            name,
-            handler,
-            title=title,
-            description=description_of(handler) if description is None else description,
-            input_schema=input_schema,
-            output_schema=output_schema,
-            annotations=annotations,
-            visibility=visibility,
-            meta=meta,
-            enabled=enabled,
-            task=task,
-            thread=thread,
-        )
-        self._want_tools(f"tool {name} was registered")
-        self._registry.add(tool)
-        return tool
-
-    @overload
-    def tool(self, function: Callable[..., Any]) -> RegisteredTool: ...
-    @overload
-    def tool(
-        self,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        input_schema: object = None,
-        output_schema: object = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        visibility: Sequence[Visibility] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        enabled: bool = True,
-        task: TaskSupport = "forbidden",
-        thread: bool = False,
-    ) -> Callable[[Callable[..., Any]], RegisteredTool]: ...
-    def tool(
-        self,
-        function: Callable[..., Any] | None = None,
-        *,
-        name: str | None = None,
-        **options: Any,
-    ) -> Any:
-        """Register a function as a tool: `@app.tool` or `@app.tool(annotations=...)`.
-
-        The name is the function's, the description its docstring, the schemas come from its type
-        hints; every keyword of `register_tool` says otherwise.
-        """
-
-        def register(function: Callable[..., Any]) -> RegisteredTool:
-            return self.register_tool(name or name_of(function), function, **options)
-
-        return register if function is None else register(function)
-
-    def update_tool(self, name: str, **changes: Any) -> None:
-        """Change a tool by name, as WebMCP does: `disabled`, `description`, `input_schema`.
-
-        Raises:
-            RegistrationError: there is no such tool.
-            TypeError: something else was to be changed; the text says how to do that.
-        """
-        tool = self._registry.get(name)
-        if tool is None:
-            raise RegistrationError(f"Tool {name} is not registered")
-        for key in changes:
-            if key not in _UPDATABLE:
-                raise TypeError(_how_else(name, key))
-        disabled = changes.pop("disabled", None)
-        if disabled is not None and not isinstance(disabled, bool):
-            raise TypeError(f"disabled is True or False, not {disabled!r}")
-        tool.update(**changes)
-        if disabled is not None:
-            if not disabled:
-                tool.enable()
-            elif tool.enabled:
-                tool.disable()
-
-    def _want_tools(self, why: str, *, commit: bool = True) -> None:
-        if self._session is None:
-            self._tools_wanted = self._tools_wanted or commit
-        elif "tools" not in self._declared:
-            raise RegistrationError(
-                f"The View is connected and did not declare the tools capability, but {why}. "
-                "Register a tool before connect(), or pass capabilities={'tools': {}} to App."
-            )
-
-    def _tool_changed(self, tool: RegisteredTool, listed: bool) -> None:
-        if self.on_tool_change:
-            self._run_aside(self.on_tool_change.fire(tool, on_problem=self.report))
-        if listed and self._ready and self._changes.declared(self._declared):
-            self._changes.tell_soon()
-
-    async def send_tool_list_changed(self) -> None:
-        """Tell the host that the tools have changed, now. Counts for changes made in this turn.
-
-        Raises:
-            NotConnected: there is no connection.
-            RegistrationError: the View did not declare that its tools can change.
-        """
-        self._live()
-        if not self._changes.declared(self._declared):
-            raise RegistrationError(
-                "The View did not declare tools: {'listChanged': True}, so the host does not listen"
-            )
-        if not self._ready:
-            self._too_early("send_tool_list_changed")
-        self._changes.tell()
 
     # --- what the host asks ------------------------------------------------------------------
 
@@ -566,17 +403,3 @@ def _first_mapping(results: list[Any]) -> bytes:
         if isinstance(result, Mapping):
             return msgspec.json.encode(result)
     return b"{}"
-
-
-def _how_else(name: str, key: str) -> str:
-    if key == "enabled":
-        return f"update_tool({name!r}) takes disabled, not enabled"
-    if key in ("name", "title", "output_schema", "annotations", "visibility", "meta"):
-        return (
-            f"update_tool({name!r}) cannot change {key}: that would be another tool. "
-            f"Use the handle that register_tool returned: handle.update({key}=...)"
-        )
-    return (
-        f"update_tool({name!r}) has no {key}: it changes disabled, description and input_schema. "
-        "For another handler, remove the tool and register it again"
-    )

@@ -23,7 +23,8 @@ from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot
 from transom.protocol.messages import ListToolsResult
 from transom.types import Tool
-from transom.view.tools import Registry, Unavailable
+from transom.view.registry import Registry
+from transom.view.tools import Unavailable
 
 __all__ = ["Listing"]
 

@@ -16,8 +16,8 @@ from transom.types import Task, ToolResult
 from transom.view.calls import Invocation, Outcome, call
 from transom.view.context import CallContext
 from transom.view.listing import Listing
+from transom.view.registry import Registry
 from transom.view.tasks import Ask, TaskStore
-from transom.view.tools import Registry
 
 if TYPE_CHECKING:
     from transom.view.app import App

@@ -1,18 +1,17 @@
-"""The tools of a View: their definitions, and the registry that holds them.
+"""A tool of a View: its definition, live.
 
-1. A name is 1 to 128 of `A-Za-z0-9_.-`, and unique.
-2. A change is applied whole or not at all, and told once it is real: setting what is there already
+1. A change is applied whole or not at all, and told once it is real: setting what is there already
    changes nothing.
-3. A handle whose tool was removed is stale: it does nothing and tells nobody.
-4. What was encoded once is not encoded again until it changes.
+2. A handle whose tool was removed is stale: it does nothing and tells nobody.
+3. What was encoded once is not encoded again until it changes; only a lazy schema is asked for at
+   every listing and call, and compiled again only when it says something else.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -23,13 +22,15 @@ from transom.types import Tool, ToolAnnotations, ToolExecution, Visibility
 from transom.view.context import CallContext
 from transom.view.handlers import ToolFunction
 
-__all__ = ["CallContext", "RegisteredTool", "Registry", "TaskSupport", "Unavailable"]
+if TYPE_CHECKING:
+    from transom.view.registry import Registry
+
+__all__ = ["CallContext", "RegisteredTool", "TaskSupport", "Unavailable"]
 
 TaskSupport = Literal["forbidden", "optional", "required"]
 Source = object
 """Anything `transom.schema` makes a schema of, or a function returning such a thing."""
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _encode = msgspec.json.encode
 
 
@@ -359,68 +360,6 @@ class RegisteredTool:
             Unavailable: its lazy schema could not be made.
         """
         return msgspec.json.decode(self.encoded(), type=Tool)
-
-
-class Registry:
-    """The tools of one App, by name, in the order of registration."""
-
-    def __init__(
-        self,
-        on_change: Callable[[RegisteredTool, bool], None],
-        on_problem: Callable[[BaseException], object],
-    ) -> None:
-        self._on_change = on_change
-        self.on_problem = on_problem
-        self._tools: dict[str, RegisteredTool] = {}
-        self.version = 0
-        """Counts the changes a listing would show."""
-
-    def __iter__(self) -> Iterator[RegisteredTool]:
-        return iter(self._tools.values())
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._tools
-
-    def get(self, name: str) -> RegisteredTool | None:
-        """The tool of that name."""
-        return self._tools.get(name)
-
-    def check_name(self, name: object) -> None:
-        """See that a tool could be registered under this name.
-
-        Raises:
-            RegistrationError: it could not.
-        """
-        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-            raise RegistrationError(
-                f"{str(name)[:200]!r} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -"
-            )
-        if name in self._tools:
-            raise RegistrationError(f"Tool {name} is already registered")
-
-    def add(self, tool: RegisteredTool) -> None:
-        """Put a new tool in."""
-        self.check_name(tool.name)
-        self._tools[tool.name] = tool
-        self.changed(tool, listed=tool.enabled)
-
-    def remove(self, tool: RegisteredTool) -> None:
-        """Take a tool out."""
-        del self._tools[tool.name]
-        self.changed(tool, listed=tool.enabled)
-
-    def rename(self, old: str, tool: RegisteredTool) -> None:
-        """Note a tool's new name; it keeps its place."""
-        self._tools = {(tool.name if n == old else n): t for n, t in self._tools.items()}
-
-    def changed(self, tool: RegisteredTool, *, listed: bool) -> None:
-        """Note a change; `listed` when a listing shows it."""
-        if listed:
-            self.version += 1
-        self._on_change(tool, listed)
 
 
 def _checked_visibility(value: object) -> tuple[Visibility, ...] | None:
