@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -24,7 +22,6 @@ from transom.channel import Channel
 from transom.errors import (
     AlreadyConnected,
     CapabilityMissing,
-    ConnectionClosed,
     InvalidResult,
     NotConnected,
     OutOfOrder,
@@ -34,16 +31,19 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
+from transom.host.capabilities import derived_capabilities
+from transom.host.coalesce import Coalesced
 from transom.host.context import Context
-from transom.host.definitions import Definitions, Listing, read_page
+from transom.host.definitions import Definitions
 from transom.host.events import Event
 from transom.host.forward import Forward, Upstream
 from transom.host.policy import Limits
+from transom.host.readiness import Readiness
 from transom.host.requests import Download, ViewRequests
 from transom.host.values import ToolOutcome, object_json, result_json
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
+from transom.protocol.lifecycle import State
 from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
 from transom.session import OnProgress, Session
@@ -134,7 +134,8 @@ class Bridge:
         self._host_info = object_json(host_info)
         self._capabilities = None if capabilities is None else object_json(capabilities)
         self._context = Context(context)
-        self._lifecycle = Lifecycle()
+        self._readiness = Readiness(self.limits.max_queued)
+        self._lifecycle = self._readiness.lifecycle
         self._session = Session(
             channel,
             on_request=self._asked,
@@ -153,15 +154,10 @@ class Bridge:
             self.handlers, self._context, self._bring_up_to_date, self._forward
         )
         self._definitions = Definitions(self.limits)
-        self._started = False
-        self._reason = "never connected"
         self._offers_tools = False
-        self._queued: deque[tuple[str, bytes]] = deque()
-        self._waiting: list[asyncio.Future[None]] = []
         self._server_changes: set[str] = set()
         self._unsubscribe: Callable[[], None] | None = None
-        self._changed = False
-        self._announcing: asyncio.Task[None] | asyncio.Handle | None = None
+        self._tools_changed = Coalesced(self._call_tools_changed, self._report)
 
     # --- life --------------------------------------------------------------------------------
 
@@ -186,9 +182,9 @@ class Bridge:
         Raises:
             AlreadyConnected: it was started before; each connection needs a Bridge of its own.
         """
-        if self._started:
+        if self._readiness.started:
             raise AlreadyConnected("This Bridge was connected before: make one per connection")
-        self._started = True
+        self._readiness.started = True
         self._session.start()
         if self._forward is not None:
             self._unsubscribe = self._forward.upstream.subscribe(self._server_changed)
@@ -217,7 +213,7 @@ class Bridge:
             NotConnected: the bridge is not running.
         """
         limit = self.limits.initialize_timeout if timeout is None else timeout
-        await self._until_ready("initialized", limit)
+        await self._readiness.until_ready("initialized", limit)
 
     async def teardown(self, reason: str | None = None) -> bool:
         """Ask the View to wind up, wait a little, and close. Always completes, safe to repeat.
@@ -249,46 +245,13 @@ class Bridge:
     def _ended(self, reason: str) -> object:
         if self._lifecycle.state is State.CLOSED:
             return None
-        self._reason = reason
-        self._lifecycle.close()
-        self._queued.clear()
-        self._wake()
+        self._readiness.close(reason)
+        self._tools_changed.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
-        if self._announcing is not None:
-            self._announcing.cancel()
         handler = self.handlers.get("on_closed")
         return None if handler is None else handler(reason)
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    async def _until_ready(self, what: str, timeout: float | None) -> None:
-        state = self._lifecycle.state
-        if not self._started or state is State.CLOSED:
-            raise NotConnected(f"{what}: not connected ({self._reason})")
-        loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
-        while not self._lifecycle.ready:
-            if self._lifecycle.state is State.CLOSED:
-                raise ConnectionClosed(f"{what}: connection closed: {self._reason}")
-            if self._lifecycle.state is State.TEARING_DOWN:
-                raise OutOfOrder(f"{what}: the View is being torn down")
-            future = loop.create_future()
-            self._waiting.append(future)
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await future
-            except TimeoutError:
-                text = f"{what}: the View was not initialised within {timeout:g} s"
-                raise RequestTimeout(text) from None
-            finally:
-                if future in self._waiting:
-                    self._waiting.remove(future)
 
     # --- to the View: requests ---------------------------------------------------------------
 
@@ -385,7 +348,7 @@ class Bridge:
             raise InvalidResult(f"{name}: {error}") from None
 
     async def _until_callable(self, method: str, timeout: float | None) -> None:
-        await self._until_ready(method, timeout)
+        await self._readiness.until_ready(method, timeout)
         if not self._offers_tools:
             app = self.app_info.name if self.app_info is not None else "The View"
             raise CapabilityMissing(f"{method}: {app} did not declare the tools capability")
@@ -409,30 +372,17 @@ class Bridge:
         deadline = loop.time() + limit
         if self._lifecycle.state is not State.READY or not self._offers_tools:
             await self._until_callable("tools/list", limit)
-        listing, cursor = Listing(), None
-        for _ in range(self.limits.max_pages):
-            params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
+
+        def ask(params: bytes) -> Awaitable[Raw]:
             left = max(deadline - loop.time(), 0.001)
-            page = read_page(await self._session.request("tools/list", params, timeout=left))
-            if not self._definitions.take(listing, page):
-                listing.leave_out("", f"the View has more than {self.limits.max_tools} tools")
-                break
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-            if cursor in listing.seen:
-                listing.leave_out("", "the View's list of tools goes round in circles")
-                break
-            listing.seen.add(cursor)
-        else:
-            listing.leave_out("", f"the View's list has more than {self.limits.max_pages} pages")
-        self._definitions.finish()
+            return self._session.request("tools/list", params, timeout=left)
+
+        listing = await self._definitions.list_all(ask)
         before, self.left_out = self.left_out, listing.left_out
         for name, reason in listing.left_out.items():
             if before.get(name) != reason:
-                self._report(
-                    PeerError(f"tools/list: {f'{name} left out: ' if name else ''}{reason}")
-                )
+                what = f"{name} left out: " if name else ""
+                self._report(PeerError(f"tools/list: {what}{reason}"))
         return list(listing.tools.values())
 
     async def ping(self, *, timeout: float | None = None) -> None:
@@ -443,7 +393,7 @@ class Bridge:
             ConnectionClosed, NotConnected: it is gone.
         """
         limit = self.limits.call_timeout if timeout is None else timeout
-        await self._until_ready("ping", limit)
+        await self._readiness.until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=limit)
 
     async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
@@ -529,8 +479,7 @@ class Bridge:
         modes = None if app is None else app.available_display_modes
         if mode is not None and modes is not None and mode not in modes:
             raise UsageError(f"The View cannot be shown in {mode!r}, only in {modes}")
-        if self._lifecycle.state is State.CLOSED:
-            raise NotConnected(f"set_context: not connected ({self._reason})")
+        self._readiness.alive("set_context")
         self._context.change(changes)
         self._bring_up_to_date()
 
@@ -540,22 +489,8 @@ class Bridge:
                 self._tell("ui/notifications/host-context-changed", params)
 
     async def _deliver(self, method: str, params: bytes) -> None:
-        lifecycle = self._lifecycle
-        if lifecycle.state is State.CLOSED:
-            raise NotConnected(f"{method}: not connected ({self._reason})")
-        if lifecycle.ready:
-            lifecycle.passed("host", method)
+        if self._readiness.hand_over(method, params):
             await self._session.notify(method, params)
-            return
-        if lifecycle.state is State.TEARING_DOWN:
-            raise OutOfOrder(f"{method}: the View is being torn down")
-        step = DELIVERY.get((lifecycle.delivery, method))
-        if step is None:
-            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
-        if len(self._queued) >= self.limits.max_queued:
-            raise OutOfOrder(f"{method}: {len(self._queued)} messages wait for the View already")
-        lifecycle.delivery = step
-        self._queued.append((method, params))
 
     def _tell(self, method: str, params: bytes) -> None:
         with suppress(NotConnected):  # there is nobody to tell any more
@@ -582,25 +517,13 @@ class Bridge:
         self._offers_tools = params.app_capabilities.tools is not None
         capabilities = self._capabilities
         if capabilities is None:
-            capabilities = wire.encode(self._derived_capabilities())
+            capabilities = wire.encode(derived_capabilities(self.handlers, self._forward))
         return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
             wire.encode(m.PROTOCOL_VERSION),
             self._host_info,
             capabilities,
             self._context.tell_all(),
         )
-
-    def _derived_capabilities(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"tools": {"listChanged": True}}
-        for handler, name in _CAPABILITIES.items():
-            if handler in self.handlers:
-                found[name] = {}
-        for handler, name, list_changed in _SERVER_CAPABILITIES:
-            method = "tools/call" if name == "serverTools" else "resources/read"
-            if handler in self.handlers or (self._forward and self._forward.serves(method)):
-                changes = self._forward is not None and self._forward.announces(list_changed)
-                found[name] = {"listChanged": True} if changes else {}
-        return found
 
     def _told(self, notice: wire.Notification) -> object:
         row = VIEW.get(notice.method)
@@ -617,7 +540,7 @@ class Bridge:
             case "ui/notifications/initialized":
                 self._now_ready()
             case "notifications/tools/list_changed":
-                self._tools_changed()
+                self._tools_changed.want()
             case "ui/notifications/size-changed":
                 if handler := self.handlers.get("on_size_changed"):
                     return handler(params.width, params.height)
@@ -632,13 +555,12 @@ class Bridge:
         return None
 
     def _now_ready(self) -> None:
-        while self._queued:
-            self._tell(*self._queued.popleft())
+        for method, params in self._readiness.now_ready():
+            self._tell(method, params)
         self._bring_up_to_date()
         changes, self._server_changes = self._server_changes, set()
         for method in sorted(changes):
             self._tell(method, b"{}")
-        self._wake()
 
     def _server_changed(self, method: str) -> None:
         """The server's list changed. A View that is not ready yet hears of it when it is."""
@@ -649,33 +571,9 @@ class Bridge:
         else:
             self._server_changes.add(method)
 
-    def _tools_changed(self) -> None:
-        """However often a View says so, one call of the handler is pending at most."""
-        self._changed = True
-        if self._announcing is None and "on_tools_changed" in self.handlers:
-            self._announcing = asyncio.get_running_loop().call_soon(self._announce)
-
-    def _announce(self) -> None:
-        self._announcing = None
+    def _call_tools_changed(self) -> object:
         handler = self.handlers.get("on_tools_changed")
-        if handler is None or not self._changed:
-            return
-        self._changed = False
-        try:
-            waiting = handler()
-        except Exception as error:  # noqa: BLE001 - a host's handler must not end the conversation
-            self._report(error)
-            return
-        if inspect.isawaitable(waiting):
-            self._announcing = asyncio.ensure_future(self._announced(waiting))
-
-    async def _announced(self, waiting: Any) -> None:
-        try:
-            await waiting
-        except Exception as error:  # noqa: BLE001 - a host's handler must not end the conversation
-            self._report(error)
-        if self._lifecycle.state is not State.CLOSED:
-            self._announce()
+        return None if handler is None else handler()
 
     def _report(self, error: BaseException) -> None:
         handler = self.handlers.get("on_error")
@@ -686,20 +584,6 @@ class Bridge:
 
 class _TaskAnswer(msgspec.Struct):
     task: Task
-
-
-_CAPABILITIES = {
-    "on_open_link": "openLinks",
-    "on_download_file": "downloadFile",
-    "on_log": "logging",
-    "on_update_model_context": "updateModelContext",
-    "on_message": "message",
-    "on_create_message": "sampling",
-}
-_SERVER_CAPABILITIES = (
-    ("on_call_tool", "serverTools", "notifications/tools/list_changed"),
-    ("on_read_resource", "serverResources", "notifications/resources/list_changed"),
-)
 
 
 def _upstream(given: Upstream | Client | ClientSession) -> Upstream:

@@ -6,32 +6,39 @@ before is recognised by its bytes and not read again.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
 import msgspec
 from msgspec import Raw
 
 from transom.errors import InvalidResult
 from transom.host.policy import Limits
+from transom.protocol import wire
 from transom.protocol.methods import describe
 from transom.types import Tool
 
-__all__ = ["Definitions", "Listing", "Page", "read_page"]
+__all__ = ["Definitions", "Listing"]
 
 _MAX_NAME = 128
 _MAX_TITLE = 256
+_MAX_NOTED = 100
+_MAX_CURSOR = 4096
+_LOOKED_AT = 10  # how many definitions are read, bad ones included, for each that may be kept
 
 
-class Page(msgspec.Struct, rename="camel"):
+class _Page(msgspec.Struct, rename="camel"):
     """One page of `tools/list`, its tools still unread."""
 
     tools: list[Raw]
     next_cursor: str | None = None
 
 
-_decode_page = msgspec.json.Decoder(Page).decode
+_decode_page = msgspec.json.Decoder(_Page).decode
 _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
-def read_page(raw: Raw) -> Page:
+def _read_page(raw: Raw) -> _Page:
     """Read one page.
 
     Raises:
@@ -44,17 +51,17 @@ def read_page(raw: Raw) -> Page:
 
 
 class Listing:
-    """One listing under way: the tools taken so far and those left out, with the reason."""
+    """One listing: the tools that were taken, and those left out with the reason."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Tool] = {}
         self.left_out: dict[str, str] = {}
-        self.seen: set[str] = set()
+        self.known: dict[bytes, Tool] = {}
         self.number = 0
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Note a tool that is not taken. Only so many are noted one by one."""
-        if len(self.left_out) < 100:
+        """Note a tool that is not taken, or "" for many. Only so many are noted one by one."""
+        if not name or len(self.left_out) < _MAX_NOTED:
             self.left_out.setdefault(name, reason)
 
 
@@ -64,12 +71,42 @@ class Definitions:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._known: dict[bytes, Tool] = {}
-        self._next: dict[bytes, Tool] = {}
 
-    def take(self, listing: Listing, page: Page) -> bool:
+    async def list_all(self, ask: Callable[[bytes], Awaitable[Raw]]) -> Listing:
+        """List, page by page, but no more pages or tools than the limits allow.
+
+        Args:
+            ask: takes the params of `tools/list`, returns its result.
+
+        Raises:
+            InvalidResult: the answer is not a page of tools at all.
+        """
+        limits, listing = self._limits, Listing()
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(limits.max_pages):
+            params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
+            page = _read_page(await ask(params))
+            if not self._take(listing, page):
+                listing.leave_out("", f"the View has more than {limits.max_tools} tools")
+                break
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            if cursor in seen or len(cursor) > _MAX_CURSOR:
+                listing.leave_out("", "the View's list of tools goes round in circles")
+                break
+            seen.add(cursor)
+        else:
+            listing.leave_out("", f"the View's list has more than {limits.max_pages} pages")
+        self._known = listing.known
+        return listing
+
+    def _take(self, listing: Listing, page: _Page) -> bool:
         """Add a page to a listing. False: there is no room for more."""
+        limit = self._limits.max_tools
         for raw in page.tools:
-            if len(listing.tools) >= self._limits.max_tools:
+            if len(listing.tools) >= limit or listing.number >= _LOOKED_AT * limit:
                 return False
             listing.number += 1
             data = bytes(raw)
@@ -81,12 +118,8 @@ class Definitions:
             if tool.name in listing.tools:
                 listing.leave_out(tool.name, "listed twice; the first counts")
                 continue
-            self._next[data] = listing.tools[tool.name] = tool
+            listing.known[data] = listing.tools[tool.name] = tool
         return True
-
-    def finish(self) -> None:
-        """Forget what the listing did not have."""
-        self._known, self._next = self._next, {}
 
     def _read(self, listing: Listing, data: bytes) -> Tool | None:
         limits, unnamed = self._limits, f"tool {listing.number}"
@@ -131,14 +164,14 @@ class Definitions:
 
 def _deeper(value: object, limit: int) -> bool:
     """Whether `value` nests deeper than `limit`: one level of it at a time."""
-    level: list[object] = [value]
+    level: list[Any] = [value]
     for _ in range(limit + 1):
-        below: list[object] = []
+        below: list[Any] = []
         for entry in level:
             if isinstance(entry, dict):
-                below += entry.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                below += cast("dict[str, Any]", entry).values()
             elif isinstance(entry, list):
-                below += entry  # pyright: ignore[reportUnknownArgumentType]
+                below += cast("list[Any]", entry)
         if not below:
             return False
         level = below

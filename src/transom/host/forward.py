@@ -169,5 +169,6 @@ def _for_views(result: bytes) -> bytes:
 def _visible(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
-    meta = cast("dict[str, Any]", entry).get("_meta")
-    return view_may_call(Tool(name="", meta=meta if isinstance(meta, dict) else None))
+    meta: object = cast("dict[str, Any]", entry).get("_meta")
+    known = cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
+    return view_may_call(Tool(name="", meta=known))

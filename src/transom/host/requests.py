@@ -145,7 +145,7 @@ class ViewRequests:
     async def _call_tool(self, handler: Callable[..., Any], params: m.CallToolParams) -> bytes:
         if self._forward is not None and self._forward.serves("tools/call"):
             await self._forward.permitted(params.name, known=False)
-        arguments = {} if params.arguments is None else msgspec.json.decode(params.arguments)
+        arguments: Any = msgspec.json.decode(params.arguments or b"{}")
         try:
             return result_json(await _called(handler, params.name, arguments or {}))
         except Refused as refusal:

@@ -1,0 +1,114 @@
+"""When a View may be spoken to, and what waits until then.
+
+1. Until the View is initialised, notices wait in order and requests wait for it.
+2. The order of the tool's data is judged when it is handed over, not when it goes out: whoever
+   gets it wrong is told at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from transom.errors import ConnectionClosed, NotConnected, OutOfOrder, RequestTimeout
+from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
+
+__all__ = ["Readiness"]
+
+
+class Readiness:
+    """The lifecycle of one View, and those who wait for it.
+
+    Args:
+        max_queued: how many notices may wait.
+    """
+
+    def __init__(self, max_queued: int) -> None:
+        self.lifecycle = Lifecycle()
+        self.reason = "the bridge was never started"
+        """Why it is closed, if it is."""
+        self.started = False
+        self._max_queued = max_queued
+        self._queued: deque[tuple[str, bytes]] = deque()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def now_ready(self) -> list[tuple[str, bytes]]:
+        """Let everyone who waits go on; the notices that have waited."""
+        queued = list(self._queued)
+        self._queued.clear()
+        self._wake()
+        return queued
+
+    def close(self, reason: str) -> None:
+        """Note that the conversation is over, and why."""
+        self.reason = reason
+        self.lifecycle.close()
+        self._queued.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def alive(self, what: str) -> None:
+        """See that it is not over.
+
+        Raises:
+            NotConnected: it is.
+        """
+        if self.lifecycle.state is State.CLOSED:
+            raise NotConnected(f"{what}: not connected ({self.reason})")
+
+    def hand_over(self, method: str, params: bytes) -> bool:
+        """Whether a notice may go out now; if not yet, it is kept.
+
+        Raises:
+            NotConnected: the conversation is over.
+            OutOfOrder: it is not its turn, or too much waits already.
+        """
+        self.alive(method)
+        lifecycle = self.lifecycle
+        if lifecycle.ready or lifecycle.state is State.TEARING_DOWN:
+            lifecycle.passed("host", method)
+            return True
+        step = DELIVERY.get((lifecycle.delivery, method))
+        if step is None:
+            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
+        if len(self._queued) >= self._max_queued:
+            raise OutOfOrder(f"{method}: {self._max_queued} notices wait for the View already")
+        lifecycle.delivery = step
+        self._queued.append((method, params))
+        return False
+
+    async def until_ready(self, what: str, timeout: float | None) -> None:
+        """Wait until the View is initialised.
+
+        Raises:
+            NotConnected: the conversation is over, or has not begun.
+            OutOfOrder: the View is being torn down.
+            RequestTimeout: it takes longer than `timeout` seconds.
+            ConnectionClosed: it ends first.
+        """
+        if not self.started:
+            raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
+        self.alive(what)
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        while not self.lifecycle.ready:
+            if self.lifecycle.state is State.CLOSED:
+                raise ConnectionClosed(f"{what}: connection closed: {self.reason}")
+            if self.lifecycle.state is State.TEARING_DOWN:
+                raise OutOfOrder(f"{what}: the View is being torn down")
+            future = loop.create_future()
+            self._waiting.append(future)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await future
+            except TimeoutError:
+                text = f"{what}: the View was not initialised within {timeout:g} s"
+                raise RequestTimeout(text) from None
+            finally:
+                if future in self._waiting:
+                    self._waiting.remove(future)
