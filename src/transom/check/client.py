@@ -1,0 +1,204 @@
+"""A conversation with a server: handshake, one request at a time, lists in pages.
+
+Answers are returned as they came. Both ways of opening are spoken: `initialize` first, and for a
+server that refuses it, the later revision that opens with `server/discover` and says who is asking
+in every request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from transom.check.catalogue import clean
+from transom.check.connect import Noise, Pipe, PipeClosed, TooLong
+from transom.check.jsonvalue import JsonObject, as_list, as_object, type_name
+from transom.check.snapshot import Listing
+from transom.errors import METHOD_NOT_FOUND, TransomError
+
+__all__ = ["Answered", "Conversation", "NoAnswer"]
+
+HANDSHAKE_VERSION = "2025-11-25"
+DISCOVERY_VERSION = "2026-07-28"
+_UNSUPPORTED_VERSION = -32022
+_META = "io.modelcontextprotocol/"
+
+
+class NoAnswer(TransomError):
+    """The server did not answer as JSON-RPC wants it. The text says what it did instead."""
+
+
+class Answered(TransomError):
+    """The server answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+
+
+class Conversation:
+    """One connection, used by one task. `notes` collects what the server wrote beside the point."""
+
+    def __init__(
+        self,
+        pipe: Pipe,
+        capabilities: JsonObject,
+        *,
+        version: str,
+        timeout: float,
+        max_items: int = 20_000,
+    ) -> None:
+        self._pipe = pipe
+        self._timeout = timeout
+        self._max_items = max_items
+        self._last_id = 0
+        self._headers: dict[str, str] = {}
+        self._stamp: JsonObject = {}
+        self.capabilities = capabilities
+        self.client_info: JsonObject = {"name": "transom-check", "version": version}
+        self.closed: str | None = None
+        self.noise = 0
+        self.first_noise = ""
+
+    async def open(self) -> JsonObject:
+        """Introduce ourselves; return what the server said of itself.
+
+        Raises:
+            NoAnswer: it did not answer, or not with an object.
+            Answered: it refused.
+        """
+        params: JsonObject = {
+            "protocolVersion": HANDSHAKE_VERSION,
+            "capabilities": self.capabilities,
+            "clientInfo": self.client_info,
+        }
+        try:
+            answer = await self.request("initialize", params)
+        except Answered as refusal:
+            if refusal.code not in (_UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
+                raise
+            return await self._discover()
+        version = answer.get("protocolVersion")
+        if not isinstance(version, str):
+            raise NoAnswer("it answered initialize without a protocolVersion")
+        self._headers = {"mcp-protocol-version": version}
+        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, self._headers)
+        return answer
+
+    async def _discover(self) -> JsonObject:
+        self._headers = {"mcp-protocol-version": DISCOVERY_VERSION}
+        self._stamp = {
+            f"{_META}protocolVersion": DISCOVERY_VERSION,
+            f"{_META}clientInfo": self.client_info,
+            f"{_META}clientCapabilities": self.capabilities,
+        }
+        return await self.request("server/discover", {})
+
+    async def request(self, method: str, params: JsonObject | None = None) -> JsonObject:
+        """Ask, and wait for the answer.
+
+        Raises:
+            NoAnswer: none came in time, it was too long or no object, or the server is gone.
+            Answered: the answer is a JSON-RPC error.
+        """
+        if self.closed is not None:
+            raise NoAnswer(self.closed)
+        self._last_id += 1
+        params = dict(params or {})
+        if self._stamp:
+            params["_meta"] = {**as_object(params.get("_meta")), **self._stamp}
+        message: JsonObject = {
+            "jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params,
+        }  # fmt: skip
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._send(message, self._request_headers(method, params))
+                return await self._answer(self._last_id, method)
+        except TimeoutError:
+            raise NoAnswer(f"it did not answer {method} within {self._timeout:g} s") from None
+        except PipeClosed as error:
+            self.closed = clean(str(error), 400)
+            raise NoAnswer(self.closed) from error
+
+    async def list_all(self, method: str, key: str) -> Listing:
+        """Every page of a list. A server that has no such method has an empty list."""
+        items: list[JsonObject] = []
+        cursors: set[str] = set()
+        cursor: str | None = None
+        while True:
+            try:
+                page = await self.request(method, {"cursor": cursor} if cursor else {})
+            except Answered as error:
+                missing = error.code == METHOD_NOT_FOUND and cursor is None
+                problem = None if missing else f"{method} failed: {clean(str(error))}"
+                return Listing(tuple(items), problem)
+            except NoAnswer as error:
+                return Listing(tuple(items), str(error))
+            if not isinstance(page.get(key), list):
+                return Listing(tuple(items), f"{method} answered without a list of {key}")
+            # An entry that is no object still counts: a rule has to say so.
+            items.extend(as_object(entry) for entry in as_list(page[key]))
+            following = page.get("nextCursor")
+            if not isinstance(following, str) or not following:
+                return Listing(tuple(items))
+            if following in cursors:
+                return Listing(tuple(items), f"{method} gives the same cursor again and again")
+            if len(items) >= self._max_items or len(cursors) >= 1_000:
+                problem = f"{method} goes on for ever; stopped after {len(items)} entries"
+                return Listing(tuple(items[: self._max_items]), problem)
+            cursors.add(following)
+            cursor = following
+
+    def _request_headers(self, method: str, params: JsonObject) -> dict[str, str]:
+        if not self._stamp:
+            return self._headers
+        headers = {**self._headers, "mcp-method": method}
+        name = params.get("uri" if method == "resources/read" else "name")
+        if isinstance(name, str) and name.isascii() and name.isprintable():
+            headers["mcp-name"] = name
+        return headers
+
+    async def _send(self, message: JsonObject, headers: Mapping[str, str]) -> None:
+        await self._pipe.send(message, headers)
+
+    async def _answer(self, request_id: int, method: str) -> JsonObject:
+        while True:
+            incoming = await self._pipe.receive()
+            if isinstance(incoming, TooLong):
+                size = incoming.limit // (1024 * 1024)
+                raise NoAnswer(f"its answer to {method} is longer than {size} MB")
+            if isinstance(incoming, Noise):
+                self._note(incoming.text)
+            elif "method" in incoming:
+                await self._serve(incoming)
+            elif incoming.get("id") in range(1, request_id):
+                continue  # the late answer to a question we gave up on
+            elif incoming.get("id") != request_id:
+                self._note(f"an answer to request {clean(str(incoming.get('id')), 20)}")
+            elif "error" in incoming:
+                fault = as_object(incoming["error"])
+                code = fault.get("code")
+                raise Answered(
+                    code if isinstance(code, int) else 0, clean(str(fault.get("message", "")), 300)
+                )
+            else:
+                result = incoming.get("result")
+                if not isinstance(result, dict):
+                    raise NoAnswer(f"it answered {method} with {type_name(result)}, not an object")
+                return result
+
+    async def _serve(self, message: JsonObject) -> None:
+        """Answer what the server asks of its client: it is alive, and offers nothing else."""
+        if "id" not in message:
+            return
+        answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
+        if message["method"] == "ping":
+            answer["result"] = {}
+        else:
+            answer["error"] = {"code": METHOD_NOT_FOUND, "message": "Method not found"}
+        await self._send(answer, self._headers)
+
+    def _note(self, text: str) -> None:
+        self.noise += 1
+        self.first_noise = self.first_noise or clean(text, 100)

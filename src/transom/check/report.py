@@ -1,0 +1,149 @@
+"""From a snapshot to a report: which rules were checked, which were not and why, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from transom.check.catalogue import Finding, Rule, Severity, Skip, clean, order
+from transom.check.jsonvalue import JsonObject, as_object
+from transom.check.rules import RULES
+from transom.check.snapshot import Snapshot
+
+__all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
+NEEDS_BROWSER = "needs --browser"
+NEEDS_CALL = "needs --call"
+HEURISTIC = "a heuristic: needs --heuristics"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """How many findings there are of each severity."""
+
+    error: int = 0
+    warn: int = 0
+    info: int = 0
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `transom check` has to say. Its JSON is this struct, without what is about the run."""
+
+    target: str
+    findings: tuple[Finding, ...] = ()
+    checked: tuple[str, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+    summary: Summary = Summary()
+    notes: tuple[str, ...] = ()
+    """Remarks about the run."""
+    failure: str | None = None
+    """Why the server could not be checked at all."""
+    server: str = ""
+    tools: int = 0
+    views: int = 0
+
+    def fails_on(self, level: str) -> bool:
+        """Whether there is a finding of severity `level` or worse; `never` is never reached."""
+        if level not in SEVERITIES:
+            return False
+        worst = SEVERITIES[: SEVERITIES.index(level) + 1]
+        return any(finding.severity in worst for finding in self.findings)
+
+
+def apply_rules(
+    target: str,
+    seen: Snapshot,
+    rules: Sequence[Rule] = RULES,
+    *,
+    heuristics: Iterable[str] = (),
+    notes: Sequence[str] = (),
+) -> Report:
+    """Run `rules` on what was seen. Heuristic rules run only when `heuristics` names them."""
+    findings: list[Finding] = []
+    checked: list[str] = []
+    skipped: list[Skip] = []
+    enabled = set(heuristics)
+    for rule in rules:
+        reason = HEURISTIC if rule.heuristic and rule.id not in enabled else _missing(rule, seen)
+        if reason is None:
+            try:
+                found = list(rule.findings(seen))
+            except Exception as error:  # noqa: BLE001 - one rule must not take the report with it
+                reason = f"the rule itself failed: {type(error).__name__}: {error}"
+            else:
+                findings.extend(found)
+                checked.append(rule.id)
+        if reason is not None:
+            skipped.append(Skip(rule.id, reason))
+    findings.sort(key=lambda f: (SEVERITIES.index(f.severity), order(f.rule)))
+    handshake = seen.apps.handshake or {}
+    return Report(
+        target=target,
+        findings=tuple(findings),
+        checked=tuple(checked),
+        skipped=tuple(skipped),
+        summary=_summary(findings),
+        notes=tuple(notes),
+        failure=_failure(seen),
+        server=_server_name(handshake),
+        tools=len(seen.tools),
+        views=len({tool.link for tool in seen.tools if tool.link}),
+    )
+
+
+def nothing_checked(target: str, why: str, rules: Sequence[Rule] = RULES) -> Report:
+    """The report on a server that could not be reached."""
+    return Report(target=target, skipped=tuple(Skip(rule.id, why) for rule in rules), failure=why)
+
+
+def _missing(rule: Rule, seen: Snapshot) -> str | None:
+    """Why a rule cannot be checked: what it looks at was not seen."""
+    match rule.surface:
+        case "text":
+            if seen.text is None:
+                return seen.text_problem or "the server was not listed as a text-only client"
+            if rule.id == "A4" and seen.no_mime is None:
+                return seen.no_mime_problem or "the server was not listed without types"
+        case "call":
+            if seen.calls is None:
+                return NEEDS_CALL
+            client = "text" if rule.id == "A5" else "apps"
+            if not any(c.client == client and c.problem is None for c in seen.calls):
+                return "no tool was called, or none answered"
+        case "browser":
+            if seen.views is None:
+                return NEEDS_BROWSER
+        case "host":
+            facts = {
+                "B17": seen.host.decisions,
+                "P17": seen.host.policies,
+                "V8": seen.host.closed_view_calls,
+            }
+            if facts[rule.id] is None:
+                return NEEDS_BROWSER
+        case "tools":
+            if seen.apps.tools_problem is not None and not seen.tools:
+                return seen.apps.tools_problem
+        case _:
+            pass
+    return None
+
+
+def _failure(seen: Snapshot) -> str | None:
+    """A server whose tools cannot be listed has not been checked."""
+    return seen.apps.tools_problem if not seen.tools else None
+
+
+def _summary(findings: Sequence[Finding]) -> Summary:
+    return Summary(**{s: sum(f.severity == s for f in findings) for s in SEVERITIES})
+
+
+def _server_name(handshake: JsonObject) -> str:
+    """The server's name, version and protocol revision, as far as it told them."""
+    stamp = as_object(handshake.get("_meta")).get("io.modelcontextprotocol/serverInfo")
+    info = as_object(handshake.get("serverInfo") or stamp)
+    protocol = handshake.get("protocolVersion")
+    parts = [str(info.get("name") or ""), str(info.get("version") or "")]
+    named = " ".join(part for part in parts if part)
+    return clean(f"{named} (MCP {protocol})" if protocol else named)

@@ -1,0 +1,361 @@
+"""P: content security policy, CORS and permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from transom.check.catalogue import Hit, Hits, Severity, on_page, rule, show
+from transom.check.clauses import HOST_BEHAVIOR, RESOURCE_FORMAT
+from transom.check.jsonvalue import Json, as_object, type_name
+from transom.check.listed import Page
+from transom.check.origins import (
+    Origin,
+    broad_wildcard,
+    covered,
+    keyword,
+    origin_of,
+    parse_origin,
+    unsafe,
+)
+from transom.check.policies import loose_directives
+from transom.check.scan import Reference
+from transom.check.snapshot import Snapshot
+
+_CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
+_PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
+_API_NAMES = {
+    "camera": "getUserMedia (video)",
+    "microphone": "getUserMedia (audio) or SpeechRecognition",
+    "geolocation": "navigator.geolocation",
+    "clipboardWrite": "navigator.clipboard.write",
+}
+_RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
+
+
+def _entries(seen: Snapshot) -> Iterator[tuple[Page, str, str]]:
+    """Every declared origin: the page, the field and the entry."""
+    for page in seen.pages:
+        for field in _CSP_FIELDS:
+            for entry in page.origins(field):
+                yield page, field, entry
+
+
+@rule("P1", "error", "csp fields are lists of strings", RESOURCE_FORMAT, "read")
+def csp_is_lists(seen: Snapshot) -> Hits:
+    """`csp` is an object; each of its fields is an array of origins.
+
+    `connectDomains` for fetch and WebSocket, `resourceDomains` for scripts, styles, images, fonts
+    and media, `frameDomains` for nested frames, `baseUriDomains` for `<base>`.
+    """
+    for page in seen.pages:
+        csp = page.effective_ui.get("csp")
+        if csp is not None and not isinstance(csp, dict):
+            yield on_page(page, f": csp must be an object, got {type_name(csp)}.")
+        for field in _CSP_FIELDS:
+            value = as_object(csp).get(field)
+            if value is not None and not _is_texts(value):
+                yield on_page(page, f": csp.{field} must be a list of origins.")
+
+
+@rule("P2", "error", "csp entries are origins", RESOURCE_FORMAT, "read")
+def entries_are_origins(seen: Snapshot) -> Hits:
+    """An entry is a scheme and a host, with a port where needed: `https://api.example.com`.
+
+    No path, no trailing slash, no `*` alone, no CSP keyword such as `'self'`. Spaces, quotes,
+    commas and semicolons would change the policy itself: hosts drop such entries, and it is an
+    error to send them.
+    """
+    for page, field, entry in _entries(seen):
+        if unsafe(entry):
+            yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.")
+        elif keyword(entry) or parse_origin(entry) is None:
+            yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.", "warn")
+
+
+@rule("P3", "warn", "csp entries are secure", RESOURCE_FORMAT, "read")
+def entries_are_secure(seen: Snapshot) -> Hits:
+    """Use `https:` and `wss:`; plain `http:` and `ws:` are for the developer's own machine."""
+    for page, _, entry in _entries(seen):
+        origin = parse_origin(entry)
+        if origin and not origin.secure and not origin.loopback:
+            yield on_page(page, f": `{entry}` is insecure.")
+
+
+@rule("P4", "warn", "Wildcards are narrow", RESOURCE_FORMAT, "read")
+def wildcards_are_narrow(seen: Snapshot) -> Hits:
+    """`https://*.example.com` is allowed, and lets the View reach every subdomain.
+
+    Worth a note; a wildcard over names that anyone can register (`*.com`, `*.github.io`) is a
+    warning.
+    """
+    for page, _, entry in _entries(seen):
+        origin = parse_origin(entry)
+        if origin is None or not origin.wildcard:
+            continue
+        if broad_wildcard(origin):
+            yield on_page(page, f": wildcard `{entry}` is very broad; anyone can get such a name.")
+        else:
+            yield on_page(
+                page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
+            )
+
+
+@rule("P5", "error", "Connections are declared", RESOURCE_FORMAT, "html")
+def connections_are_declared(seen: Snapshot) -> Hits:
+    """Every origin the View fetches from must be in `csp.connectDomains`.
+
+    That goes for fetch, XMLHttpRequest, EventSource, WebSocket and sendBeacon. An address found
+    by reading the page is a warning; a connection that a browser blocked is an error.
+    """
+    for page in seen.pages:
+        blocked = _blocked(seen, page, "connect-src")
+        read = _undeclared(page.scan.connects if page.scan else (), page.origins("connectDomains"))
+        for origin, severity in _merged(blocked, read):
+            yield on_page(
+                page,
+                f" connects to `{origin}` not in csp.connectDomains; the host will block it.",
+                severity,
+            )
+
+
+@rule("P6", "error", "Loaded resources are declared", RESOURCE_FORMAT, "html")
+def resources_are_declared(seen: Snapshot) -> Hits:
+    """Every origin of scripts, styles, images, fonts and media must be in `csp.resourceDomains`.
+
+    Or put them into the page. Found by reading the page: a warning; blocked in a browser: an error.
+    """
+    directives = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
+    for page in seen.pages:
+        declared = page.origins("resourceDomains")
+        for directive in directives:
+            for origin in _blocked(seen, page, directive):
+                yield _loads(page, directive.removesuffix("-src"), origin, "error")
+        seen_already = {o for d in directives for o in _blocked(seen, page, d)}
+        for reference in _references(page, _RESOURCE_KINDS):
+            origin = origin_of(reference.url)
+            if origin and str(origin) not in seen_already and not covered(origin, declared):
+                seen_already.add(str(origin))
+                yield _loads(page, reference.kind, str(origin), "warn")
+
+
+@rule("P7", "error", "Nested frames are declared", RESOURCE_FORMAT, "html")
+def frames_are_declared(seen: Snapshot) -> Hits:
+    """A View may hold frames only of the origins in `csp.frameDomains`; without it, none."""
+    for page in seen.pages:
+        urls = [reference.url for reference in _references(page, {"frame"})]
+        read = _undeclared(urls, page.origins("frameDomains"))
+        for origin, severity in _merged(_blocked(seen, page, "frame-src"), read):
+            yield on_page(page, f" embeds `{origin}`; add it to csp.frameDomains.", severity)
+
+
+@rule("P8", "warn", "The base is declared", RESOURCE_FORMAT, "html")
+def base_is_declared(seen: Snapshot) -> Hits:
+    """The origin of `<base href>` must be in `csp.baseUriDomains`, or the browser ignores it."""
+    for page in seen.pages:
+        urls = [reference.url for reference in _references(page, {"base"})]
+        for origin in _undeclared(urls, page.origins("baseUriDomains")):
+            yield on_page(page, f": <base> to `{origin}` is not declared.")
+
+
+@rule("P9", "error", "Nothing is loaded by a relative address", RESOURCE_FORMAT, "html")
+def nothing_is_relative(seen: Snapshot) -> Hits:
+    """A View has no server behind it: `./app.js` and `/style.css` lead nowhere.
+
+    Put scripts and styles into the page (a bundler can do it), or use whole addresses and declare
+    them in `csp.resourceDomains`. Scripts and styles are errors, images and media warnings.
+    """
+    for page in seen.pages:
+        if any(origin_of(reference.url) for reference in _references(page, {"base"})):
+            continue
+        for reference in _references(page, _RESOURCE_KINDS | {"frame"}):
+            if _is_relative(reference.url):
+                vital = reference.kind in ("script", "style")
+                yield on_page(
+                    page,
+                    f" references `{show(reference.url)}` relatively; a View has no server to "
+                    "resolve it against.",
+                    "error" if vital else "warn",
+                )
+
+
+@rule("P10", "info", "Declared origins are used", RESOURCE_FORMAT, "html", heuristic=True)
+def declarations_are_used(seen: Snapshot) -> Hits:
+    """An origin that the page never names is probably left over; each one widens what is allowed.
+
+    Judged by looking for the host name anywhere in the page. An address that the View gets from a
+    tool's result is not seen by this.
+    """
+    for page in seen.pages:
+        used = {
+            origin for view in seen.views or () if view.uri == page.uri for origin in view.requests
+        }
+        for field in _CSP_FIELDS:
+            for entry in page.origins(field):
+                origin = parse_origin(entry)
+                if origin is None or page.html is None or origin.host in page.html:
+                    continue
+                if not any((o := origin_of(url)) and covered(o, [entry]) for url in used):
+                    yield on_page(page, f": `{entry}` is declared but never used.")
+
+
+@rule("P11", "warn", "No localhost is left over", RESOURCE_FORMAT, "read")
+def no_localhost(seen: Snapshot) -> Hits:
+    """`localhost` in the CSP is for development; nobody else's machine has it.
+
+    Run with `--dev` while you work on the server.
+    """
+    if seen.dev:
+        return
+    for page, _, entry in _entries(seen):
+        origin = parse_origin(entry)
+        if origin and origin.loopback:
+            yield on_page(page, f": `{entry}` left in csp.")
+
+
+@rule("P12", "error", "Permissions are empty objects", RESOURCE_FORMAT, "read")
+def permissions_are_objects(seen: Snapshot) -> Hits:
+    """`permissions` is an object; its keys are camera, microphone, geolocation, clipboardWrite.
+
+    Each value is `{}`, not `true`: `{"permissions": {"camera": {}}}`.
+    """
+    for page in seen.pages:
+        permissions = page.effective_ui.get("permissions")
+        if permissions is not None and not isinstance(permissions, dict):
+            yield on_page(page, f": permissions must be an object, got {type_name(permissions)}.")
+        for key, value in as_object(permissions).items():
+            if key == "tools":
+                continue
+            if key not in _PERMISSIONS:
+                yield on_page(
+                    page,
+                    f": permissions.{show(key)} is unknown; use {', '.join(_PERMISSIONS)}.",
+                )
+            elif value != {}:
+                yield on_page(
+                    page, f": permissions.{key} must be an empty object, got {show(value)}."
+                )
+
+
+@rule("P13", "info", "permissions.tools is only proposed", RESOURCE_FORMAT, "read")
+def tools_permission_is_proposed(seen: Snapshot) -> Hits:
+    """WebMCP delegation by `permissions.tools` is a proposal (ext-apps pull request 691)."""
+    for page in seen.pages:
+        if "tools" in as_object(page.effective_ui.get("permissions")):
+            yield on_page(
+                page,
+                ": permissions.tools is not in the published spec; most hosts will ignore it.",
+            )
+
+
+@rule("P14", "info", "Permissions fit what is used", RESOURCE_FORMAT, "html", heuristic=True)
+def permissions_fit(seen: Snapshot) -> Hits:
+    """Ask for what the View uses, and for all of it.
+
+    Judged by the browser APIs that its scripts name.
+    """
+    for page in seen.pages:
+        if page.scan is None:
+            continue
+        declared = as_object(page.effective_ui.get("permissions"))
+        for key in _PERMISSIONS:
+            if key in declared and key not in page.scan.apis:
+                yield on_page(page, f" asks for {key} but never uses it.")
+            elif key not in declared and key in page.scan.apis:
+                yield on_page(page, f" uses {_API_NAMES[key]} without permissions.{key}.")
+
+
+@rule("P15", "warn", "The View bears a denied permission", RESOURCE_FORMAT, "browser")
+def denial_is_borne(seen: Snapshot) -> Hits:
+    """Hosts and users may deny what was asked for, so a View must detect and go on.
+
+    The View is rendered with every permission denied; an uncaught error is reported.
+    """
+    for view in seen.views or ():
+        for permission, error in view.denied_failures:
+            yield Hit(
+                f"view {view.uri}", f"`{view.uri}` fails when {permission} is denied: {error}."
+            )
+
+
+@rule("P16", "warn", "APIs let the View's origin in", RESOURCE_FORMAT, "browser")
+def cors_lets_in(seen: Snapshot) -> Hits:
+    """A declared API that answers only known origins refuses a View, whose origin is the host's.
+
+    Set a stable `domain` and let the API allow it, or answer any origin and use a key.
+    """
+    pages = {page.uri: page for page in seen.pages}
+    for view in seen.views or ():
+        page = pages.get(view.uri)
+        if page is not None and page.effective_ui.get("domain"):
+            continue
+        for origin in view.cors_refusals:
+            yield Hit(
+                f"view {view.uri}",
+                f"`{origin}` refused the View's origin; set a stable `domain` or open CORS.",
+            )
+
+
+@rule("P17", "error", "The host's CSP is no looser than declared", HOST_BEHAVIOR, "host")
+def host_policy_is_tight(seen: Snapshot) -> Hits:
+    """A check of our own host, fed with what this server declared.
+
+    The policy it makes may hold no origin that was not declared, no scheme or `*` that lets in
+    any, and must say what becomes of everything else (`default-src`).
+    """
+    for made in seen.host.policies or ():
+        for directive in loose_directives(made.policy, made.declared):
+            yield Hit(
+                f"resource {made.uri}",
+                f"Generated CSP is looser than the declaration: {directive}.",
+            )
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _references(page: Page, kinds: Iterable[str]) -> list[Reference]:
+    wanted = set(kinds)
+    return [r for r in page.scan.references if r.kind in wanted] if page.scan else []
+
+
+def _undeclared(urls: Iterable[str], declared: list[str]) -> list[str]:
+    origins: list[Origin] = [origin for url in urls if (origin := origin_of(url))]
+    return list(dict.fromkeys(str(o) for o in origins if not covered(o, declared)))
+
+
+def _blocked(seen: Snapshot, page: Page, directive: str) -> list[str]:
+    """Origins a browser refused under that directive or a finer one (`script-src-elem`)."""
+    return list(
+        dict.fromkeys(
+            violation.origin
+            for view in seen.views or ()
+            if view.uri == page.uri
+            for violation in view.violations
+            if violation.directive == directive or violation.directive.startswith(f"{directive}-")
+        )
+    )
+
+
+def _merged(blocked: list[str], read: list[str]) -> Iterator[tuple[str, Severity]]:
+    """What a browser blocked is an error; what was only read in the page is a warning."""
+    for origin in blocked:
+        yield origin, "error"
+    for origin in read:
+        if origin not in blocked:
+            yield origin, "warn"
+
+
+def _loads(page: Page, kind: str, origin: str, severity: Severity) -> Hit:
+    names = {"asset": "an asset", "img": "image"}
+    return on_page(
+        page,
+        f" loads {names.get(kind, kind)} from `{origin}` not in csp.resourceDomains.",
+        severity,
+    )
+
+
+def _is_relative(url: str) -> bool:
+    scheme, colon, _ = url.partition(":")
+    has_scheme = bool(colon) and scheme.replace("+", "").replace("-", "").isalnum()
+    return not has_scheme and not url.startswith(("//", "#"))

@@ -1,0 +1,240 @@
+"""D: tool results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from transom.check.catalogue import Hit, Hits, on_tool, rule, show
+from transom.check.clauses import (
+    ERRORS,
+    OUTPUT_SCHEMA,
+    SERVER_BEHAVIOR,
+    STRUCTURED,
+    TOOL_RESULT,
+)
+from transom.check.jsonvalue import Json, JsonObject, as_object, size_of, type_name
+from transom.check.listed import ListedTool
+from transom.check.results import failed, has_content, text_length
+from transom.check.schemas import problems_of
+from transom.check.snapshot import Snapshot
+from transom.check.words import words
+
+LONG_TEXT = 4_000
+LARGE_RESULT = 100 * 1024
+LARGE_META = 2 * 1024
+
+_PRIVATE_WORDS = frozenset(
+    {"password", "passwd", "secret", "ssn", "apikey", "privatekey", "credential", "credentials"}
+)
+_TOKEN_WORDS = frozenset({"access", "auth", "refresh", "session", "api", "bearer", "id"})
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
+
+_Judge = Callable[[ListedTool, JsonObject], Iterable[Hit]]
+
+
+def _judged(seen: Snapshot, judge: _Judge, *, app_only: bool = False) -> Hits:
+    """Apply `judge` to the results of the model's tools, or to those of app-only helpers (D11)."""
+    for tool in seen.tools:
+        if tool.app_only is app_only:
+            for call in seen.calls_of(tool):
+                if call.result is not None:
+                    yield from judge(tool, call.result)
+
+
+@rule("D1", "error", "A result can be read", SERVER_BEHAVIOR, "call")
+def results_can_be_read(seen: Snapshot) -> Hits:
+    """`content` must hold something meaningful even when a View shows the result.
+
+    The model sees `content`, not the View. A short sentence that says what was found is enough.
+    """
+    yield from _judged(seen, _readable)
+
+
+def _readable(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
+    if not isinstance(result.get("content"), list) or not has_content(result):
+        yield on_tool(tool, " returned no readable content.", "error")
+
+
+@rule("D2", "info", "content is a summary", TOOL_RESULT, "call")
+def content_is_short(seen: Snapshot) -> Hits:
+    """`content` goes into the conversation; keep tables and dumps in `structuredContent`.
+
+    Only a note: some advise to repeat the data as text for old clients.
+    """
+    yield from _judged(seen, _short)
+
+
+def _short(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
+    length = text_length(result)
+    if length > LONG_TEXT:
+        yield on_tool(tool, f": content is {length} chars; keep it a summary.", "info")
+
+
+@rule("D3", "warn", "A View gets structured data", STRUCTURED, "call")
+def views_get_data(seen: Snapshot) -> Hits:
+    """A tool that opens a View should return `structuredContent`.
+
+    Otherwise the View has to take the text apart.
+    """
+    yield from _judged(seen, _structured)
+
+
+def _structured(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
+    if tool.link is not None and not failed(result) and result.get("structuredContent") is None:
+        yield on_tool(tool, " gives its View only text.", "warn")
+
+
+@rule("D4", "error", "structuredContent is an object", STRUCTURED, "call")
+def data_is_an_object(seen: Snapshot) -> Hits:
+    """`structuredContent` is a JSON object; wrap a list as `{"items": [...]}`."""
+    yield from _judged(seen, _object)
+
+
+def _object(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
+    data = result.get("structuredContent")
+    if data is not None and not isinstance(data, dict):
+        yield on_tool(
+            tool, f": structuredContent must be an object, got {type_name(data)}.", "error"
+        )
+
+
+@rule("D5", "error", "structuredContent fits outputSchema", OUTPUT_SCHEMA, "call")
+def data_fits_schema(seen: Snapshot) -> Hits:
+    """A tool that declares `outputSchema` must return data that fits it, unless `isError`.
+
+    Clients validate it and refuse the result otherwise.
+    """
+    yield from _judged(seen, _fitting)
+
+
+def _fitting(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
+    schema, data = tool.raw.get("outputSchema"), result.get("structuredContent")
+    if not isinstance(schema, dict) or failed(result):
+        return
+    if data is None:
+        yield on_tool(
+            tool, ": structuredContent is missing, though outputSchema is declared.", "error"
+        )
+        return
+    try:
+        problems = problems_of(data, schema)
+    except ValueError as error:
+        yield on_tool(tool, f": outputSchema cannot be used: {show(str(error), 200)}.", "error")
+        return
+    for problem in problems:
+        yield on_tool(
+            tool, f": structuredContent{problem.path} {show(problem.message, 200)}.", "error"
+        )
+
+
+@rule("D6", "info", "Structured results have an outputSchema", OUTPUT_SCHEMA, "call")
+def data_has_a_schema(seen: Snapshot) -> Hits:
+    """An `outputSchema` tells hosts, Views and models what `structuredContent` holds.
+
+    With it, clients can check the data before they use it.
+    """
+    for tool in seen.tools:
+        if "outputSchema" in tool.raw:
+            continue
+        results = [as_object(call.result) for call in seen.calls_of(tool)]
+        if any(isinstance(result.get("structuredContent"), dict) for result in results):
+            yield on_tool(tool, " returns structuredContent without outputSchema.")
+
+
+@rule("D7", "warn", "No private data in structuredContent", STRUCTURED, "call", heuristic=True)
+def data_is_public(seen: Snapshot) -> Hits:
+    """Treat `structuredContent` as something the model may see.
+
+    Judged by key names (password, secret, access token …) and values that look like a JWT. Put
+    what only the View may have into the result's `_meta`, or behind an app-only tool.
+    """
+    for tool in seen.tools:
+        if tool.app_only:
+            continue
+        for call in seen.calls_of(tool):
+            for path in _private(as_object(call.result).get("structuredContent")):
+                yield on_tool(
+                    tool, f": `{path}` looks private but structuredContent may reach the model."
+                )
+
+
+@rule("D8", "info", "Facts are not hidden in _meta", TOOL_RESULT, "call", heuristic=True)
+def facts_are_readable(seen: Snapshot) -> Hits:
+    """The model cannot see a result's `_meta`; what it needs goes into content.
+
+    Judged by size: a large `_meta` beside hardly any content.
+    """
+    for tool in seen.tools:
+        for call in seen.calls_of(tool):
+            result = as_object(call.result)
+            bulky = size_of(result.get("_meta")) > LARGE_META
+            if bulky and not result.get("structuredContent") and text_length(result) < 40:
+                yield on_tool(tool, " keeps most data in _meta; the model cannot use it.")
+
+
+@rule("D9", "warn", "A result is of modest size", TOOL_RESULT, "call")
+def results_are_modest(seen: Snapshot) -> Hits:
+    """Bulk data belongs behind an app-only tool or a resource that the View reads itself."""
+    for tool in seen.tools:
+        if tool.app_only:
+            continue
+        for call in seen.calls_of(tool):
+            size = size_of(call.result)
+            if size > LARGE_RESULT:
+                yield on_tool(
+                    tool, f" returned {size // 1024} KB; move bulk data to an app-only tool."
+                )
+
+
+@rule("D10", "warn", "A failure is a result with isError", ERRORS, "call")
+def failures_are_results(seen: Snapshot) -> Hits:
+    """A tool that cannot do its work, or gets arguments that do not fit, answers with `isError`.
+
+    Its text tells the model what to mend. JSON-RPC errors are for faults of the protocol, such as
+    a tool that does not exist; models never see them.
+    """
+    for tool in seen.tools:
+        for kind in ("example", "invalid"):
+            for call in seen.calls_of(tool, kind=kind):
+                if call.fault is not None:
+                    yield on_tool(
+                        tool,
+                        f" answered a tool failure with JSON-RPC error {call.fault.code}: "
+                        f"{show(call.fault.message, 120)}.",
+                    )
+
+
+@rule("D11", "error", "Helpers answer as other tools do", TOOL_RESULT, "call")
+def helpers_answer_well(seen: Snapshot) -> Hits:
+    """App-only tools keep the same split: readable content, structured data that fits its schema.
+
+    This is D1 to D5, asked of the tools that only Views call.
+    """
+    for judge in (_readable, _short, _structured, _object, _fitting):
+        yield from _judged(seen, judge, app_only=True)
+
+
+def _private(data: Json) -> Iterator[str]:
+    """Paths of what looks private; walks without recursion."""
+    waiting: list[tuple[str, Json]] = [("", data)]
+    found = 0
+    while waiting and found < 20:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend((f"{path}.{key}".lstrip("."), inner) for key, inner in value.items())
+        elif isinstance(value, list):
+            waiting.extend((f"{path}[{index}]", inner) for index, inner in enumerate(value[:100]))
+        elif isinstance(value, str) and value:
+            key = path.rpartition(".")[2].partition("[")[0]
+            if _private_name(key) or _JWT.search(value[:4096]):
+                found += 1
+                yield path
+
+
+def _private_name(key: str) -> bool:
+    parts = words(key)
+    joined = "".join(parts)
+    if _PRIVATE_WORDS & {*parts, joined}:
+        return True
+    return parts[-1:] == ["token"] and (len(parts) == 1 or bool(_TOKEN_WORDS & set(parts)))

@@ -1,0 +1,239 @@
+"""Collects the facts about a server, within time and size, whatever it does.
+
+Three visits (see `snapshot`), one after the other. Only the first has to succeed: when it cannot
+even be opened there is nothing to check, and `Unreachable` says why. Everything that goes wrong
+after that becomes part of the snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from transom.check.calling import Caller, Calling
+from transom.check.client import Answered, Conversation, NoAnswer
+from transom.check.connect import Connect, Pipe, PipeClosed
+from transom.check.hosting import visibility_decisions
+from transom.check.jsonvalue import JsonObject
+from transom.check.listed import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
+from transom.check.snapshot import HostObservation, Snapshot, ViewObservation, Visit
+from transom.errors import TransomError
+
+__all__ = ["Collected", "Options", "Progress", "Unreachable", "ViewObserver", "collect", "unseen"]
+
+APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
+TEXT: JsonObject = {}
+NO_MIME: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": []}}}
+
+Progress = Callable[[str, int, int], None]
+"""Called as work goes on: what is being done, how many steps are done, how many there are."""
+
+
+class Unreachable(TransomError):
+    """The server could not be checked at all. The text says why."""
+
+
+class ViewObserver(Protocol):
+    """Renders Views in a browser and tells what they did."""
+
+    async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
+        """Render every page of `seen` that a tool opens."""
+        ...
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is to be looked at."""
+
+    timeout: float = 10.0
+    """Seconds for each answer."""
+    calling: Calling | None = None
+    """Which tools to call; `None` calls none."""
+    read_twice: bool = False
+    """Read each page a second time, to see whether it changes (C15)."""
+    dev: bool = False
+    server_host: str | None = None
+    observer: ViewObserver | None = None
+    max_pages: int = 50
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """A snapshot, and remarks about how it was taken."""
+
+    snapshot: Snapshot
+    notes: tuple[str, ...] = ()
+
+
+def unseen(text: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+async def collect(
+    connect: Connect, options: Options, *, version: str, progress: Progress = unseen
+) -> Collected:
+    """Visit the server and note what it says.
+
+    Raises:
+        Unreachable: it could not be started or reached, or did not answer the handshake.
+    """
+    return await _Collection(connect, options, version, progress).run()
+
+
+class _Collection:
+    def __init__(
+        self, connect: Connect, options: Options, version: str, progress: Progress
+    ) -> None:
+        self._connect = connect
+        self._options = options
+        self._version = version
+        self._progress = progress
+        self._done = 0
+        self._steps = 7
+        self._notes: list[str] = []
+        self._caller = (
+            Caller(options.calling, self._announce, self._notes.append) if options.calling else None
+        )
+        self._pages: list[Page] = []
+
+    async def run(self) -> Collected:
+        try:
+            async with self._connect() as pipe:
+                apps = await self._apps_visit(self._converse(pipe, APPS))
+        except PipeClosed as error:
+            raise Unreachable(str(error)) from error
+        text, text_problem = await self._other_visit("text-only client", TEXT, apps)
+        no_mime, no_mime_problem = await self._other_visit("client without types", NO_MIME)
+        snapshot = Snapshot(
+            apps=apps,
+            text=text,
+            text_problem=text_problem,
+            no_mime=no_mime,
+            no_mime_problem=no_mime_problem,
+            pages=tuple(self._pages),
+            calls=tuple(self._caller.calls) if self._caller else None,
+            uncalled=tuple(self._caller.uncalled) if self._caller else (),
+            host=HostObservation(decisions=visibility_decisions(apps.tools)),
+            server_host=self._options.server_host,
+            dev=self._options.dev,
+        )
+        if self._options.observer is not None:
+            self._step("rendering Views")
+            views = await self._options.observer.observe(snapshot)
+            snapshot = msgspec.structs.replace(snapshot, views=tuple(views))
+        self._step("done")
+        return Collected(snapshot, tuple(dict.fromkeys(self._notes)))
+
+    # --- visits ------------------------------------------------------------------------------
+
+    async def _apps_visit(self, server: Conversation) -> Visit:
+        self._step("saying hello")
+        try:
+            handshake = await server.open()
+        except (NoAnswer, Answered, PipeClosed) as error:
+            raise Unreachable(str(error)) from error
+        self._step("listing tools")
+        listing = await server.list_all("tools/list", "tools")
+        self._step("listing resources")
+        visit = Visit(
+            advertised=server.capabilities,
+            handshake=handshake,
+            tools=_tools(listing.items),
+            tools_problem=listing.problem,
+            resources=await server.list_all("resources/list", "resources"),
+            templates=await server.list_all("resources/templates/list", "resourceTemplates"),
+        )
+        for problem in (listing.problem, visit.resources.problem, visit.templates.problem):
+            if problem is not None:
+                self._notes.append(problem)
+        await self._read_pages(server, visit)
+        if self._caller is not None:
+            await self._caller.call_tools(server, visit.tools)
+        if self._options.read_twice:
+            await self._read_again(server)
+        self._note_noise(server)
+        return visit
+
+    async def _other_visit(
+        self, name: str, capabilities: JsonObject, apps: Visit | None = None
+    ) -> tuple[Visit | None, str | None]:
+        """List the tools as another kind of client; call those with a View when `apps` is given."""
+        self._step(f"visiting as a {name}")
+        try:
+            async with self._connect() as pipe:
+                server = self._converse(pipe, capabilities)
+                handshake = await server.open()
+                listing = await server.list_all("tools/list", "tools")
+                tools = _tools(listing.items)
+                visit = Visit(capabilities, handshake, tools, listing.problem)
+                if listing.problem is not None:
+                    return None, listing.problem
+                if apps is not None and self._caller is not None:
+                    await self._caller.call_as_text(server, apps, visit)
+                return visit, None
+        except (NoAnswer, Answered, PipeClosed) as error:
+            problem = f"as a {name}: {error}"
+            self._notes.append(problem)
+            return None, problem
+
+    # --- pages -------------------------------------------------------------------------------
+
+    async def _read_pages(self, server: Conversation, visit: Visit) -> None:
+        linked: dict[str, list[str]] = {}
+        for tool in visit.tools:
+            if tool.link is not None and tool.link.startswith("ui://"):
+                linked.setdefault(tool.link, []).append(tool.name)
+        listed = {str(entry.get("uri")): entry for entry in reversed(visit.resources.items)}
+        uris = [*linked, *(uri for uri in listed if uri.startswith("ui://") and uri not in linked)]
+        if len(uris) > self._options.max_pages:
+            self._notes.append(f"only the first {self._options.max_pages} UI resources were read")
+            uris = uris[: self._options.max_pages]
+        self._steps += len(uris)
+        for uri in uris:
+            self._step(f"reading {uri}")
+            result, problem = await _read(server, uri)
+            by = linked.get(uri, ())
+            self._pages.append(
+                page(uri, linked_by=by, listed=listed.get(uri), result=result, problem=problem)
+            )
+
+    async def _read_again(self, server: Conversation) -> None:
+        for index, first in enumerate(self._pages):
+            if first.result is not None:
+                again, _ = await _read(server, first.uri)
+                self._pages[index] = msgspec.structs.replace(first, again=again)
+
+    # --- odds and ends -----------------------------------------------------------------------
+
+    def _converse(self, pipe: Pipe, capabilities: JsonObject) -> Conversation:
+        return Conversation(
+            pipe, capabilities, version=self._version, timeout=self._options.timeout
+        )
+
+    def _announce(self, steps: int, text: str) -> None:
+        """More steps to come, or the next one."""
+        self._steps += steps
+        if text:
+            self._step(text)
+
+    def _step(self, text: str) -> None:
+        self._progress(text, self._done, self._steps)
+        self._done += 1
+
+    def _note_noise(self, server: Conversation) -> None:
+        if server.noise:
+            self._notes.append(
+                f"it wrote {server.noise} things that are no MCP message, the first: "
+                f"{server.first_noise!r}"
+            )
+
+
+async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None]:
+    try:
+        return await server.request("resources/read", {"uri": uri}), None
+    except (NoAnswer, Answered) as error:
+        return None, str(error)
+
+
+def _tools(items: Sequence[JsonObject]) -> tuple[ListedTool, ...]:
+    return tuple(ListedTool.from_entry(at, entry) for at, entry in enumerate(items, 1))

@@ -1,0 +1,225 @@
+"""What an HTML page refers to, found without running it.
+
+A single pass that never looks back, so a hostile page costs time in proportion to its length. It
+reads markup, `<style>` text and inline scripts; what a script makes up at run time is for the
+browser rules to see. In scripts only URL literals given straight to a network call count: a
+bundle is full of other addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+__all__ = ["HtmlScan", "Reference", "ReferenceKind", "scan"]
+
+ReferenceKind = Literal["script", "style", "image", "font", "media", "frame", "base", "asset"]
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A URL that the page makes the browser load."""
+
+    kind: ReferenceKind
+    url: str
+
+
+class HtmlScan(msgspec.Struct, frozen=True):
+    """What one pass over a page found."""
+
+    doctype: bool = False
+    html_tag: bool = False
+    body: bool = False
+    """There is an element or text that could show."""
+    scripts: int = 0
+    references: tuple[Reference, ...] = ()
+    connects: tuple[str, ...] = ()
+    """URLs given to fetch, XMLHttpRequest, WebSocket, EventSource or sendBeacon."""
+    apis: frozenset[str] = frozenset()
+    """Permission-bound browser APIs it names: camera, microphone, geolocation, clipboardWrite."""
+
+
+MAX_TAG = 64 * 1024
+MAX_REFERENCES = 2_000
+
+_TAG = re.compile(r"<(?:(?P<comment>!--)|(?P<declaration>[!?])|(?P<name>/?[A-Za-z][^\s/>]*))")
+_ATTRIBUTE = re.compile(
+    r"""([^\s"'>/=]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""", re.DOTALL
+)
+_CSS_URL = re.compile(r"""url\(\s*["']?([^"')\s]{1,2000})""", re.IGNORECASE)
+_CSS_IMPORT = re.compile(r"""@import\s+["']([^"']{1,2000})""", re.IGNORECASE)
+_JS_CONNECT = re.compile(
+    r"""(?:\bfetch|\bnew\s+(?:WebSocket|EventSource)|\.sendBeacon)\s*\(\s*["'`]"""
+    r"""((?:https?|wss?)://[^"'`\s<>]{1,2000})"""
+)
+_JS_OPEN = re.compile(
+    r"""\.open\s*\(\s*["'`][A-Za-z]{3,7}["'`]\s*,\s*["'`](https?://[^"'`\s<>]{1,2000})"""
+)
+_JS_IMPORT = re.compile(
+    r"""(?:\bimport\s*\(\s*|\bimport\s*|\bfrom\s*|\bimportScripts\s*\(\s*)["'`]"""
+    r"""(https?://[^"'`\s<>]{1,2000})["'`]"""
+)
+_APIS: dict[str, re.Pattern[str]] = {
+    "camera": re.compile(r"getUserMedia\s*\(\s*\{[^)]{0,200}\bvideo\b"),
+    "microphone": re.compile(
+        r"getUserMedia\s*\(\s*\{[^)]{0,200}\baudio\b|\b(?:webkit)?SpeechRecognition\b"
+    ),
+    "geolocation": re.compile(r"\bgeolocation\s*\.\s*(?:getCurrentPosition|watchPosition)\b"),
+    "clipboardWrite": re.compile(r"\bclipboard\s*\??\.\s*write(?:Text)?\b"),
+}
+_RAW_TEXT = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    for name in ("script", "style", "textarea", "title", "noscript")
+}
+# Elements whose insides are text or are of no concern to what gets loaded.
+_SKIPPED = frozenset({"textarea", "title", "noscript"})
+_HEAD_ELEMENTS = frozenset(
+    {"html", "head", "body", "meta", "link", "base", "title", "script", "style", "noscript"}
+)
+_SOURCES: dict[str, tuple[tuple[str, ReferenceKind], ...]] = {
+    "img": (("src", "image"),),
+    "image": (("href", "image"),),
+    "iframe": (("src", "frame"),),
+    "frame": (("src", "frame"),),
+    "audio": (("src", "media"),),
+    "video": (("src", "media"), ("poster", "image")),
+    "source": (("src", "media"),),
+    "track": (("src", "media"),),
+    "input": (("src", "image"),),
+    "base": (("href", "base"),),
+    "script": (("src", "script"),),
+}
+_LINK_KINDS: dict[str, ReferenceKind] = {
+    "stylesheet": "style",
+    "modulepreload": "script",
+    "preload": "asset",
+}
+
+
+def scan(html: str) -> HtmlScan:
+    """Scan a page."""
+    pass_over = _Pass(html)
+    pass_over.run()
+    return HtmlScan(
+        doctype=pass_over.doctype,
+        html_tag=pass_over.html_tag,
+        body=pass_over.body,
+        scripts=pass_over.scripts,
+        references=tuple(dict.fromkeys(pass_over.references)),
+        connects=tuple(dict.fromkeys(pass_over.connects)),
+        apis=frozenset(pass_over.apis),
+    )
+
+
+class _Pass:
+    def __init__(self, html: str) -> None:
+        self.html = html
+        self.doctype = False
+        self.html_tag = False
+        self.body = False
+        self.scripts = 0
+        self.references: list[Reference] = []
+        self.connects: list[str] = []
+        self.apis: set[str] = set()
+
+    def run(self) -> None:
+        html, at = self.html, 0
+        while (found := _TAG.search(html, at)) is not None:
+            self._text(at, found.start())
+            if found["comment"]:
+                at = html.find("-->", found.end())
+                if at < 0:
+                    return
+                at += 3
+                continue
+            end = self._tag_end(found.end())
+            if end is None:
+                return
+            if found["declaration"]:
+                self.doctype |= html[found.end() : end].lower().startswith("doctype html")
+                at = end + 1
+                continue
+            name = found["name"].lower()
+            at = end + 1
+            if not name.startswith("/"):
+                at = self._element(name, html[found.end() : end], at)
+        self._text(at, len(html))
+
+    def _text(self, start: int, end: int) -> None:
+        # Text outside of any document is not a body: "hello" alone is not a page.
+        if not self.body and self.html_tag and not self.html[start:end].isspace() and start < end:
+            self.body = True
+
+    def _tag_end(self, at: int) -> int | None:
+        """Where the tag closes, reading over quoted values."""
+        html, limit, quote = self.html, min(len(self.html), at + MAX_TAG), ""
+        for position in range(at, limit):
+            char = html[position]
+            if quote:
+                if char == quote:
+                    quote = ""
+            elif char == ">":
+                return position
+            elif char in "\"'" and html[position - 1] in "= \t\n\r":
+                quote = char
+        # A quote that never closes, or a tag without an end: take the next ">" there is.
+        plain = html.find(">", at, limit)
+        return plain if plain >= 0 else None
+
+    def _element(self, name: str, inside: str, at: int) -> int:
+        attributes = _attributes(inside)
+        self.html_tag |= name == "html"
+        self.body |= name not in _HEAD_ELEMENTS
+        self._refer(name, attributes)
+        if style := attributes.get("style"):
+            self._css(style)
+        if name not in ("script", "style") and name not in _SKIPPED:
+            return at
+        closing = _RAW_TEXT[name].search(self.html, at)
+        end = closing.start() if closing else len(self.html)
+        if name == "script":
+            self._script(attributes, self.html[at:end])
+        elif name == "style":
+            self._css(self.html[at:end])
+        return end
+
+    def _refer(self, name: str, attributes: dict[str, str]) -> None:
+        for attribute, kind in _SOURCES.get(name, ()):
+            self._add(kind, attributes.get(attribute, ""))
+        if name == "link":
+            for relation in attributes.get("rel", "").lower().split():
+                if relation in _LINK_KINDS:
+                    self._add(_LINK_KINDS[relation], attributes.get("href", ""))
+
+    def _add(self, kind: ReferenceKind, url: str) -> None:
+        url = url.strip()
+        templated = "{{" in url or "${" in url
+        if url and not templated and len(self.references) < MAX_REFERENCES:
+            self.references.append(Reference(kind, url))
+
+    def _script(self, attributes: dict[str, str], text: str) -> None:
+        kind = attributes.get("type", "").strip().lower()
+        if kind not in ("", "module", "text/javascript", "application/javascript"):
+            return
+        self.scripts += 1
+        for pattern in (_JS_CONNECT, _JS_OPEN):
+            self.connects.extend(pattern.findall(text)[:MAX_REFERENCES])
+        for url in _JS_IMPORT.findall(text):
+            self._add("script", url)
+        self.apis.update(api for api, pattern in _APIS.items() if pattern.search(text))
+
+    def _css(self, text: str) -> None:
+        for url in _CSS_IMPORT.findall(text):
+            self._add("style", url)
+        for url in _CSS_URL.findall(text):
+            # `url(#clip)` names a part of this very page.
+            if not url.startswith("#"):
+                self._add("asset", url)
+
+
+def _attributes(inside: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, double, single, bare in _ATTRIBUTE.findall(inside):
+        found.setdefault(name.lower(), double or single or bare)
+    return found

@@ -1,0 +1,162 @@
+"""A report for people: a table, a summary, and what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from transom.check.catalogue import Finding, Rule
+from transom.check.report import Report
+from transom.check.rules import RULES, SECTIONS
+
+__all__ = ["explanation", "print_report", "rule_list"]
+
+SHOWN_PER_RULE = 5
+_STYLES = {"error": "bold red", "warn": "yellow", "info": "cyan"}
+_NAMES = {"error": ("error", "errors"), "warn": ("warning", "warnings"), "info": ("note", "notes")}
+
+
+def print_report(console: Console, report: Report, *, show_all: bool = False) -> None:
+    """Print the report. Of many findings of one rule only the first are shown."""
+    console.print(_heading(report))
+    if report.failure is not None:
+        console.print(Text.assemble(("Not checked: ", "bold red"), report.failure))
+        console.print()
+    if report.findings:
+        console.print(_table(report.findings, show_all=show_all))
+    for note in report.notes:
+        if note != report.failure:
+            console.print(Text.assemble(("Note: ", "dim"), note))
+    if report.failure is None or report.checked:
+        console.print(_summary(report))
+
+
+def rule_list() -> RenderableType:
+    """All rules, by section."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Rule", no_wrap=True)
+    table.add_column("Severity", no_wrap=True)
+    table.add_column("What it wants", ratio=1)
+    for letter, (title, _) in SECTIONS.items():
+        table.add_row("", "", Text(title, style="bold"))
+        for rule in RULES:
+            if rule.section == letter:
+                name = Text(rule.title + (" (heuristic)" if rule.heuristic else ""))
+                table.add_row(_link(rule.id), Text(rule.severity, _STYLES[rule.severity]), name)
+        table.add_section()
+    return table
+
+
+def explanation(rule: Rule) -> RenderableType:
+    """What `--explain` prints."""
+    kind = "heuristic, off unless asked for" if rule.heuristic else "always on"
+    when = {
+        "call": "with --call",
+        "browser": "with --browser",
+        "host": "about the host that shows the View",
+    }
+    heading = Text.assemble((rule.id, "bold"), "  ", (rule.title, "bold"))
+    facts = Text.assemble(
+        (rule.severity, _STYLES[rule.severity]),
+        " at worst · ",
+        SECTIONS[rule.section][0],
+        " · ",
+        when.get(rule.surface, kind) if not rule.heuristic else kind,
+    )
+    body = Text(rule.explanation)
+    return Group(heading, facts, "", body, "", Text(str(rule.clause), style="dim"))
+
+
+def _heading(report: Report) -> RenderableType:
+    seen = ""
+    if report.failure is None or report.tools:
+        seen = f"{_count(report.tools, 'tool', 'tools')} · {_count(report.views, 'View', 'Views')}"
+    parts = [part for part in (report.server, seen) if part]
+    heading = Text.assemble(("transom check ", "bold"), (report.target, "bold cyan"))
+    lines = [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
+    return Padding(Group(*lines), (0, 0, 1, 0))
+
+
+def _table(findings: Sequence[Finding], *, show_all: bool) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, expand=True)
+    table.add_column("Severity", no_wrap=True)
+    table.add_column("Rule", no_wrap=True)
+    table.add_column("Finding", ratio=1, overflow="fold")
+    last = ""
+    for finding, hidden in _shortened(findings, show_all=show_all):
+        if last and finding.severity != last:
+            table.add_section()
+        last = finding.severity
+        message = _marked(finding.message)
+        if hidden:
+            message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
+        severity = _NAMES[finding.severity][0]
+        table.add_row(Text(severity, _STYLES[finding.severity]), _link(finding.rule), message)
+    return table
+
+
+def _shortened(findings: Sequence[Finding], *, show_all: bool) -> Iterator[tuple[Finding, int]]:
+    """The findings to show; the last one shown of a rule comes with the number left out."""
+    for _, same in groupby(findings, key=lambda f: (f.severity, f.rule)):
+        group = list(same)
+        shown = group if show_all else group[:SHOWN_PER_RULE]
+        for finding in shown[:-1]:
+            yield finding, 0
+        yield shown[-1], len(group) - len(shown)
+
+
+def _marked(message: str) -> Text:
+    """The message with what stands between backquotes set apart."""
+    text = Text()
+    for position, part in enumerate(message.split("`")):
+        text.append(part, "bold" if position % 2 else "")
+    return text
+
+
+def _link(rule_id: str) -> Text:
+    url = next(rule.clause.url for rule in RULES if rule.id == rule_id)
+    return Text(rule_id, style=f"bold link {url}")
+
+
+def _summary(report: Report) -> RenderableType:
+    counts = {
+        "error": report.summary.error,
+        "warn": report.summary.warn,
+        "info": report.summary.info,
+    }
+    line = Text()
+    for severity, count in counts.items():
+        if line:
+            line.append(" · ")
+        style = _STYLES[severity] if count else "dim"
+        line.append(_count(count, *_NAMES[severity]), style)
+    if not report.findings:
+        line = Text("Nothing to complain about.", style="bold green")
+    checked = Text(f"{len(report.checked)} rules checked", style="dim")
+    if report.skipped:
+        checked.append(f", {len(report.skipped)} skipped:")
+    lines: list[RenderableType] = [line, checked]
+    reasons = Counter(skip.reason for skip in report.skipped)
+    lines.extend(
+        Padding(Text(f"{count:>3}  {reason}", style="dim"), (0, 0, 0, 2))
+        for reason, count in reasons.most_common()
+    )
+    if report.findings:
+        first = report.findings[0].rule
+        lines.append(
+            Text.assemble(
+                ("transom check --explain ", "bold"), (first, "bold"), " tells more about a rule."
+            )
+        )
+    return Group(*lines)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,1 @@
+"""The `transom` command: parsing only, each command in a module of its own."""

@@ -1,0 +1,46 @@
+"""`transom`: the command and what all its parts share."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from transom.cli import check
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="transom",
+    help="MCP Apps for Python: Views that offer tools, and what it takes to check them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"transom {version('transom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version.",
+            metavar="",
+            is_eager=True,
+            callback=_print_version,
+        ),
+    ] = False,
+) -> None:
+    """What every command has in common."""
+
+
+app.command("check", no_args_is_help=True)(check.check)

@@ -1,0 +1,84 @@
+"""TARGET: how a server is named on the command line.
+
+A Python file, `module:server`, a URL, or one quoted command line. Everything but a URL becomes a
+command: a server runs in a process of its own, so that one which blocks, prints or dies does it
+there. Python files and modules are run by `transom.cli.serve`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+
+from transom.errors import UsageError
+
+__all__ = ["Command", "Target", "Url", "parse_target"]
+
+_MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command that speaks MCP over stdin and stdout."""
+
+    argv: tuple[str, ...]
+
+
+class Url(msgspec.Struct, frozen=True):
+    """The address of a server that speaks streamable HTTP."""
+
+    url: str
+
+
+Target = Command | Url
+
+
+def parse_target(text: str) -> Target:
+    """Read a TARGET.
+
+    Raises:
+        UsageError: it names nothing that can be run or reached; the text says what was tried.
+    """
+    text = text.strip()
+    if not text:
+        raise UsageError(
+            "no server is named: give a Python file, module:server, a URL or a command"
+        )
+    if text.startswith(("http://", "https://")):
+        return Url(text)
+    if found := _FILE.fullmatch(text):
+        path = Path(found["path"])
+        if path.is_file():
+            return _served(text)
+        if " " not in text:
+            raise UsageError(f"there is no file {path}")
+    if _MODULE.fullmatch(text):
+        return _served(text)
+    return _command(text)
+
+
+def _served(text: str) -> Command:
+    return Command((sys.executable, "-m", "transom.cli.serve", text))
+
+
+def _command(text: str) -> Command:
+    try:
+        argv = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is not a command line: {error}") from error
+    if shutil.which(argv[0]) is None:
+        hint = ""
+        if Path(argv[0]).is_file():
+            runner = {".js": "node", ".mjs": "node", ".ts": "npx tsx"}.get(Path(argv[0]).suffix)
+            command = f"{runner} {text}" if runner else f"./{text}"
+            hint = f"; did you mean {command!r}?"
+        raise UsageError(
+            f"{argv[0]!r} is neither a Python file, module:server, a URL nor a command that can "
+            f"be run{hint}"
+        )
+    return Command(tuple(argv))

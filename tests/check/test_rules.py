@@ -1,0 +1,128 @@
+"""Every rule reports the server that breaks it, and leaves alone the one that keeps it."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.check.cases import CASES, NEVER_REPORTS, Case, Seen
+from tests.check.fake import Server
+from transom.check.calling import Calling
+from transom.check.catalogue import order, selected
+from transom.check.report import Report, apply_rules
+from transom.check.rules import RULES
+from transom.check.runner import Options, collect
+from transom.errors import UsageError
+
+EVERY_ID = [
+    *(f"A{n}" for n in range(1, 6)),
+    *(f"B{n}" for n in range(1, 19)),
+    *(f"C{n}" for n in range(1, 16)),
+    *(f"P{n}" for n in range(1, 18)),
+    *(f"D{n}" for n in range(1, 12)),
+    *(f"N{n}" for n in range(1, 11)),
+    *(f"V{n}" for n in range(1, 9)),
+]
+HEURISTICS = {"B11", "B16", "C15", "P10", "P14", "D7", "D8", "N4", "N5", "N6"}
+
+
+async def report_on(subject: Server | Seen) -> Report:
+    """Check with everything allowed: every tool called, every heuristic on."""
+    seen = subject if isinstance(subject, Seen) else Seen(server=subject)
+    options = Options(calling=Calling(all=True), read_twice=True)
+    snapshot = (await collect(seen.server.connect, options, version="1")).snapshot
+    if seen.views is not None:
+        snapshot = msgspec.structs.replace(snapshot, views=seen.views)
+    if seen.host is not None:
+        snapshot = msgspec.structs.replace(snapshot, host=seen.host)
+    if seen.advertised is not None:
+        apps = msgspec.structs.replace(snapshot.apps, advertised=seen.advertised)
+        snapshot = msgspec.structs.replace(snapshot, apps=apps)
+    return apply_rules("orders", snapshot, heuristics=[rule.id for rule in RULES])
+
+
+def test_the_catalogue_holds_the_84_rules_of_the_contract_in_order():
+    assert [rule.id for rule in RULES] == EVERY_ID
+    assert len(EVERY_ID) == 84
+
+
+def test_every_rule_has_a_case_but_the_one_that_never_reports():
+    assert {case.rule for case in CASES} == set(EVERY_ID) - {NEVER_REPORTS.rule}
+
+
+def test_the_heuristic_rules_are_those_of_the_contract():
+    assert {rule.id for rule in RULES if rule.heuristic} == HEURISTICS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_explains_itself_and_links_its_clause(rule):
+    assert len(rule.explanation.split()) > 10
+    assert rule.clause.url.startswith("https://")
+    assert rule.title
+    assert not rule.title.endswith(".")
+
+
+async def test_the_perfect_server_has_nothing_to_be_told():
+    report = await report_on(Server())
+
+    assert report.findings == ()
+    assert {skip.reason for skip in report.skipped} == {"needs --browser"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.severity}")
+async def test_a_server_that_breaks_a_rule_is_told_so_and_told_nothing_else(case: Case):
+    report = await report_on(case.breaks)
+
+    told = [finding for finding in report.findings if finding.rule == case.rule]
+    assert told, report.findings
+    assert case.says in told[0].message
+    assert told[0].severity == case.severity
+    assert told[0].clause == next(str(r.clause) for r in RULES if r.id == case.rule)
+    assert {finding.rule for finding in report.findings} - {case.rule} == case.also
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.severity}")
+async def test_a_server_that_keeps_a_rule_is_not_told_of_it(case: Case):
+    report = await report_on(case.keeps)
+
+    assert case.rule in report.checked
+    assert case.rule not in {finding.rule for finding in report.findings}
+
+
+async def test_a_ui_resource_that_is_not_listed_is_never_reported():
+    report = await report_on(NEVER_REPORTS.breaks)
+
+    assert "C7" in report.checked
+    assert report.findings == ()
+
+
+def test_no_rule_reports_worse_than_its_own_severity():
+    """The catalogue's severity is what `--explain` calls the worst."""
+    rank = {"info": 0, "warn": 1, "error": 2}
+    worst = {rule.id: rule.severity for rule in RULES}
+    assert all(rank[case.severity] <= rank[worst[case.rule]] for case in CASES)
+
+
+def test_rules_are_chosen_by_id_and_by_section():
+    assert [rule.id for rule in selected(RULES, ["B1"])] == ["B1"]
+    assert {rule.id[0] for rule in selected(RULES, ["b", "V8"])} == {"B", "V"}
+    assert "B1" not in {rule.id for rule in selected(RULES, [], ["B"])}
+    assert [rule.id for rule in selected(RULES, ["C"], ["C1"])][:2] == ["C2", "C3"]
+
+
+@pytest.mark.parametrize("name", ["X1", "B99", "", "B1,B2"])
+def test_a_rule_that_does_not_exist_cannot_be_chosen(name):
+    with pytest.raises(UsageError, match="no rule is called"):
+        selected(RULES, [name])
+
+
+def test_rules_sort_as_the_contract_numbers_them():
+    assert sorted(["V1", "B10", "B2", "P1", "C15", "A1", "D1"], key=order) == [
+        "A1", "B2", "B10", "C15", "P1", "D1", "V1",
+    ]  # fmt: skip
+
+
+def test_the_documentation_names_every_rule():
+    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    assert set(re.findall(r"^\| ([A-Z]\d+) \|", page, re.MULTILINE)) == set(EVERY_ID)
