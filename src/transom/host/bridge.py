@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -31,15 +31,17 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
+from transom.events import Event, Slot
 from transom.host.capabilities import derived_capabilities
 from transom.host.coalesce import Coalesced
 from transom.host.context import Context
 from transom.host.definitions import Definitions
-from transom.host.events import Event
 from transom.host.forward import Forward, Upstream
 from transom.host.policy import Limits
 from transom.host.readiness import Readiness
-from transom.host.requests import Download, ViewRequests
+from transom.host.reports import Reports
+from transom.host.requests import ViewRequests
+from transom.host.servernews import ServerNews
 from transom.host.values import ToolOutcome, object_json, result_json
 from transom.protocol import messages as m
 from transom.protocol import wire
@@ -49,7 +51,6 @@ from transom.protocol.peer import Peer
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
-    ContentBlock,
     HostCapabilities,
     HostContext,
     Implementation,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 __all__ = ["Bridge"]
 
 _read_result = HOST["tools/call"].read_result
-_TASK_MEMBER = "task"
 
 
 class Bridge:
@@ -95,24 +95,24 @@ class Bridge:
     View did wrong and whatever a handler raised.
     """
 
-    on_tools_changed = Event[Callable[[], object]]()
-    on_message = Event[Callable[[list[ContentBlock]], object]]()
-    on_open_link = Event[Callable[[str], object]]()
-    on_download_file = Event[Callable[[list[Download]], object]]()
-    on_update_model_context = Event[Callable[[m.ModelContextParams], object]]()
-    on_request_display_mode = Event[Callable[[str], object]]()
-    on_create_message = Event[Callable[[dict[str, Any]], object]]()
-    on_call_tool = Event[Callable[[str, dict[str, Any]], object]]()
-    on_list_tools = Event[Callable[[str | None], object]]()
-    on_list_resources = Event[Callable[[str | None], object]]()
-    on_list_resource_templates = Event[Callable[[str | None], object]]()
-    on_read_resource = Event[Callable[[str], object]]()
-    on_list_prompts = Event[Callable[[str | None], object]]()
-    on_size_changed = Event[Callable[[float | None, float | None], object]]()
-    on_log = Event[Callable[[m.LogParams], object]]()
-    on_request_teardown = Event[Callable[[], object]]()
-    on_closed = Event[Callable[[str], object]]()
-    on_error = Event[Callable[[BaseException], object]]()
+    on_tools_changed = Event["Bridge"]()
+    on_message = Event["Bridge"]()
+    on_open_link = Event["Bridge"]()
+    on_download_file = Event["Bridge"]()
+    on_update_model_context = Event["Bridge"]()
+    on_request_display_mode = Event["Bridge"]()
+    on_create_message = Event["Bridge"]()
+    on_call_tool = Event["Bridge"]()
+    on_list_tools = Event["Bridge"]()
+    on_list_resources = Event["Bridge"]()
+    on_list_resource_templates = Event["Bridge"]()
+    on_read_resource = Event["Bridge"]()
+    on_list_prompts = Event["Bridge"]()
+    on_size_changed = Event["Bridge"]()
+    on_log = Event["Bridge"]()
+    on_request_teardown = Event["Bridge"]()
+    on_closed = Event["Bridge"]()
+    on_error = Event["Bridge"]()
 
     def __init__(
         self,
@@ -125,8 +125,7 @@ class Bridge:
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits if limits is not None else Limits()
-        self.handlers: dict[str, Callable[..., Any]] = {}
-        """The handlers that are set, by name."""
+        self._slots: dict[str, Slot] = {}
         self.app_info: Implementation | None = None
         """How the View named itself in `ui/initialize`; None before."""
         self.left_out: Mapping[str, str] = {}
@@ -140,7 +139,7 @@ class Bridge:
             channel,
             on_request=self._asked,
             on_notification=self._told,
-            on_problem=self._report,
+            on_problem=self.report,
             on_closed=self._ended,
             timeout=self.limits.call_timeout,
             peer=Peer(
@@ -149,15 +148,18 @@ class Bridge:
                 max_incoming=self.limits.max_requests,
             ),
         )
-        self._forward = None if upstream is None else Forward(_upstream(upstream), self._tell)
+        self._forward = (
+            None if upstream is None else Forward(_upstream(upstream), self._session.notify)
+        )
         self._requests = ViewRequests(
-            self.handlers, self._context, self._bring_up_to_date, self._forward
+            self._slots, self._context, self._bring_up_to_date, self._forward
         )
         self._definitions = Definitions(self.limits)
         self._offers_tools = False
-        self._server_changes: set[str] = set()
-        self._unsubscribe: Callable[[], None] | None = None
-        self._tools_changed = Coalesced(self._call_tools_changed, self._report)
+        self._news: ServerNews | None = None
+        self._torn_down: asyncio.Future[bool] | None = None
+        self._tools_changed = Coalesced(self._call_tools_changed, self.report)
+        self._reports = Reports()
 
     # --- life --------------------------------------------------------------------------------
 
@@ -187,7 +189,7 @@ class Bridge:
         self._readiness.started = True
         self._session.start()
         if self._forward is not None:
-            self._unsubscribe = self._forward.upstream.subscribe(self._server_changed)
+            self._news = ServerNews(self._forward, self._session.notify, self.report)
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -222,15 +224,31 @@ class Bridge:
             Whether the View answered that it was done. One that does not know how to, fails, is
             silent for `limits.teardown_timeout` or was never initialised is closed all the same.
         """
-        method, agreed = "ui/resource-teardown", False
-        if self._lifecycle.ready and not self._session.closed:
-            self._lifecycle.passed("host", method)
-            params = wire.encode(m.TeardownParams(reason))
-            with suppress(TransomError):
-                await self._session.request(method, params, timeout=self.limits.teardown_timeout)
-                agreed = True
-        await self.aclose("torn down by the host" if reason is None else reason)
+        if self._torn_down is not None:
+            return await asyncio.shield(self._torn_down)
+        self._torn_down = asyncio.get_running_loop().create_future()
+        agreed = False
+        try:
+            if self._lifecycle.ready and not self._session.closed:
+                agreed = await self._ask_teardown(reason)
+        finally:
+            try:
+                await self.aclose("torn down by the host" if reason is None else reason)
+            finally:
+                self._torn_down.set_result(agreed)
         return agreed
+
+    async def _ask_teardown(self, reason: str | None) -> bool:
+        method, limit = "ui/resource-teardown", self.limits.teardown_timeout
+        self._lifecycle.passed("host", method)
+        try:
+            await self._session.request(
+                method, wire.encode(m.TeardownParams(reason)), timeout=limit
+            )
+        except TransomError as error:
+            self.report(error)
+            return False
+        return True
 
     async def aclose(self, reason: str = "closed by the host") -> None:
         """Close the connection without asking the View first. Safe to repeat."""
@@ -242,16 +260,14 @@ class Bridge:
         """Wait until the conversation is over; the reason it ended."""
         return await self._session.wait_closed()
 
-    def _ended(self, reason: str) -> object:
+    def _ended(self, reason: str) -> None:
         if self._lifecycle.state is State.CLOSED:
-            return None
+            return
         self._readiness.close(reason)
         self._tools_changed.close()
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        handler = self.handlers.get("on_closed")
-        return None if handler is None else handler(reason)
+        if self._news is not None:
+            self._news.close()
+        self._reports.tell(self.on_closed, reason)
 
     # --- to the View: requests ---------------------------------------------------------------
 
@@ -306,7 +322,7 @@ class Bridge:
         if timeout is None:
             timeout = self.limits.call_timeout
         if self._lifecycle.state is not State.READY or not self._offers_tools:
-            await self._until_callable("tools/call", timeout)
+            timeout = await self._until_callable("tools/call", timeout)
         call: dict[str, Any] = {"name": name}
         if arguments is not None:
             call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
@@ -321,7 +337,7 @@ class Bridge:
             size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
             raise InvalidResult(f"{name}: a result of {size}")
         result: ToolResult = _read_result(raw)
-        if result.extra and _TASK_MEMBER in result.extra and not result.content:
+        if result.extra and "task" in result.extra and not result.content:
             return self._task_handle(name, raw, asked=task is not None)
         return result
 
@@ -347,11 +363,15 @@ class Bridge:
         except msgspec.DecodeError as error:
             raise InvalidResult(f"{name}: {error}") from None
 
-    async def _until_callable(self, method: str, timeout: float | None) -> None:
+    async def _until_callable(self, method: str, timeout: float) -> float:
+        """Wait until the View is ready, and see that it has tools; the time that is left."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout
         await self._readiness.until_ready(method, timeout)
         if not self._offers_tools:
-            app = self.app_info.name if self.app_info is not None else "The View"
+            app = self.app_info.name if self.app_info is not None else "the View"
             raise CapabilityMissing(f"{method}: {app} did not declare the tools capability")
+        return max(deadline - clock(), 0.001)
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
@@ -382,7 +402,7 @@ class Bridge:
         for name, reason in listing.left_out.items():
             if before.get(name) != reason:
                 what = f"{name} left out: " if name else ""
-                self._report(PeerError(f"tools/list: {what}{reason}"))
+                self.report(PeerError(f"tools/list: {what}{reason}"))
         return list(listing.tools.values())
 
     async def ping(self, *, timeout: float | None = None) -> None:
@@ -501,23 +521,24 @@ class Bridge:
     def _asked(self, request: wire.Request) -> Any:
         if request.method == "ui/initialize":
             return self._initialize(request)
-        if self._lifecycle.state is not State.READY and request.method != "ping":
-            self._lifecycle.check("view", request.method)
-            if self._lifecycle.state is not State.TEARING_DOWN:
-                self._report(PeerError(f"{request.method} came before the View was initialised"))
+        early = self._lifecycle.state in (State.CREATED, State.INITIALIZING)
+        if early and request.method != "ping":
+            self.report(PeerError(f"{request.method} came before the View was initialised"))
         return self._requests.answer(request)
 
     def _initialize(self, request: wire.Request) -> bytes:
         params: m.InitializeParams = VIEW["ui/initialize"].read_params(request.params)
         if self.app_info is not None:
-            self._report(PeerError("The View sent ui/initialize again; the newest counts"))
+            self.report(PeerError("The View sent ui/initialize again; the newest counts"))
         self._lifecycle.passed("view", "ui/initialize")
+        if self._news is not None:
+            self._news.ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities
         self._offers_tools = params.app_capabilities.tools is not None
         capabilities = self._capabilities
         if capabilities is None:
-            capabilities = wire.encode(derived_capabilities(self.handlers, self._forward))
+            capabilities = wire.encode(derived_capabilities(self._slots, self._forward))
         return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
             wire.encode(m.PROTOCOL_VERSION),
             self._host_info,
@@ -533,23 +554,20 @@ class Bridge:
             params = row.read_params(notice.params)
             self._lifecycle.passed("view", notice.method)
         except (ProtocolError, OutOfOrder) as error:
-            self._report(PeerError(str(error)))
+            self.report(PeerError(str(error)))
             return None
-        handler: Callable[..., object] | None
         match notice.method:
             case "ui/notifications/initialized":
                 self._now_ready()
             case "notifications/tools/list_changed":
                 self._tools_changed.want()
             case "ui/notifications/size-changed":
-                if handler := self.handlers.get("on_size_changed"):
-                    return handler(params.width, params.height)
+                size = params.width, params.height
+                return self.on_size_changed.fire(*size, on_problem=self.report)
             case "notifications/message":
-                if handler := self.handlers.get("on_log"):
-                    return handler(params)
+                return self.on_log.fire(params, on_problem=self.report)
             case "ui/notifications/request-teardown":
-                if handler := self.handlers.get("on_request_teardown"):
-                    return handler()
+                return self.on_request_teardown.fire(on_problem=self.report)
             case _:
                 pass  # between the host and its sandbox, or the session's own
         return None
@@ -558,28 +576,15 @@ class Bridge:
         for method, params in self._readiness.now_ready():
             self._tell(method, params)
         self._bring_up_to_date()
-        changes, self._server_changes = self._server_changes, set()
-        for method in sorted(changes):
-            self._tell(method, b"{}")
-
-    def _server_changed(self, method: str) -> None:
-        """The server's list changed. A View that is not ready yet hears of it when it is."""
-        if self._forward is None or not self._forward.announces(method):
-            return
-        if self._lifecycle.ready:
-            self._tell(method, b"{}")
-        else:
-            self._server_changes.add(method)
+        if self._news is not None:
+            self._news.ready()
 
     def _call_tools_changed(self) -> object:
-        handler = self.handlers.get("on_tools_changed")
-        return None if handler is None else handler()
+        return self.on_tools_changed.fire(on_problem=self.report)
 
-    def _report(self, error: BaseException) -> None:
-        handler = self.handlers.get("on_error")
-        if handler is not None:
-            with suppress(Exception):  # there is nobody left to report it to
-                handler(error)
+    def report(self, error: BaseException) -> None:
+        """Tell `on_error`."""
+        self._reports.tell(self.on_error, error)
 
 
 class _TaskAnswer(msgspec.Struct):

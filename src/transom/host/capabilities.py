@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 from typing import Any
 
+from transom.events import Slot
 from transom.host.forward import Forward
 
 __all__ = ["derived_capabilities"]
@@ -27,18 +28,18 @@ _BY_SERVER = {
 }
 
 
-def derived_capabilities(handlers: Container[str], forward: Forward | None) -> dict[str, Any]:
+def derived_capabilities(handlers: Mapping[str, Slot], forward: Forward | None) -> dict[str, Any]:
     """The host's capabilities from its handlers and its server.
 
     `tools` says that the View's tools will be used (ext-apps PR 656).
     """
     found: dict[str, Any] = {"tools": {"listChanged": True}}
     for handler, capability in _BY_HANDLER.items():
-        if handler in handlers:
+        if handlers.get(handler):
             found[capability] = {}
     for capability, (handler, method, notice) in _BY_SERVER.items():
         served = forward is not None and forward.serves(method)
-        if served or handler in handlers:
+        if served or handlers.get(handler):
             tells = forward is not None and forward.announces(notice)
             found[capability] = {"listChanged": True} if tells else {}
     return found

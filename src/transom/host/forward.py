@@ -9,20 +9,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Raw
 
-from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
+from transom.errors import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    NotConnected,
+    ProtocolError,
+)
 from transom.host.policy import view_may_call
 from transom.protocol import wire
 from transom.types import Tool
 
 __all__ = ["Forward", "Relay", "Upstream"]
 
-Relay = Callable[[float, float | None, str | None], None]
+Relay = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes progress, total and message."""
 
 
@@ -79,10 +86,10 @@ class Forward:
 
     Args:
         upstream: the server.
-        notify: sends a notification to the View.
+        notify: sends a notification to the View; waits while the View is slow.
     """
 
-    def __init__(self, upstream: Upstream, notify: Callable[[str, bytes], None]) -> None:
+    def __init__(self, upstream: Upstream, notify: Callable[[str, bytes], Awaitable[None]]) -> None:
         self.upstream = upstream
         self._notify = notify
 
@@ -133,13 +140,23 @@ class Forward:
         return _for_views(result) if method == "tools/list" else result
 
     def _relay(self, token: wire.RequestId) -> Relay:
-        def relay(progress: float, total: float | None, message: str | None) -> None:
+        waiting = False
+
+        async def relay(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal waiting
+            if waiting:
+                return  # the View is slower than the server's progress, which matters less
             params = {"progressToken": token, "progress": progress}
             if total is not None:
                 params["total"] = total
             if message is not None:
                 params["message"] = message
-            self._notify("notifications/progress", wire.encode(params))
+            waiting = True
+            try:
+                with suppress(NotConnected):
+                    await self._notify("notifications/progress", wire.encode(params))
+            finally:
+                waiting = False
 
         return relay
 

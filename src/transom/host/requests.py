@@ -17,14 +17,15 @@ from typing import Any
 
 import msgspec
 
-from transom.errors import METHOD_NOT_FOUND, ProtocolError, Refused
+from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
+from transom.events import Slot
 from transom.host.context import Context
 from transom.host.forward import Forward
 from transom.host.policy import link_problem, safe_filename
 from transom.host.values import object_json, result_json
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.methods import VIEW
+from transom.protocol.methods import VIEW, Method
 from transom.types import (
     AppCapabilities,
     EmbeddedResource,
@@ -72,7 +73,7 @@ class ViewRequests:
 
     def __init__(
         self,
-        handlers: Mapping[str, Callable[..., Any]],
+        handlers: Mapping[str, Slot],
         context: Context,
         on_context: Callable[[], object],
         forward: Forward | None,
@@ -99,14 +100,14 @@ class ViewRequests:
         if method == "ui/request-display-mode":
             return self._request_display_mode(row.read_params(request.params))
         handler = self._handlers.get(_HANDLERS[method])
-        if handler is None:
+        if not handler:
             if self._forward is None or not self._forward.serves(method):
                 raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
-            row.read_params(request.params)
+            _read(row, request.params)
             return self._forward.ask(method, request.params)
-        return self._ask(method, handler, row.read_params(request.params))
+        return self._ask(method, handler, _read(row, request.params))
 
-    def _ask(self, method: str, handler: Callable[..., Any], params: Any) -> Awaitable[bytes]:
+    def _ask(self, method: str, handler: Slot, params: Any) -> Awaitable[bytes]:
         match method:
             case "ui/open-link":
                 return self._open_link(handler, params)
@@ -127,12 +128,12 @@ class ViewRequests:
 
     # --- the host's handlers -----------------------------------------------------------------
 
-    async def _open_link(self, handler: Callable[..., Any], params: m.OpenLinkParams) -> bytes:
+    async def _open_link(self, handler: Slot, params: m.OpenLinkParams) -> bytes:
         if link_problem(params.url) is not None:
             return _REFUSED
         return await _verdict(handler, params.url)
 
-    async def _download(self, handler: Callable[..., Any], params: m.DownloadFileParams) -> bytes:
+    async def _download(self, handler: Slot, params: m.DownloadFileParams) -> bytes:
         files: list[Download] = []
         taken: set[str] = set()
         for content in params.contents:
@@ -142,10 +143,10 @@ class ViewRequests:
             files.append(Download(name, content))
         return await _verdict(handler, files)
 
-    async def _call_tool(self, handler: Callable[..., Any], params: m.CallToolParams) -> bytes:
+    async def _call_tool(self, handler: Slot, params: m.CallToolParams) -> bytes:
         if self._forward is not None and self._forward.serves("tools/call"):
             await self._forward.permitted(params.name, known=False)
-        arguments: Any = msgspec.json.decode(params.arguments or b"{}")
+        arguments: Any = msgspec.json.decode(params.arguments)
         try:
             return result_json(await _called(handler, params.name, arguments or {}))
         except Refused as refusal:
@@ -157,7 +158,7 @@ class ViewRequests:
     async def _request_display_mode(self, params: m.DisplayModeParams) -> bytes:
         handler = self._handlers.get("on_request_display_mode")
         now: object = self._context.values.get("displayMode") or "inline"
-        if handler is not None and params.mode != now and self.may_show_in(params.mode):
+        if handler and params.mode != now and self.may_show_in(params.mode):
             try:
                 outcome = await _called(handler, params.mode)
             except Refused:
@@ -181,16 +182,26 @@ class ViewRequests:
 _REFUSED = b'{"isError":true}'
 
 
-async def _called(handler: Callable[..., Any], *args: object) -> Any:
-    outcome = handler(*args)
+def _read(row: Method, raw: msgspec.Raw | None) -> Any:
+    params = row.read_params(raw)
+    if isinstance(params, m.CallToolParams):
+        arguments = bytes(params.arguments)
+        if not arguments.startswith((b"{", b"null")):
+            text = f"Invalid params for {row.name}: arguments: Expected `object`"
+            raise ProtocolError(INVALID_PARAMS, text)
+    return params
+
+
+async def _called(handler: Slot, *args: object) -> Any:
+    outcome = handler.ask(*args)
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-async def _object(handler: Callable[..., Any], *args: object) -> bytes:
+async def _object(handler: Slot, *args: object) -> bytes:
     return object_json(await _called(handler, *args))
 
 
-async def _verdict(handler: Callable[..., Any], *args: object) -> bytes:
+async def _verdict(handler: Slot, *args: object) -> bytes:
     try:
         outcome = await _called(handler, *args)
     except Refused:

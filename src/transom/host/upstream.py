@@ -242,7 +242,7 @@ _upstreams: WeakValueDictionary[int, ClientUpstream] = WeakValueDictionary()
 
 def _awaitable(relay: Relay) -> ProgressFnT:
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        relay(progress, total, message)
+        await relay(progress, total, message)
 
     return on_progress
 
