@@ -22,7 +22,7 @@ INITIALIZED: dict[str, Any] = {
 
 
 class FakeHost:
-    """What a View says to it is kept in `requests` and `notifications`; `answers` says what it answers."""
+    """Keeps what a View says in `requests` and `notifications`; answers what `answers` says."""
 
     def __init__(self, channel: Any, answers: dict[str, Any] | None = None) -> None:
         self.answers: dict[str, Any] = {"ui/initialize": INITIALIZED, "ping": {}, **(answers or {})}

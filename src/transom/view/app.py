@@ -102,6 +102,7 @@ class App(HostRequests, ToolOffering):
         self._heard: set[str] = set()
         self._session: Session | None = None
         self._next_id = 0
+        self._ended: str | None = None
         self._ready = False
         self._declared: dict[str, Any] = {}
         self._host: InitializeResult | None = None
@@ -265,12 +266,16 @@ class App(HostRequests, ToolOffering):
             await session.aclose("the View closed it")
 
     async def wait_closed(self) -> str:
-        """Wait until the connection has ended; the reason.
+        """Wait until the connection has ended; the reason. The last one's if there is none now.
 
         Raises:
-            NotConnected: there is none.
+            NotConnected: there never was one.
         """
-        return await self._live().wait_closed()
+        if self._session is not None:
+            return await self._session.wait_closed()
+        if self._ended is None:
+            raise NotConnected("Not connected")
+        return self._ended
 
     async def __aenter__(self) -> Self:
         return self
@@ -288,11 +293,11 @@ class App(HostRequests, ToolOffering):
             self._next_id = self._session.peer.next_id
         self._ready = False
         self._session = None
+        self._ended = reason
         self._host = None
         self._context = {}
         self._changes.forget()
         self._service.close()
-        _log.debug("%s: %s", self.info.name, reason)
 
     def _live(self) -> Session:
         if self._session is None or self._session.closed:

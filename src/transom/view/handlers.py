@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from transom.errors import Problem, RegistrationError, SchemaError, ValidationError
+from transom.types import Task
 from transom.view.context import CallContext
 
 __all__ = ["ToolFunction", "description_of", "name_of"]
@@ -39,6 +40,8 @@ class ToolFunction:
         except (TypeError, ValueError):
             parameters = None
         self.context_name = _context_parameter(function, parameters or {})
+        self.returns_task = _resolve(function, "return") is Task
+        """Whether what it returns is a handle on work of the server's."""
         self._takes_any = parameters is None or any(
             p.kind is p.VAR_KEYWORD for p in parameters.values()
         )

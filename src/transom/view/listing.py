@@ -46,8 +46,8 @@ def _open_cursor(text: str | None) -> _Cursor:
         return _Cursor()
     try:
         cursor = _read_cursor(base64.urlsafe_b64decode(text.encode()))
-        if cursor.index < 0:
-            raise ValueError(cursor.index)
+        if cursor.index < 0 or (cursor.after is None and not cursor.more):
+            raise ValueError(text)
     except (msgspec.DecodeError, binascii.Error, ValueError):
         raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
     return cursor

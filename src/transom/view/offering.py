@@ -166,7 +166,7 @@ class ToolOffering(ABC):
 
         return register if function is None else register(function)
 
-    def update_tool(self, name: str, **changes: Any) -> None:
+    def update_tool(self, name: str, /, **changes: Any) -> None:
         """Change a tool by name, as WebMCP does: `disabled`, `description`, `input_schema`.
 
         Raises:

@@ -86,6 +86,8 @@ class ToolService:
             raise ProtocolError(INVALID_PARAMS, f"Tool {params.name[:128]} not found")
         if params.task is None:
             return outcome.to_wire() if isinstance(outcome, ToolResult) else self._whole(outcome)
+        if tool is not None and tool.function.returns_task:
+            return self._delegated(outcome, params.task.ttl)
         if isinstance(outcome, Task):
             return self._tasks.delegate(outcome)
         return self._as_task(outcome, params.task.ttl)
@@ -97,6 +99,14 @@ class ToolService:
         if isinstance(outcome, Task):
             outcome = await self._tasks.wait(outcome)
         return outcome.to_wire()
+
+    async def _delegated(self, outcome: Outcome, ttl: int | None) -> bytes:
+        """Wait for the server's handle, so that the host can follow it there."""
+        if not isinstance(outcome, ToolResult | Task):
+            outcome = await outcome
+        if isinstance(outcome, Task):
+            return self._tasks.delegate(outcome)
+        return self._as_task(outcome, ttl)
 
     def _as_task(self, outcome: Outcome, ttl: int | None) -> bytes:
         if isinstance(outcome, ToolResult | Task):
