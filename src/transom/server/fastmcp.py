@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mcp.types as mcp
 from fastmcp import FastMCP
-from fastmcp.exceptions import FastMCPError, NotFoundError
+from fastmcp.exceptions import FastMCPError, NotFoundError, ResourceError
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
@@ -18,6 +19,8 @@ from transom.server.page import ViewPage
 from transom.server.tools import AppTool
 
 __all__ = ["FastServer", "Gate"]
+
+_log = logging.getLogger(__name__)
 
 
 class Gate(Middleware):
@@ -115,7 +118,7 @@ class FastServer:
         """Register a View's page."""
         self.server.add_resource(
             Resource.from_function(
-                page.read,
+                _reader(page),
                 page.uri,
                 name=page.name,
                 title=page.title,
@@ -124,3 +127,15 @@ class FastServer:
                 meta=page.meta,
             )
         )
+
+
+def _reader(page: ViewPage) -> Callable[[], str]:
+    def read() -> str:
+        try:
+            return page.read()
+        except Exception as error:
+            # What a page's function raises, FastMCP would tell the client in full.
+            _log.exception("%s cannot be read", page.uri)
+            raise ResourceError(f"Error reading resource {page.uri}") from error
+
+    return read
