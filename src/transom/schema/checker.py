@@ -14,6 +14,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol, cast
@@ -22,7 +23,7 @@ import msgspec
 
 from transom.errors import Problem, SchemaError
 from transom.schema.faults import Fault, describe
-from transom.schema.plain import deeper_than, refers_to_itself
+from transom.schema.plain import deeper_than, refers_to_itself, walk
 from transom.schema.problems import shorten
 
 __all__ = ["MAX_LISTED_BYTES", "Checker", "make_checker"]
@@ -41,26 +42,29 @@ class Checker:
         self._engine = engine
         self._recursive = recursive
 
-    def problems(self, value: object, size: int | None = None) -> list[Problem]:
+    def problems(self, value: object, data: bytes | msgspec.Raw) -> list[Problem]:
         """List what is wrong with a plain JSON value; nothing means that it fits.
 
         Args:
             value: what to check.
-            size: how many bytes of JSON it was, when that is known.
+            data: the JSON text that it was read from.
         """
         # Only a schema that refers to itself can lead a validator as deep as the value goes.
-        if self._recursive and deeper_than(value, MAX_VALUE_DEPTH):
+        if self._recursive and _may_be_deep(bytes(data)) and deeper_than(value, MAX_VALUE_DEPTH):
             return [Problem("", "is nested too deeply")]
         try:
             if self._engine.fits(value):
                 return []
-            if size is None:
-                size = len(msgspec.json.encode(value))
-            faults = self._engine.faults(value, everything=size <= MAX_LISTED_BYTES)
+            everything = memoryview(data).nbytes <= MAX_LISTED_BYTES
+            faults = self._engine.faults(value, everything=everything)
             return list(describe(faults)) or [Problem("", "does not fit the schema")]
         except (TypeError, ValueError, RecursionError):
-            # What the validators say of values that are no JSON, or nested beyond their limit.
-            return [Problem("", "is not plain JSON, or is nested too deeply")]
+            # What the validators say of values that are nested beyond their limit.
+            return [Problem("", "is nested too deeply")]
+
+
+def _may_be_deep(data: bytes) -> bool:
+    return data.count(b"[") + data.count(b"{") > MAX_VALUE_DEPTH
 
 
 def make_checker(schema: dict[str, Any]) -> Checker:
@@ -194,7 +198,10 @@ class _PythonEngine:
 
         try:
             package.Draft202012Validator.check_schema(schema)
-        except (package.SchemaError, RecursionError) as error:
+            for node in walk(schema):
+                for pattern in (node.get("pattern", ""), *node.get("patternProperties", ())):
+                    re.compile(pattern)  # it would find out when it meets a value, too late
+        except (package.SchemaError, RecursionError, re.error) as error:
             raise _not_json_schema(error) from error
         # An empty registry fetches nothing; the default one would.
         registry = cast("Any", referencing).Registry()

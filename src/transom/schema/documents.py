@@ -62,7 +62,7 @@ class Document:
             value = msgspec.json.decode(data)
         except Exception as error:
             raise invalid([problem_from_error(error)]) from error
-        if problems := self._checker.problems(value):
+        if problems := self._checker.problems(value, data):
             raise invalid(problems)
         for name, default in self._defaults.items():
             if name not in value:
@@ -122,7 +122,8 @@ def _emit(source: Mapping[str, Any], direction: Direction) -> tuple[dict[str, An
     """Make the wire form of a JSON Schema, and tell whether its values get wrapped."""
     emitted = inline(copy_document(source))
     if direction == "input":
-        return require_object(emitted), False
+        # An empty schema allows everything, and of that only objects can come.
+        return require_object(emitted or {"type": "object"}), False
     if not describes_object(emitted):
         return wrap(emitted), True
     return {**emitted, "type": "object"}, False

@@ -47,7 +47,8 @@ def as_encodable(value: Any) -> Any:
     # pydantic is never imported for this: whoever has a model has it already.
     dump = getattr(value, "model_dump_json", None)
     if dump is not None and not isinstance(value, type):
-        return msgspec.Raw(dump(by_alias=True).encode())
+        # No warnings about values that do not fit the model: a schema will refuse them.
+        return msgspec.Raw(dump(by_alias=True, warnings=False).encode())
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
     if isinstance(value, AbstractSet | Sequence):

@@ -16,6 +16,7 @@ from transom.schema.contract import Direction
 from transom.schema.hints import field_hints, is_pydantic, reachable_classes, translate
 from transom.schema.plain import inline
 from transom.schema.pydantics import json_schema_of
+from transom.schema.settled import needs_settling
 
 __all__ = ["Generated", "generate"]
 
@@ -28,6 +29,8 @@ class Generated(NamedTuple):
     """There are pydantic models inside."""
     says_more: bool
     """Fields of classes have constraints that msgspec does not see."""
+    needs_settling: bool
+    """Decoded values must be completed; see `settled`."""
 
 
 def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
@@ -74,7 +77,12 @@ def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
         for cls in classes:
             _require_all(cls, definition(cls))
     document = {**schemas[0], "$defs": definitions}
-    return Generated(inline(document, generated=True, name=name), hook.used, says_more)
+    return Generated(
+        inline(document, generated=True, name=name),
+        hook.used,
+        says_more,
+        any(needs_settling(cls) for cls in classes),
+    )
 
 
 def unsupported(error: Exception) -> SchemaError:

@@ -29,6 +29,7 @@ __all__ = [
     "inline",
     "refers_to_itself",
     "require_object",
+    "walk",
     "wrap",
 ]
 
@@ -85,19 +86,23 @@ def copy_document(source: Mapping[str, Any]) -> Json:
 
 def deeper_than(value: object, limit: int) -> bool:
     """Whether a value is nested more than `limit` levels deep. A cycle is endlessly deep."""
-    level: list[Any] = [value]
-    for _ in range(limit + 1):
+    level: list[Any] = [value] if _is_container(value) else []
+    for _ in range(limit):
         # By identity, so that a list that holds itself twice does not double at each level.
-        children = {
+        children: dict[int, Any] = {
             id(child): child
             for node in level
-            if isinstance(node, dict | list | tuple)
             for child in cast("Any", node.values() if isinstance(node, dict) else node)
+            if _is_container(child)
         }
         if not children:
             return False
         level = list(children.values())
-    return True
+    return bool(level)
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, dict | list | tuple)
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:
@@ -119,7 +124,7 @@ def require_object(schema: Json) -> Json:
     Raises:
         SchemaError: it describes something other than an object.
     """
-    if schema and not describes_object(schema):
+    if not describes_object(schema):
         kind = schema.get("type")
         what = f"type {kind!r}" if kind is not None else "no type"
         raise SchemaError(
@@ -138,7 +143,7 @@ def wrap(schema: Json) -> Json:
 
 def refers_to_itself(schema: Json) -> bool:
     """Whether a schema still has references: after `inline`, they lead in circles (or to much)."""
-    return any("$ref" in node for node in _walk(schema))
+    return any("$ref" in node for node in walk(schema))
 
 
 def inline(document: Json, *, generated: bool = False, name: str = "") -> Json:
@@ -173,7 +178,7 @@ class _References:
         self.document = document
         self.targets: dict[str, Any] = {}
         self.nodes = 0
-        for node in _walk(document):
+        for node in walk(document):
             self.nodes += 1
             for word in _REFUSED:
                 if word in node:
@@ -210,7 +215,7 @@ class _References:
     def circular(self) -> set[str]:
         """Those that can be reached from themselves."""
         leads_to = {
-            pointer: {self.resolve(node["$ref"]) for node in _walk(target) if "$ref" in node}
+            pointer: {self.resolve(node["$ref"]) for node in walk(target) if "$ref" in node}
             for pointer, target in list(self.targets.items())
         }
         return {pointer for pointer in leads_to if pointer in _reachable(leads_to, pointer)}
@@ -280,6 +285,8 @@ class _Inliner:
         if self._generated:
             if _same_name(schema.get("title"), name):
                 del emitted["title"]
+            if emitted.get("required") == []:
+                del emitted["required"]
             if "enum" in emitted and "type" not in emitted:
                 kinds = {json_type(value) for value in emitted["enum"]}
                 if len(kinds) == 1:
@@ -329,8 +336,8 @@ def _copy(value: Any) -> Any:
     return value
 
 
-def _walk(schema: Any) -> Iterator[Json]:
-    """Each schema object inside a schema, itself included."""
+def walk(schema: Any) -> Iterator[Json]:
+    """Go through each schema object inside a schema, itself included."""
     todo = [schema]
     while todo:
         node = todo.pop()

@@ -32,11 +32,12 @@ MAX_MESSAGE = 200
 MAX_PATH = 120
 MAX_NAME = 60
 MAX_CHOICES = 10
+MAX_COUNTED = 1_000
+MAX_READ = 1_000
 
 _IDENTIFIER = re.compile(r"[^\W\d][\w$-]*")
-_MSGSPEC_MESSAGE = re.compile(r"(?P<text>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
 _FIELD_MESSAGE = re.compile(
-    r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`"
+    r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL
 )
 _QUOTED_TYPE = re.compile(r"`([^`]*)`")
 _TYPE_NAMES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
@@ -142,8 +143,10 @@ def problem_from_error(error: BaseException) -> Problem:
 
 
 def _problem_from_msgspec(message: str) -> Problem:
-    found = cast("re.Match[str]", _MSGSPEC_MESSAGE.fullmatch(message))
-    text, path = found["text"], found["path"] or ""
+    if len(message) > MAX_READ:  # it may quote a name as long as the message was
+        message = message[: MAX_READ // 2] + "…" + message[-MAX_READ // 2 :]
+    text, _, path = message.rpartition(" - at `") if " - at `" in message else (message, "", "")
+    path = path.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
     if about_field := _FIELD_MESSAGE.fullmatch(text):
         name = place([about_field["name"]])
         where = f"{path}.{name}" if path else name
@@ -165,6 +168,10 @@ def _json_type_names(quoted_types: re.Match[str]) -> str:
 
 def problems_from_pydantic(error: Exception) -> list[Problem]:
     """Describe a `pydantic.ValidationError`."""
+    count: int = cast("Any", error).error_count()
+    if count > MAX_COUNTED:
+        # Listing them could take more memory than the value did.
+        return [Problem("", f"does not fit in {count} places")]
     errors = cast("Any", error).errors(
         include_url=False, include_context=False, include_input=False
     )

@@ -103,21 +103,22 @@ class ModelOutput:
         except Exception as error:
             raise _explained(error) from error
         checker = self._checker = self._checker or make_checker(self.json_schema)
-        if not checker.problems(value):
-            return value
-        # It may be a mapping that relies on the model's defaults: let the model complete it.
-        completed = self._completed(value)
-        if problems := checker.problems(completed):
+        problems = checker.problems(value, data)
+        if any(problem.message == "is required" for problem in problems):
+            # It may be a mapping that relies on the model's defaults: let the model complete it.
+            try:
+                value = self._completed(value)
+            except Exception as error:
+                raise invalid(problems) from error
+            problems = checker.problems(value, data)
+        if problems:
             raise invalid(problems)
-        return completed
+        return value
 
     def _completed(self, value: Any) -> Any:
-        try:
-            inner = value["result"] if self.wrapped else value
-            instance = self._adapter.validate_json(msgspec.json.encode(inner))
-            dumped = msgspec.json.decode(self._adapter.dump_json(instance, by_alias=True))
-        except Exception as error:
-            raise _explained(error) from error
+        inner = value["result"] if self.wrapped else value
+        instance = self._adapter.validate_json(msgspec.json.encode(inner))
+        dumped = msgspec.json.decode(self._adapter.dump_json(instance, by_alias=True))
         return {"result": dumped} if self.wrapped else dumped
 
     def validate(self, value: Any) -> Any:

@@ -73,7 +73,7 @@ def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) 
             rest = read.hint
         else:
             parameters.append(read)
-    reserved = {*skip, *_bound_names(function)}
+    reserved = {*skip, *_bound_names(function, signature)}
     try:
         return _arguments(parameters, rest, reserved)
     except SchemaError as error:
@@ -129,34 +129,20 @@ def _read_parameter(parameter: inspect.Parameter, hint: Any, description: str | 
 
 def _with_none(hint: Any) -> Any:
     """`size: int = None` means that None is fine."""
-    inner = hint
-    while get_origin(inner) is typing.Annotated:
-        inner = get_args(inner)[0]
-    if inner is Any or type(None) in get_args(inner) or None in get_args(inner):
+    inner = get_args(hint)[0] if get_origin(hint) is typing.Annotated else hint
+    if inner is Any or type(None) in get_args(inner):
         return hint
     if inner is hint:
         return hint | None
-    # The notes are about the whole, so they stay outside.
-    return (
-        typing.Annotated[(inner | None, *hint.__metadata__)] if _only_notes(hint) else hint | None
-    )
+    # Constraints are about the value, but notes are about the parameter, None included.
+    constraints = [meta for meta in hint.__metadata__ if not _is_note(meta)]
+    notes = [meta for meta in hint.__metadata__ if _is_note(meta)]
+    constrained: Any = typing.Annotated[(inner, *constraints)] if constraints else inner
+    return typing.Annotated[(constrained | None, *notes)] if notes else constrained | None
 
 
-def _only_notes(hint: Any) -> bool:
-    constraints = (
-        "ge",
-        "gt",
-        "le",
-        "lt",
-        "multiple_of",
-        "min_length",
-        "max_length",
-        "pattern",
-        "tz",
-    )
-    return all(
-        getattr(meta, name, None) is None for meta in hint.__metadata__ for name in constraints
-    )
+def _is_note(meta: msgspec.Meta) -> bool:
+    return meta.title is not None or meta.description is not None or meta.examples is not None
 
 
 def _is_field_info(default: object) -> bool:
@@ -191,15 +177,23 @@ def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> S
     schema = require_object(generated.json_schema)
     for name, _, default in parameters:
         _show_default(schema["properties"][name], default)
-    finish = cast("Callable[[Any], Any]", msgspec.structs.asdict)
+    says_more, incomplete = generated.says_more, generated.needs_settling
+    if rest is not None:
+        others = generate(rest, "input")
+        schema = _opened(schema, others.json_schema)
+        says_more, incomplete = says_more or others.says_more, incomplete or others.needs_settling
+    known = Typed(
+        struct,
+        schema,
+        finish=cast("Callable[[Any], Any]", msgspec.structs.asdict),
+        check="text" if says_more else None,
+        incomplete=incomplete,
+        spread=True,
+    )
     if rest is None:
-        check = "text" if generated.says_more else None
-        return Typed(struct, schema, finish=finish, check=check, spread=True)
-    others = generate(rest, "input")
-    schema = _opened(schema, others.json_schema)
-    check = "text" if generated.says_more or others.says_more else None
-    known = Typed(struct, schema, finish=finish, check=check, spread=True)
-    return OpenArguments(known, rest, {p.name for p in parameters}, reserved)
+        return known
+    unnamed = Typed(dict[str, rest], schema, incomplete=incomplete)
+    return OpenArguments(known, unnamed, {p.name for p in parameters}, reserved)
 
 
 def _blamed(error: SchemaError, parameters: list[_Parameter], where: str) -> SchemaError:
@@ -241,9 +235,9 @@ class OpenArguments:
         "_known", "_names", "_reserved", "_rest", "json_bytes", "json_schema", "spread", "wrapped",
     )  # fmt: skip
 
-    def __init__(self, known: Typed, rest: Any, names: set[str], reserved: set[str]) -> None:
+    def __init__(self, known: Typed, rest: Typed, names: set[str], reserved: set[str]) -> None:
         self._known = known
-        self._rest = Typed(dict[str, rest], known.json_schema)
+        self._rest = rest
         self._names = names
         self._reserved = reserved - names
         self.json_schema = known.json_schema
@@ -273,11 +267,15 @@ class OpenArguments:
         return self.parse(to_json(value))
 
 
-def _bound_names(function: Any) -> set[str]:
-    """The name under which a method gets its object, which nobody may pass again."""
-    if not inspect.ismethod(function):
+def _bound_names(function: Any, signature: inspect.Signature) -> set[str]:
+    """Parameters that are filled already, by a bound method or a partial: nobody may pass them."""
+    try:
+        parameters = inspect.signature(innermost(function)).parameters.values()
+    except (TypeError, ValueError):
         return set()
-    return set(list(inspect.signature(function.__func__).parameters)[:1])
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = {parameter.name for parameter in parameters if parameter.kind in by_name}
+    return names - set(signature.parameters)
 
 
 def _name(function: Any) -> str:

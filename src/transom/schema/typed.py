@@ -8,13 +8,14 @@ from typing import Any, Literal, get_origin
 import msgspec
 
 from transom.errors import SchemaError, ValidationError
-from transom.schema.checker import Checker, make_checker
+from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
 from transom.schema.encoding import as_encodable, to_json
 from transom.schema.generated import generate, unsupported
 from transom.schema.hints import is_pydantic, translate
 from transom.schema.plain import describes_object, require_object, wrap
 from transom.schema.problems import invalid, problem_from_error
 from transom.schema.pydantics import read_pydantic
+from transom.schema.settled import settle
 
 __all__ = ["Typed", "typed_input", "typed_output"]
 
@@ -28,13 +29,14 @@ class Typed:
         finish: makes of a decoded value what callers want.
         check: hold values to the JSON Schema too, because it says more than msgspec knows: the
             text before msgspec reads it, or the finished value.
+        incomplete: decoded values must be completed; see `settled`.
         spread: see `Schema`.
         wrapped: see `Schema`.
     """
 
     __slots__ = (
-        "_checker", "_decode", "_finish", "_first", "_last", "json_bytes", "json_schema", "spread",
-        "wrapped",
+        "_checker", "_decode", "_finish", "_first", "_incomplete", "_last", "json_bytes",
+        "json_schema", "spread", "wrapped",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +46,7 @@ class Typed:
         *,
         finish: Callable[[Any], Any] | None = None,
         check: Literal["text", "finished"] | None = None,
+        incomplete: bool = False,
         spread: bool = False,
         wrapped: bool = False,
     ) -> None:
@@ -52,6 +55,7 @@ class Typed:
         except (TypeError, ValueError) as error:
             raise unsupported(error) from error
         self._finish = finish
+        self._incomplete = incomplete
         self._checker = make_checker(json_schema) if check else None
         self._first = self._checker if check == "text" else None
         self._last = self._checker if check == "finished" else None
@@ -64,12 +68,14 @@ class Typed:
         """Read a value from JSON text."""
         try:
             if self._first is not None:
-                _require(self._first, msgspec.json.decode(data))
+                _require(self._first, msgspec.json.decode(data), data)
             value = self._decode(data)
+            if self._incomplete:
+                settle(value)
             if self._finish is not None:
                 value = self._finish(value)
             if self._last is not None:
-                _require(self._last, value)
+                _require(self._last, value, data)
         except ValidationError:
             raise
         except Exception as error:
@@ -81,21 +87,21 @@ class Typed:
         return self.parse(to_json(value))
 
     def _explained(self, error: Exception, data: bytes | msgspec.Raw) -> ValidationError:
-        """List all problems: msgspec has stopped at the first."""
-        if isinstance(error, msgspec.ValidationError):
+        """List all problems of a value of ordinary size: msgspec has stopped at the first."""
+        if isinstance(error, msgspec.ValidationError) and len(bytes(data)) <= MAX_LISTED_BYTES:
             try:
                 value = msgspec.json.decode(data)
                 self._checker = self._checker or make_checker(self.json_schema)
-            except (SchemaError, msgspec.DecodeError, RecursionError):
-                pass  # no validator to ask: one problem is better than none
+            except (SchemaError, msgspec.DecodeError, UnicodeError, RecursionError):
+                pass  # not JSON after all, or no validator to ask: one problem is better than none
             else:
-                if problems := self._checker.problems(value, len(bytes(data))):
+                if problems := self._checker.problems(value, data):
                     return invalid(problems)
         return invalid([problem_from_error(error)])
 
 
-def _require(checker: Checker, value: object) -> None:
-    if problems := checker.problems(value):
+def _require(checker: Checker, value: object, data: bytes | msgspec.Raw) -> None:
+    if problems := checker.problems(value, data):
         raise invalid(problems)
 
 
@@ -111,6 +117,7 @@ def typed_input(hint: Any) -> Typed:
         translated,
         require_object(generated.json_schema),
         check="text" if generated.says_more else None,
+        incomplete=generated.needs_settling,
         spread=_is_mapping(hint),
     )
 
@@ -136,6 +143,7 @@ def typed_output(hint: Any) -> Typed:
         schema,
         finish=_plain_values,
         check="finished" if generated.says_more else None,
+        incomplete=generated.needs_settling,
         wrapped=wrapped,
     )
 

@@ -90,9 +90,8 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
     if content is not None:
         return _checked(ToolResult(content=content), output)
     data = to_json(value)
-    structured: Any = msgspec.json.decode(data)
-    if not isinstance(structured, dict):
-        structured = {"result": structured}
+    wrapped = data[:1] != b"{"
+    structured = msgspec.json.decode(b'{"result":' + data + b"}" if wrapped else data)
     return ToolResult(content=[TextContent(data.decode())], structured_content=structured)
 
 
