@@ -353,6 +353,12 @@ class ContainerDimensions(Wire, frozen=True):
     height: float | None = None
     max_height: float | None = None
 
+    def __post_init__(self) -> None:
+        """Drop a maximum beside a fixed size."""
+        for fixed, most in (("width", "max_width"), ("height", "max_height")):
+            if getattr(self, fixed) is not None and getattr(self, most) is not None:
+                msgspec.structs.force_setattr(self, most, None)
+
 
 class StyleCss(Wire, frozen=True):
     """CSS the host lends a View."""

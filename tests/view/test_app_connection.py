@@ -15,7 +15,7 @@ from transom.errors import (
     UsageError,
 )
 from transom.session import Session
-from transom.types import AppCapabilities
+from transom.types import AppCapabilities, ContainerDimensions
 from transom.view.app import App
 
 
@@ -162,6 +162,15 @@ async def test_unknown_keys_of_the_context_are_kept_and_of_capabilities_dropped(
         assert app.host_context.extra == {"x-ours": 1}
         assert app.host_capabilities is not None
         assert app.host_capabilities.open_links is not None
+
+
+async def test_a_fixed_size_wins_over_a_maximum() -> None:
+    both = {"height": 300, "maxHeight": 600, "maxWidth": 400}
+    app = App("a", "1")
+    async with hosted(app, ui__initialize=initialized(hostContext={"containerDimensions": both})):
+        assert app.host_context is not None
+        dimensions = app.host_context.container_dimensions
+        assert dimensions == ContainerDimensions(height=300, max_width=400)
 
 
 @pytest.mark.parametrize("context", [{"toolInfo": {"id": 1}}, {"theme": 3}, {"styles": []}])

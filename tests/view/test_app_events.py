@@ -205,6 +205,14 @@ async def test_a_handler_that_is_no_function_is_refused() -> None:
         app.on_tool_input = 3  # type: ignore[assignment]
 
 
+def test_an_event_that_does_not_exist_is_refused_with_the_names_that_do() -> None:
+    app = App("a", "1")
+    with pytest.raises(AttributeError, match="Unknown event: on_toolinput.*on_tool_input"):
+        app.on_toolinput = print  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        app.on_toolinput(print)  # type: ignore[attr-defined]
+
+
 async def test_context_changes_are_merged_before_any_handler_runs() -> None:
     app = App("a", "1")
     seen: list[Any] = []

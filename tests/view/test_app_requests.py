@@ -247,6 +247,22 @@ async def test_asking_before_the_handshake_has_ended_warns_or_raises_in_strict_m
     await attempt(strict, pytest.raises(UsageError, match="before the handshake"))
 
 
+async def test_logs_sizes_pings_and_the_wish_to_close_may_go_out_during_the_handshake() -> None:
+    app = App("a", "1", strict=True)
+
+    async def initialize(_: Any) -> dict[str, Any]:
+        await app.send_log("info", "x")
+        await app.send_size_changed(width=1)
+        await app.request_teardown()
+        await app.ping()
+        return INITIALIZED
+
+    async with hosted(app, connect=False, ui__initialize=lambda p: initialize(p)) as host:
+        await app.connect(host.channel)
+        await host.settled()
+        assert len(host.notifications) == 4
+
+
 async def test_notifications_have_their_wire_form() -> None:
     app = App("a", "1")
     async with hosted(app) as host:

@@ -15,6 +15,7 @@ import inspect
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Self
 
@@ -109,6 +110,14 @@ class App(HostRequests, ToolOffering):
         self._context: dict[str, Any] = {}
         ToolOffering.__init__(self)
         self._service = ToolService(self, self._registry, page_size, self._ask_host)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field; an event that does not exist is a mistake, not a new field."""
+        if name.startswith("on_") and not hasattr(type(self), name):
+            known = sorted(n for n in dir(type(self)) if n.startswith("on_"))
+            near = ", ".join(get_close_matches(name, known, 3, 0.5) or known)
+            raise AttributeError(f"Unknown event: {name}. Did you mean: {near}?")
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         state = "connected" if self._ready else "not connected"
