@@ -1,0 +1,169 @@
+"""Opening Views: for a tool's call as it runs, or once more for a View that was closed.
+
+1. The View opens while the tool works. It gets the call's input first, then its result, or the word
+   that there will be none.
+2. Whatever goes wrong with the View, the call's result is not touched by it.
+3. There are never more live Views than allowed: the least recently used one goes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from transom.channel import Channel
+from transom.errors import TransomError
+from transom.host.forward import Upstream
+from transom.host.pages import load_page, view_uri
+from transom.host.renderers import Renderer
+from transom.host.shelf import Shelf
+from transom.host.tasks import Tasks
+from transom.host.views import Home, Origin, View
+from transom.host.viewserver import ViewServer
+from transom.types import HostContext, Implementation, Tool, ToolInfo
+
+__all__ = ["Openings", "origin_of"]
+
+
+class Openings:
+    """Opens Views.
+
+    Args:
+        shelf: where they stand.
+        home: what they share.
+        tasks: the tasks that servers give to Views.
+        host_info: how the host names itself to them.
+        context: what they are told of their surroundings.
+        timeout: seconds a View has to come to live.
+        max_page_bytes: how large a page may be.
+        handlers: makes the handlers of one View's Bridge, by name.
+        on_opened: told of each View that came to live.
+        on_failed: told of each that did not, with the reason.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        home: Home,
+        tasks: Tasks,
+        *,
+        host_info: Implementation,
+        context: HostContext,
+        timeout: float,
+        max_page_bytes: int,
+        handlers: Callable[[View], Mapping[str, Callable[..., Any]]],
+        on_opened: Callable[[View], object],
+        on_failed: Callable[[View, BaseException], object],
+    ) -> None:
+        self.timeout = timeout
+        self._shelf = shelf
+        self._home = home
+        self._tasks = tasks
+        self._host_info = host_info
+        self._context = context
+        self._max_page_bytes = max_page_bytes
+        self._handlers = handlers
+        self._on_opened = on_opened
+        self._on_failed = on_failed
+
+    def begin(self, view_id: str, origin: Origin, upstream: Upstream, renderer: Renderer) -> View:
+        """Begin to open a View; `view.opening` ends when it is live or has failed."""
+        view = View(view_id, origin, self._home)
+        view.opening = asyncio.create_task(self._open(view, upstream, renderer))
+        return view
+
+    async def _open(self, view: View, upstream: Upstream, renderer: Renderer) -> None:
+        began = time.perf_counter()
+        try:
+            victims = self._shelf.add(view)
+            async with asyncio.timeout(self.timeout):
+                await self._show(view, victims, upstream, renderer)
+        except TimeoutError as error:
+            text = f"it was not initialised within {self.timeout:g} s"
+            await self._failed(view, began, text, error)
+        except asyncio.CancelledError as error:
+            await self._failed(view, began, str(error) or "it was given up", error)
+        except TransomError as error:
+            await self._failed(view, began, str(error), error)
+        except Exception as error:  # noqa: BLE001 - a renderer's failure is the View's, not the call's
+            await self._failed(view, began, f"it could not be shown: {type(error).__name__}", error)
+        else:
+            view.opening = None
+            self._record(view, "opened", began)
+            self._on_opened(view)
+
+    async def _show(
+        self, view: View, victims: list[View], upstream: Upstream, renderer: Renderer
+    ) -> None:
+        origin = view.origin
+        leaving = [asyncio.ensure_future(victim.close()) for victim in victims]
+        page = await load_page(
+            upstream,
+            view_id=view.id,
+            server=origin.server,
+            uri=origin.uri,
+            max_bytes=self._max_page_bytes,
+        )
+        if leaving:
+            await asyncio.wait(leaving)
+        channel = await renderer.open(page)
+        try:
+            await view.start(
+                channel,
+                upstream=ViewServer(
+                    upstream,
+                    origin.server,
+                    view.id,
+                    self._home.audit,
+                    self._tasks,
+                    lambda: self._shelf.touch(view),
+                ),
+                host_info=self._host_info,
+                context=msgspec.structs.replace(
+                    self._context, tool_info=ToolInfo(tool=origin.tool)
+                ),
+                handlers=self._handlers(view),
+            )
+        except BaseException:
+            await _close_quietly(channel)
+            raise
+
+    async def _failed(self, view: View, began: float, reason: str, error: BaseException) -> None:
+        view.opening = None
+        await view.fail(reason)
+        self._record(view, "failed", began, reason)
+        self._on_failed(view, error)
+
+    def _record(self, view: View, outcome: str, began: float, detail: str | None = None) -> None:
+        app = view.app
+        if detail is None and app is not None:
+            detail = f"{app.name[:100]} {app.version[:100]}"
+        self._home.audit.record(
+            "view",
+            outcome,
+            server=view.server,
+            view=view.id,
+            tool=view.origin.tool.name,
+            ms=round((time.perf_counter() - began) * 1000, 3),
+            detail=detail,
+        )
+
+
+def origin_of(server: str, tool: Tool, arguments: Mapping[str, Any] | None) -> Origin | None:
+    """What a call of `tool` would open; None when it opens no View.
+
+    Raises:
+        InvalidResult: it links something that is no View.
+    """
+    uri = view_uri(tool)
+    return None if uri is None else Origin(server, uri, tool, dict(arguments or {}))
+
+
+async def _close_quietly(channel: Channel) -> None:
+    with suppress(Exception):
+        await channel.aclose()

@@ -1,0 +1,239 @@
+"""The tools a model may call right now: their names, their definitions, and where each one leads.
+
+1. Every owner, a server or a View, has one block of tools; blocks stand in the order in which their
+   owners came, tools in the order their owner lists them.
+2. A change costs what the owner's own tools cost, whoever else is there.
+3. A server's plain name is held for it as long as the host lives, whether the server does or not:
+   a name the model has learned never comes to mean another server's tool.
+4. Tools whose visibility lacks `model` are not here at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from transom.host.indirect import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIEW_TOOLS
+from transom.host.names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
+from transom.host.policy import model_may_call
+from transom.host.wording import Label, as_server_tool, as_view_tool
+from transom.types import Tool
+
+__all__ = ["Change", "Entry", "Style", "Surface"]
+
+Style = Literal["flat", "indirect", "both"]
+
+_MAX_HELD = 50_000
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One tool a model may call: whose it is, how they define it, and how the model sees it."""
+
+    kind: Literal["server", "view", "indirect"]
+    owner: str
+    tool: Tool
+    shown: Tool
+
+
+class Change(msgspec.Struct):
+    """What became of an owner's tools, by their own names."""
+
+    added: list[Entry] = []
+    changed: list[Entry] = []
+    removed: list[Entry] = []
+    left_out: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+class _Block:
+    """One owner's tools, and where they stand among all."""
+
+    __slots__ = ("entries", "lead", "start", "width")
+
+    def __init__(self, start: int) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.lead: str | None = None
+        self.start = start
+        self.width = 0
+
+
+class Surface:
+    """All the tools there are, kept up to date owner by owner.
+
+    Args:
+        style: `flat`: each View tool has its own entry; `indirect`: two tools list and call them;
+            `both`.
+        max_description: characters of a View's description that are shown.
+    """
+
+    def __init__(self, style: Style = "flat", *, max_description: int = 4096) -> None:
+        self.style = style
+        self._max_description = max_description
+        self._blocks: dict[tuple[str, str], _Block] = {}
+        self._by_name: dict[str, Entry] = {}
+        self._held: dict[str, str] = {}
+        self._flat: list[Tool] = []
+        for tool in INDIRECT_TOOLS:
+            self._by_name[tool.name] = Entry("indirect", "", tool, tool)
+            if style != "flat":
+                self._flat.append(tool)
+
+    def tools(self) -> list[Tool]:
+        """Everything, as the model sees it."""
+        return self._flat.copy()
+
+    def find(self, name: str) -> Entry | None:
+        """The tool that the model means by `name`."""
+        entry = self._by_name.get(name)
+        return None if entry is not None and self._hidden(entry) else entry
+
+    def view_tools(self, view_id: str) -> Mapping[str, Entry]:
+        """A View's tools, by the names the View gave them."""
+        block = self._blocks.get(("view", view_id))
+        return {} if block is None else block.entries
+
+    def find_view_tool(self, view_id: str, name: str) -> Entry | None:
+        """A View's tool, by the name the View gave it or the one the model sees."""
+        entry = self.view_tools(view_id).get(name)
+        if entry is not None:
+            return entry
+        for seen in (name, f"{view_id}{SEPARATOR}{name}"):
+            entry = self._by_name.get(seen)
+            if entry is not None and entry.kind == "view" and entry.owner == view_id:
+                return entry
+        return None
+
+    def shown(self, view_id: str) -> list[Tool]:
+        """A View's tools, as the model sees them."""
+        return [entry.shown for entry in self.view_tools(view_id).values()]
+
+    def holder(self, name: str) -> str | None:
+        """The server that a name belongs to, whether or not the server is there."""
+        return self._held.get(name)
+
+    def _hidden(self, entry: Entry) -> bool:
+        return entry.kind == "indirect" and self.style == "flat"
+
+    # --- owners ------------------------------------------------------------------------------
+
+    def put_server(self, server: str, tools: Iterable[Tool]) -> Change:
+        """A server's tools are these now."""
+        block = self._block("server", server)
+        entries: dict[str, Entry] = {}
+        change = Change()
+        for tool in tools:
+            if not model_may_call(tool) or tool.name in entries:
+                continue
+            old = block.entries.get(tool.name)
+            if old is not None and old.tool == tool:
+                entries[tool.name] = old
+                continue
+            name = old.shown.name if old is not None else self._server_tool_name(server, tool.name)
+            entries[tool.name] = Entry("server", server, tool, as_server_tool(tool, name))
+            # Held at once, so that the next tool of this server cannot be given the same name.
+            self._by_name[name] = entries[tool.name]
+        return self._put(block, entries, change)
+
+    def put_view(self, label: Label, tools: Iterable[Tool]) -> Change:
+        """A View's tools are these now."""
+        block = self._block("view", label.view)
+        lead = label.text()
+        same_lead = lead == block.lead
+        block.lead = lead
+        entries: dict[str, Entry] = {}
+        change = Change()
+        names: set[str] = set()
+        for tool in tools:
+            if not model_may_call(tool):
+                continue
+            old = block.entries.get(tool.name)
+            if old is not None and same_lead and (old.tool is tool or old.tool == tool):
+                entry = old
+            else:
+                name = owned_name(label.view, tool.name)
+                shown = as_view_tool(tool, name, lead, self._max_description)
+                entry = Entry("view", label.view, tool, shown)
+            if entry.shown.name in names:
+                change.left_out[tool.name] = f"the model would see it as {entry.shown.name} too"
+                continue
+            names.add(entry.shown.name)
+            entries[tool.name] = entry
+        return self._put(block, entries, change)
+
+    def drop(self, kind: Literal["server", "view"], owner: str) -> Change:
+        """An owner and its tools are gone."""
+        block = self._blocks.get((kind, owner))
+        if block is None:
+            return Change()
+        change = self._put(block, {}, Change())
+        del self._blocks[kind, owner]
+        return change
+
+    # --- the work ----------------------------------------------------------------------------
+
+    def _block(self, kind: str, owner: str) -> _Block:
+        block = self._blocks.get((kind, owner))
+        if block is None:
+            block = self._blocks[kind, owner] = _Block(len(self._flat))
+        return block
+
+    def _put(self, block: _Block, entries: dict[str, Entry], change: Change) -> Change:
+        before = block.entries
+        if before == entries and list(before) == list(entries):
+            return change
+        change.added = [entry for name, entry in entries.items() if name not in before]
+        change.removed = [entry for name, entry in before.items() if name not in entries]
+        change.changed = [
+            entry for name, entry in entries.items() if before.get(name, entry) is not entry
+        ]
+        for entry in before.values():
+            self._by_name.pop(entry.shown.name, None)
+        for entry in entries.values():
+            self._by_name[entry.shown.name] = entry
+        block.entries = entries
+        self._splice(block, entries)
+        return change
+
+    def _splice(self, block: _Block, entries: Mapping[str, Entry]) -> None:
+        shown = [
+            entry.shown
+            for entry in entries.values()
+            if entry.kind == "server" or self.style != "indirect"
+        ]
+        self._flat[block.start : block.start + block.width] = shown
+        moved = len(shown) - block.width
+        block.width = len(shown)
+        if moved:
+            after = False
+            for other in self._blocks.values():
+                if after:
+                    other.start += moved
+                elif other is block:
+                    after = True
+
+    def _server_tool_name(self, server: str, tool: str) -> str:
+        name = plain_name(tool)
+        mine = self._held.get(name, server) == server and not self._misleading(name, server)
+        if mine and self._free(name, server, tool):
+            if len(self._held) >= _MAX_HELD:
+                self._held = {
+                    held: owner for held, owner in self._held.items() if held in self._by_name
+                }
+            self._held[name] = server
+            return name
+        name = owned_name(server, tool)
+        return name if self._free(name, server, tool) else owned_name(server, tool, digest=True)
+
+    def _misleading(self, name: str, server: str) -> bool:
+        """Whether a plain name would pass for a View's tool, ours, or another server's."""
+        owner = owner_of(name)
+        of_another = owner != server and ("server", owner) in self._blocks
+        return name in {LIST_VIEW_TOOLS, CALL_VIEW_TOOL} or looks_owned(name) or of_another
+
+    def _free(self, name: str, server: str, tool: str) -> bool:
+        entry = self._by_name.get(name)
+        return entry is None or (entry.owner == server and entry.tool.name == tool)

@@ -1,0 +1,120 @@
+"""What a model reads about a tool, and who says it.
+
+A View's description begins with `⟦View ID · server NAME · app "NAME" VERSION⟧`, written by the
+host. Those brackets are taken out of everything a View or a server wrote, so a description cannot
+pass for another one's. Text becomes one line: control characters, line breaks, marks that turn
+text around and characters nobody can see are gone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, cast
+
+import msgspec
+
+from transom.types import Implementation, Tool
+
+__all__ = ["Label", "as_server_tool", "as_view_tool", "clean"]
+
+_MARKS = "⟦⟧"
+_IN_LABEL = re.compile(r'["·]')
+_MAX_LABEL_PART = 60
+_MAX_TITLE = 128
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_WORDS = frozenset({"description", "title", "$comment"})
+_VALUES = frozenset({"const", "default", "enum", "examples"})
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Whose tools these are."""
+
+    view: str
+    server: str
+    app: Implementation | None
+
+    def text(self) -> str:
+        """The lead of every description."""
+        who = ""
+        if self.app is not None:
+            name = _IN_LABEL.sub("", clean(self.app.name, _MAX_LABEL_PART))
+            version = _IN_LABEL.sub("", clean(self.app.version, _MAX_LABEL_PART))
+            who = f' · app "{name}" {version}'.rstrip()
+        return f"⟦View {self.view} · server {self.server}{who}⟧"
+
+
+def clean(text: str, limit: int) -> str:
+    """One line of visible text, at most `limit` characters long."""
+    if len(text) <= limit and text.isprintable() and not _has_marks(text):
+        return text
+    words = "".join(_visible(char) for char in text[: 4 * limit]).split()
+    line = " ".join(words)
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def _has_marks(text: str) -> bool:
+    return any(mark in text for mark in _MARKS)
+
+
+def _visible(char: str) -> str:
+    if char.isspace():
+        return " "
+    # Variation selectors are marks, not format characters, but can carry unseen text all the same.
+    if char in _MARKS or "\U000e0100" <= char <= "\U000e01ef":
+        return ""
+    return "" if unicodedata.category(char) in _INVISIBLE else char
+
+
+def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
+    """A View's tool as the model sees it. `lead` is its `Label.text()`."""
+    said = clean(tool.description or "", max_description)
+    return Tool(
+        name=name,
+        title=None if tool.title is None else clean(tool.title, _MAX_TITLE),
+        description=f"{lead} {said}".rstrip(),
+        input_schema=_clean_schema(tool.input_schema, max_description),
+        output_schema=None
+        if tool.output_schema is None
+        else _clean_schema(tool.output_schema, max_description),
+        annotations=tool.annotations
+        if tool.annotations is None or tool.annotations.title is None
+        else msgspec.structs.replace(
+            tool.annotations, title=clean(tool.annotations.title, _MAX_TITLE)
+        ),
+    )
+
+
+def as_server_tool(tool: Tool, name: str) -> Tool:
+    """A server's tool as the model sees it: as it is, but it cannot pass for a View's."""
+    description = tool.description
+    if description is not None and _has_marks(description):
+        description = description.replace("⟦", "").replace("⟧", "")
+    if name == tool.name and description is tool.description:
+        return tool
+    return msgspec.structs.replace(tool, name=name, description=description)
+
+
+def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The schema with clean words in it. Names and values stay as they are: calls need them."""
+    text = msgspec.json.encode(schema).decode()
+    if "\\" not in text and text.isprintable() and not _has_marks(text):
+        return schema
+    return cast("dict[str, Any]", _clean_words(schema, limit))
+
+
+def _clean_words(value: object, limit: int) -> object:
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {key: _clean_member(key, inner, limit) for key, inner in members.items()}
+    if isinstance(value, list):
+        return [_clean_words(inner, limit) for inner in cast("list[object]", value)]
+    return value
+
+
+def _clean_member(key: str, value: object, limit: int) -> object:
+    if key in _VALUES:
+        return value
+    if key in _WORDS and isinstance(value, str):
+        return clean(value, limit)
+    return _clean_words(value, limit)
