@@ -81,7 +81,7 @@ class Conversation:
             return await self._discover()
         version = answer.get("protocolVersion")
         if not isinstance(version, str):
-            raise NoAnswer("it answered initialize without a protocolVersion")
+            raise NoAnswer("the server answered initialize without a protocolVersion")
         self._headers = {"mcp-protocol-version": version}
         await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, self._headers)
         return answer
@@ -116,7 +116,9 @@ class Conversation:
                 await self._send(message, self._request_headers(method, params))
                 return await self._answer(self._last_id, method)
         except TimeoutError:
-            raise NoAnswer(f"it did not answer {method} within {self._timeout:g} s") from None
+            raise NoAnswer(
+                f"the server did not answer {method} within {self._timeout:g} s"
+            ) from None
         except PipeClosed as error:
             self.closed = clean(str(error), 400)
             raise NoAnswer(self.closed) from error
@@ -167,7 +169,7 @@ class Conversation:
             incoming = await self._pipe.receive()
             if isinstance(incoming, TooLong):
                 size = incoming.limit // (1024 * 1024)
-                raise NoAnswer(f"its answer to {method} is longer than {size} MB")
+                raise NoAnswer(f"the answer to {method} is longer than {size} MB")
             if isinstance(incoming, Noise):
                 self._note(incoming.text)
             elif "method" in incoming:
@@ -185,7 +187,9 @@ class Conversation:
             else:
                 result = incoming.get("result")
                 if not isinstance(result, dict):
-                    raise NoAnswer(f"it answered {method} with {type_name(result)}, not an object")
+                    raise NoAnswer(
+                        f"the server answered {method} with {type_name(result)}, not an object"
+                    )
                 return result
 
     async def _serve(self, message: JsonObject) -> None:

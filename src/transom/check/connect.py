@@ -107,7 +107,7 @@ def process(
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise PipeClosed(f"it cannot be started: {error}") from error
+            raise PipeClosed(f"the server cannot be started: {error}") from error
         pipe = _ProcessPipe(running, max_message)
         listening = asyncio.create_task(pipe.keep_stderr())
         try:
@@ -181,11 +181,11 @@ class _ProcessPipe:
             await asyncio.wait_for(self._process.wait(), _PATIENCE)
         code = self._process.returncode
         if code is None:
-            how = "it closed its output but is still running"
+            how = "the server closed its output but is still running"
         elif code < 0:
-            how = f"it was ended by signal {-code}"
+            how = f"the server was ended by signal {-code}"
         else:
-            how = f"it exited with code {code}"
+            how = f"the server exited with code {code}"
         words = " / ".join(list(self._stderr)[-3:])
         return f"{how}; its last words: {words}" if words else how
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 NEEDS_BROWSER = "needs --browser"
 NEEDS_CALL = "needs --call"
 HEURISTIC = "a heuristic: needs --heuristics"
+SHOWN_UNCALLED = 8
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -84,7 +85,7 @@ def apply_rules(
         checked=tuple(checked),
         skipped=tuple(skipped),
         summary=_summary(findings),
-        notes=tuple(notes),
+        notes=(*notes, *_uncalled(seen)),
         failure=_failure(seen),
         server=_server_name(handshake),
         tools=len(seen.tools),
@@ -133,6 +134,17 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
 def _failure(seen: Snapshot) -> str | None:
     """A server whose tools cannot be listed has not been checked."""
     return seen.apps.tools_problem if not seen.tools else None
+
+
+def _uncalled(seen: Snapshot) -> Iterator[str]:
+    """Which tools were not called, a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for tool, reason in seen.uncalled:
+        by_reason.setdefault(reason, []).append(tool)
+    for reason, tools in by_reason.items():
+        more = f" and {len(tools) - SHOWN_UNCALLED} more" if len(tools) > SHOWN_UNCALLED else ""
+        names = ", ".join(clean(tool, 64) for tool in tools[:SHOWN_UNCALLED])
+        yield f"not called: {names}{more} ({reason})"
 
 
 def _summary(findings: Sequence[Finding]) -> Summary:

@@ -7,14 +7,14 @@ after that becomes part of the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from transom.check.calling import Caller, Calling
 from transom.check.client import Answered, Conversation, NoAnswer
-from transom.check.connect import Connect, Pipe, PipeClosed
+from transom.check.connect import Connect, PipeClosed
 from transom.check.hosting import visibility_decisions
 from transom.check.jsonvalue import JsonObject
 from transom.check.listed import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
@@ -89,7 +89,7 @@ class _Collection:
         self._version = version
         self._progress = progress
         self._done = 0
-        self._steps = 7
+        self._steps = 5 if options.observer is None else 6
         self._notes: list[str] = []
         self._caller = (
             Caller(options.calling, self._announce, self._notes.append) if options.calling else None
@@ -97,13 +97,16 @@ class _Collection:
         self._pages: list[Page] = []
 
     async def run(self) -> Collected:
-        try:
-            async with self._connect() as pipe:
-                apps = await self._apps_visit(self._converse(pipe, APPS))
-        except PipeClosed as error:
-            raise Unreachable(str(error)) from error
-        text, text_problem = await self._other_visit("text-only client", TEXT, apps)
-        no_mime, no_mime_problem = await self._other_visit("client without types", NO_MIME)
+        apps, problem = await self._visit(APPS, self._as_host)
+        if apps is None:
+            raise Unreachable(problem)
+        self._step("visiting as a text-only client")
+        text, text_problem = await self._visit(TEXT, lambda server: self._as_text(server, apps))
+        self._step("visiting as a client without types")
+        no_mime, no_mime_problem = await self._visit(NO_MIME, self._list_only)
+        for who, why in (("text-only client", text_problem), ("client", no_mime_problem)):
+            if why is not None:
+                self._notes.append(f"as a {who}: {why}")
         snapshot = Snapshot(
             apps=apps,
             text=text,
@@ -126,12 +129,28 @@ class _Collection:
 
     # --- visits ------------------------------------------------------------------------------
 
-    async def _apps_visit(self, server: Conversation) -> Visit:
-        self._step("saying hello")
+    async def _visit(
+        self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
+    ) -> tuple[Visit | None, str | None]:
+        """Connect as the client with these capabilities, say hello and look around."""
+        visit, problem = None, None
         try:
-            handshake = await server.open()
-        except (NoAnswer, Answered, PipeClosed) as error:
-            raise Unreachable(str(error)) from error
+            async with self._connect() as pipe:
+                server = Conversation(
+                    pipe, capabilities, version=self._version, timeout=self._options.timeout
+                )
+                # A transport may wrap what passes through it, so nothing does.
+                try:
+                    visit = await look(server)
+                except (NoAnswer, Answered, PipeClosed) as error:
+                    problem = str(error)
+        except PipeClosed as error:
+            problem = problem or str(error)
+        return visit, problem
+
+    async def _as_host(self, server: Conversation) -> Visit:
+        self._step("saying hello")
+        handshake = await server.open()
         self._step("listing tools")
         listing = await server.list_all("tools/list", "tools")
         self._step("listing resources")
@@ -154,27 +173,19 @@ class _Collection:
         self._note_noise(server)
         return visit
 
-    async def _other_visit(
-        self, name: str, capabilities: JsonObject, apps: Visit | None = None
-    ) -> tuple[Visit | None, str | None]:
-        """List the tools as another kind of client; call those with a View when `apps` is given."""
-        self._step(f"visiting as a {name}")
-        try:
-            async with self._connect() as pipe:
-                server = self._converse(pipe, capabilities)
-                handshake = await server.open()
-                listing = await server.list_all("tools/list", "tools")
-                tools = _tools(listing.items)
-                visit = Visit(capabilities, handshake, tools, listing.problem)
-                if listing.problem is not None:
-                    return None, listing.problem
-                if apps is not None and self._caller is not None:
-                    await self._caller.call_as_text(server, apps, visit)
-                return visit, None
-        except (NoAnswer, Answered, PipeClosed) as error:
-            problem = f"as a {name}: {error}"
-            self._notes.append(problem)
-            return None, problem
+    async def _as_text(self, server: Conversation, apps: Visit) -> Visit:
+        """List the tools, and call those that have a View for a host."""
+        visit = await self._list_only(server)
+        if self._caller is not None:
+            await self._caller.call_as_text(server, apps, visit)
+        return visit
+
+    async def _list_only(self, server: Conversation) -> Visit:
+        handshake = await server.open()
+        listing = await server.list_all("tools/list", "tools")
+        if listing.problem is not None:
+            raise NoAnswer(listing.problem)
+        return Visit(server.capabilities, handshake, _tools(listing.items))
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -205,11 +216,6 @@ class _Collection:
 
     # --- odds and ends -----------------------------------------------------------------------
 
-    def _converse(self, pipe: Pipe, capabilities: JsonObject) -> Conversation:
-        return Conversation(
-            pipe, capabilities, version=self._version, timeout=self._options.timeout
-        )
-
     def _announce(self, steps: int, text: str) -> None:
         """More steps to come, or the next one."""
         self._steps += steps
@@ -223,7 +229,7 @@ class _Collection:
     def _note_noise(self, server: Conversation) -> None:
         if server.noise:
             self._notes.append(
-                f"it wrote {server.noise} things that are no MCP message, the first: "
+                f"the server wrote {server.noise} things that are no MCP message, the first: "
                 f"{server.first_noise!r}"
             )
 

@@ -28,14 +28,12 @@ def url(address: str, *, timeout: float = 30, max_message: int = MAX_MESSAGE) ->
     @contextlib.asynccontextmanager
     async def connect() -> AsyncGenerator[Pipe, None]:
         client = httpx2.AsyncClient(transport=_Capped(max_message), timeout=timeout)
-        async with (
-            client,
-            streamable_http_client(address, http_client=client, max_sse_event_size=max_message) as (
-                read,
-                write,
-            ),
-        ):
-            yield _StreamPipe(read, write)
+        opened = streamable_http_client(address, http_client=client, max_sse_event_size=max_message)
+        try:
+            async with client, opened as (read, write):
+                yield _StreamPipe(read, write)
+        except* (httpx2.HTTPError, httpx2.InvalidURL, OSError) as errors:
+            raise PipeClosed(f"the server cannot be reached: {errors.exceptions[0]}") from errors
 
     return connect
 
@@ -82,13 +80,13 @@ class _StreamPipe:
         try:
             await self._write.send(SessionMessage(envelope, metadata))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise PipeClosed("it closed the connection") from error
+            raise PipeClosed("the server closed the connection") from error
 
     async def receive(self) -> Incoming:
         try:
             item = await self._read.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise PipeClosed("it closed the connection") from error
+            raise PipeClosed("the server closed the connection") from error
         if isinstance(item, Exception):
             return Noise(str(item)[:200])
         dumped = item.message.model_dump(by_alias=True, exclude_unset=True, mode="json")

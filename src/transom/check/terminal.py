@@ -33,7 +33,9 @@ def print_report(console: Console, report: Report, *, show_all: bool = False) ->
         console.print(_table(report.findings, show_all=show_all))
     for note in report.notes:
         if note != report.failure:
-            console.print(Text.assemble(("Note: ", "dim"), note))
+            console.print(Text.assemble(("Remark: ", "bold"), note))
+    if report.notes:
+        console.print()
     if report.failure is None or report.checked:
         console.print(_summary(report))
 
@@ -70,8 +72,10 @@ def explanation(rule: Rule) -> RenderableType:
         " · ",
         when.get(rule.surface, kind) if not rule.heuristic else kind,
     )
-    body = Text(rule.explanation)
-    return Group(heading, facts, "", body, "", Text(str(rule.clause), style="dim"))
+    paragraphs = [" ".join(part.split()) for part in rule.explanation.split("\n\n")]
+    body = _marked("\n\n".join(paragraphs))
+    source = Text(f"{rule.clause.title}\n{rule.clause.url}", style="dim")
+    return Padding(Group(heading, facts, "", body, "", source), (0, 0, 1, 0))
 
 
 def _heading(report: Report) -> RenderableType:
@@ -81,7 +85,8 @@ def _heading(report: Report) -> RenderableType:
     parts = [part for part in (report.server, seen) if part]
     heading = Text.assemble(("transom check ", "bold"), (report.target, "bold cyan"))
     lines = [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
-    return Padding(Group(*lines), (0, 0, 1, 0))
+    # A table brings an empty line of its own.
+    return Padding(Group(*lines), (0, 0, 0 if report.findings else 1, 0))
 
 
 def _table(findings: Sequence[Finding], *, show_all: bool) -> Table:
@@ -89,16 +94,18 @@ def _table(findings: Sequence[Finding], *, show_all: bool) -> Table:
     table.add_column("Severity", no_wrap=True)
     table.add_column("Rule", no_wrap=True)
     table.add_column("Finding", ratio=1, overflow="fold")
-    last = ""
+    last = ("", "")
     for finding, hidden in _shortened(findings, show_all=show_all):
-        if last and finding.severity != last:
+        if last[0] not in ("", finding.severity):
             table.add_section()
-        last = finding.severity
         message = _marked(finding.message)
         if hidden:
             message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
-        severity = _NAMES[finding.severity][0]
-        table.add_row(Text(severity, _STYLES[finding.severity]), _link(finding.rule), message)
+        # A rule that speaks several times in a row is named once.
+        same = last == (finding.severity, finding.rule)
+        last = (finding.severity, finding.rule)
+        severity = Text(_NAMES[finding.severity][0], _STYLES[finding.severity])
+        table.add_row("" if same else severity, "" if same else _link(finding.rule), message)
     return table
 
 

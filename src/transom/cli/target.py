@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -50,6 +51,12 @@ def parse_target(text: str) -> Target:
             "no server is named: give a Python file, module:server, a URL or a command"
         )
     if text.startswith(("http://", "https://")):
+        try:
+            host = urlsplit(text).hostname
+        except ValueError:
+            host = None
+        if not host:
+            raise UsageError(f"{text} is not a URL: it names no host")
         return Url(text)
     if found := _FILE.fullmatch(text):
         path = Path(found["path"])

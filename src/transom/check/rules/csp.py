@@ -33,11 +33,20 @@ _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset
 
 
 def _entries(seen: Snapshot) -> Iterator[tuple[Page, str, str]]:
-    """Every declared origin: the page, the field and the entry."""
+    """Every declared entry: the page, the field and what is written there."""
     for page in seen.pages:
         for field in _CSP_FIELDS:
             for entry in page.origins(field):
                 yield page, field, entry
+
+
+def _declared_origins(seen: Snapshot) -> Iterator[tuple[Page, str, Origin]]:
+    """Every declared origin, as written and as understood; once for each page."""
+    for page in seen.pages:
+        entries = [entry for field in _CSP_FIELDS for entry in page.origins(field)]
+        for entry in dict.fromkeys(entries):
+            if origin := parse_origin(entry):
+                yield page, entry, origin
 
 
 @rule("P1", "error", "csp fields are lists of strings", RESOURCE_FORMAT, "read")
@@ -75,9 +84,8 @@ def entries_are_origins(seen: Snapshot) -> Hits:
 @rule("P3", "warn", "csp entries are secure", RESOURCE_FORMAT, "read")
 def entries_are_secure(seen: Snapshot) -> Hits:
     """Use `https:` and `wss:`; plain `http:` and `ws:` are for the developer's own machine."""
-    for page, _, entry in _entries(seen):
-        origin = parse_origin(entry)
-        if origin and not origin.secure and not origin.loopback:
+    for page, entry, origin in _declared_origins(seen):
+        if not origin.secure and not origin.loopback:
             yield on_page(page, f": `{entry}` is insecure.")
 
 
@@ -88,13 +96,10 @@ def wildcards_are_narrow(seen: Snapshot) -> Hits:
     Worth a note; a wildcard over names that anyone can register (`*.com`, `*.github.io`) is a
     warning.
     """
-    for page, _, entry in _entries(seen):
-        origin = parse_origin(entry)
-        if origin is None or not origin.wildcard:
-            continue
+    for page, entry, origin in _declared_origins(seen):
         if broad_wildcard(origin):
             yield on_page(page, f": wildcard `{entry}` is very broad; anyone can get such a name.")
-        else:
+        elif origin.wildcard:
             yield on_page(
                 page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
             )
@@ -167,15 +172,13 @@ def nothing_is_relative(seen: Snapshot) -> Hits:
     for page in seen.pages:
         if any(origin_of(reference.url) for reference in _references(page, {"base"})):
             continue
-        for reference in _references(page, _RESOURCE_KINDS | {"frame"}):
-            if _is_relative(reference.url):
-                vital = reference.kind in ("script", "style")
-                yield on_page(
-                    page,
-                    f" references `{show(reference.url)}` relatively; a View has no server to "
-                    "resolve it against.",
-                    "error" if vital else "warn",
-                )
+        found = [r for r in _references(page, _RESOURCE_KINDS | {"frame"}) if _is_relative(r.url)]
+        vital = [r.url for r in found if r.kind in ("script", "style")]
+        others = [r.url for r in found if r.kind not in ("script", "style")]
+        if vital:
+            yield _relative(page, vital, "error")
+        if others:
+            yield _relative(page, others, "warn")
 
 
 @rule("P10", "info", "Declared origins are used", RESOURCE_FORMAT, "html", heuristic=True)
@@ -185,17 +188,17 @@ def declarations_are_used(seen: Snapshot) -> Hits:
     Judged by looking for the host name anywhere in the page. An address that the View gets from a
     tool's result is not seen by this.
     """
-    for page in seen.pages:
-        used = {
-            origin for view in seen.views or () if view.uri == page.uri for origin in view.requests
-        }
-        for field in _CSP_FIELDS:
-            for entry in page.origins(field):
-                origin = parse_origin(entry)
-                if origin is None or page.html is None or origin.host in page.html:
-                    continue
-                if not any((o := origin_of(url)) and covered(o, [entry]) for url in used):
-                    yield on_page(page, f": `{entry}` is declared but never used.")
+    for page, entry, origin in _declared_origins(seen):
+        used = [
+            found
+            for view in seen.views or ()
+            if view.uri == page.uri
+            for url in view.requests
+            if (found := origin_of(url))
+        ]
+        named = page.html is None or origin.host in page.html
+        if not named and not any(covered(found, [entry]) for found in used):
+            yield on_page(page, f": `{entry}` is declared but never used.")
 
 
 @rule("P11", "warn", "No localhost is left over", RESOURCE_FORMAT, "read")
@@ -206,9 +209,8 @@ def no_localhost(seen: Snapshot) -> Hits:
     """
     if seen.dev:
         return
-    for page, _, entry in _entries(seen):
-        origin = parse_origin(entry)
-        if origin and origin.loopback:
+    for page, entry, origin in _declared_origins(seen):
+        if origin.loopback:
             yield on_page(page, f": `{entry}` left in csp.")
 
 
@@ -351,6 +353,16 @@ def _loads(page: Page, kind: str, origin: str, severity: Severity) -> Hit:
     return on_page(
         page,
         f" loads {names.get(kind, kind)} from `{origin}` not in csp.resourceDomains.",
+        severity,
+    )
+
+
+def _relative(page: Page, urls: list[str], severity: Severity) -> Hit:
+    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+    return on_page(
+        page,
+        f" references `{show(urls[0])}`{more} relatively; a View has no server to resolve it "
+        "against.",
         severity,
     )
 

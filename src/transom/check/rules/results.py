@@ -82,7 +82,7 @@ def views_get_data(seen: Snapshot) -> Hits:
 
 def _structured(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     if tool.link is not None and not failed(result) and result.get("structuredContent") is None:
-        yield on_tool(tool, " gives its View only text.", "warn")
+        yield on_tool(tool, " gives its View only text; return structuredContent too.", "warn")
 
 
 @rule("D4", "error", "structuredContent is an object", STRUCTURED, "call")

@@ -1,0 +1,328 @@
+"""The runner sees what is there, over every kind of connection, and calls only what it may."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Any
+
+import fastmcp
+import pytest
+import uvicorn
+from mcp.server import Server as LowLevelServer
+from mcp.server.apps import Apps
+from mcp.server.mcpserver import MCPServer
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from tests.check.fake import BACKEND, HELPER, HTML, SHOW, URI, Server, error, page, result, tool
+from transom.check import Options, check
+from transom.check.calling import Calling
+from transom.check.runner import Unreachable, collect
+from transom.check.streams import in_process, url
+
+
+def apps_server() -> MCPServer:
+    apps = Apps()
+
+    @apps.tool(resource_uri=URI, title="Show orders")
+    def show_orders(status: str) -> str:
+        """Show the orders."""
+        return f"No orders are {status}."
+
+    apps.add_html_resource(URI, HTML, prefers_border=True)
+    return MCPServer("orders", version="2.1", extensions=[apps])
+
+
+async def test_a_server_of_the_official_sdk_is_seen_whole():
+    seen = (await collect(in_process(apps_server()), Options(), version="1")).snapshot
+
+    assert [tool.name for tool in seen.tools] == ["show_orders"]
+    assert seen.tools[0].link == URI
+    assert seen.pages[0].html == HTML
+    assert seen.pages[0].linked_by == ("show_orders",)
+    assert seen.apps.handshake is not None
+    assert seen.apps.handshake["serverInfo"] == {"name": "orders", "version": "2.1"}
+
+
+async def test_a_server_of_fastmcp_is_seen_whole():
+    server = fastmcp.FastMCP("orders")
+
+    @server.tool(meta={"ui": {"resourceUri": URI}})
+    def show_orders() -> str:
+        """Show the orders."""
+        return "No orders."
+
+    @server.resource(URI, mime_type="text/html;profile=mcp-app")
+    def orders() -> str:
+        return HTML
+
+    report = await check("orders", in_process(server), options=Options(calling=Calling(all=True)))
+
+    assert report.failure is None
+    assert report.summary.error == 0
+    assert "D1" in report.checked
+
+
+async def test_the_low_level_server_is_taken_too():
+    report = await check("bare", in_process(LowLevelServer("bare")))
+
+    assert report.failure is None
+    assert report.tools == 0
+
+
+def test_what_is_no_server_is_refused():
+    with pytest.raises(TypeError, match="str is not an MCPServer, FastMCP or Server"):
+        in_process("orders")
+
+
+# --- over HTTP -------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def listening(app: Any):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        config = uvicorn.Config(app, log_level="critical", ws="none")
+        server = uvicorn.Server(config)
+        running = asyncio.create_task(server.serve(sockets=[sock]))
+        try:
+            yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+        finally:
+            server.should_exit = True
+            await running
+
+
+async def test_a_server_behind_a_url_is_checked():
+    async with listening(apps_server().streamable_http_app()) as address:
+        report = await check("orders", url(address), options=Options(calling=Calling(all=True)))
+
+    assert report.failure is None
+    assert report.views == 1
+    assert {"A2", "N1"} <= {finding.rule for finding in report.findings}
+    assert "A5" in report.checked
+
+
+async def test_an_address_where_nobody_listens_is_reported():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))  # bound but not listening: refused
+        address = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+        report = await check("gone", url(address), options=Options(timeout=10))
+
+    assert report.failure is not None
+    assert report.checked == ()
+
+
+async def test_a_web_page_that_is_no_server_is_reported():
+    app = Starlette(
+        routes=[Route("/mcp", lambda _: PlainTextResponse("Hello"), methods=["GET", "POST"])]
+    )
+    async with listening(app) as address:
+        report = await check("page", url(address), options=Options(timeout=10))
+
+    assert report.failure is not None
+    assert "Unexpected content type" in report.failure
+
+
+async def test_an_answer_that_is_too_long_over_http_is_refused():
+    async def reply(_: Any) -> Response:
+        return Response(b" " * (2 * 1024 * 1024), media_type="application/json")
+
+    app = Starlette(routes=[Route("/mcp", reply, methods=["POST"])])
+    async with listening(app) as address:
+        report = await check("long", url(address, max_message=1024 * 1024))
+
+    assert report.failure is not None
+    assert "longer than 1 MB" in report.failure
+
+
+# --- the later protocol revision -------------------------------------------------------------
+
+
+class ModernServer(Server):
+    """Knows no `initialize`; reads who is asking from every request."""
+
+    def answer(self, message: Any, session: Any) -> Any:
+        if message["method"] == "initialize":
+            return error(-32022, "Unsupported protocol version")
+        meta = message["params"].get("_meta", {})
+        if meta.get("io.modelcontextprotocol/protocolVersion") != "2026-07-28":
+            return error(-32602, "Who is asking?")
+        session.clear()
+        session.update(meta["io.modelcontextprotocol/clientCapabilities"])
+        if message["method"] == "server/discover":
+            return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}
+        return super().answer(message, session)
+
+
+async def test_a_server_of_the_later_revision_is_asked_in_its_own_way():
+    options = Options(calling=Calling(all=True))
+    report = await check("modern", ModernServer().connect, options=options)
+
+    assert report.failure is None
+    assert report.findings == ()
+    assert report.tools == 3
+
+
+# --- calling ---------------------------------------------------------------------------------
+
+
+async def calls_of(server: Server, calling: Calling | None) -> Any:
+    return (await collect(server.connect, Options(calling=calling), version="1")).snapshot
+
+
+WRITER = tool("save_order", annotations={"readOnlyHint": False})
+LIAR = tool("wipe", annotations={"readOnlyHint": True, "destructiveHint": True})
+
+
+async def test_nothing_is_called_unless_it_is_allowed():
+    called: list[Any] = []
+    server = Server(results={"show_orders": called.append})
+
+    seen = await calls_of(server, None)
+
+    assert seen.calls is None
+    assert called == []
+
+
+async def test_only_tools_that_only_read_are_called_by_default():
+    seen = await calls_of(Server(tools=[SHOW, WRITER, LIAR]), Calling())
+
+    assert {call.tool for call in seen.calls} == {"show_orders"}
+    assert dict(seen.uncalled) == {
+        "save_order": "not marked read-only; --call-all calls it",
+        "wipe": "not marked read-only; --call-all calls it",
+    }
+
+
+async def test_every_tool_is_called_when_that_is_allowed():
+    seen = await calls_of(Server(tools=[SHOW, WRITER, LIAR]), Calling(all=True))
+
+    assert {call.tool for call in seen.calls} == {"show_orders", "save_order", "wipe"}
+    assert seen.uncalled == ()
+
+
+async def test_a_tool_with_a_view_is_called_by_both_kinds_of_client_and_once_wrongly():
+    seen = await calls_of(Server(), Calling())
+
+    show = [(call.client, call.kind) for call in seen.calls if call.tool == "show_orders"]
+    assert show == [("apps", "example"), ("apps", "invalid"), ("text", "example")]
+
+
+async def test_arguments_can_be_given():
+    given: list[Any] = []
+
+    def remember(arguments: Any) -> Any:
+        given.append(arguments)
+        return result()
+
+    server = Server(tools=[SHOW], results={"show_orders": remember})
+    await calls_of(server, Calling(arguments={"show_orders": {"status": "done"}}))
+
+    assert given[0] == {"status": "done"}
+
+
+async def test_a_tool_whose_schema_gives_no_arguments_is_not_called():
+    puzzling = tool(
+        "puzzle",
+        inputSchema={
+            "type": "object",
+            "properties": {"code": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{9}$"}},
+            "required": ["code"],
+        },
+    )
+    seen = await calls_of(Server(tools=[puzzling]), Calling())
+
+    assert seen.calls == ()
+    assert dict(seen.uncalled) == {"puzzle": "no arguments could be made from its schema"}
+
+
+async def test_no_more_tools_are_called_than_the_limit():
+    many = [tool(f"tell_{number}") for number in range(5)]
+    seen = await calls_of(Server(tools=many), Calling(max_calls=2))
+
+    assert {call.tool for call in seen.calls} == {"tell_0", "tell_1"}
+    assert [name for name, _ in seen.uncalled] == ["tell_2", "tell_3", "tell_4"]
+
+
+async def test_calling_ends_when_a_server_stops_answering():
+    silent = [tool(f"tell_{number}") for number in range(6)]
+
+    class Silent(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] == "tools/call":
+                return None
+            return super().answer(message, session)
+
+    options = Options(calling=Calling(max_silent=2), timeout=0.05)
+    collected = await collect(Silent(tools=silent).connect, options, version="1")
+
+    assert len(collected.snapshot.calls or ()) == 2
+    assert "no more tools were called: 2 calls in a row got no answer" in collected.notes
+
+
+# --- pages -----------------------------------------------------------------------------------
+
+
+async def test_pages_that_are_linked_or_listed_are_read_and_nothing_else():
+    read: list[str] = []
+
+    class Watched(Server):
+        def read(self, uri: str) -> Any:
+            read.append(uri)
+            return super().read(uri)
+
+    server = Watched(
+        tools=[SHOW, HELPER, BACKEND, tool("web", _meta={"ui": {"resourceUri": "https://a.b"}})],
+        resources=[{"uri": "ui://other"}, {"uri": "file:///etc/passwd"}, {"uri": 3}, {}],
+        pages={"ui://other": page("ui://other")},
+    )
+    await collect(server.connect, Options(), version="1")
+
+    assert read == [URI, "ui://other"]
+
+
+async def test_no_more_pages_are_read_than_the_limit():
+    resources = [{"uri": f"ui://{number}"} for number in range(5)]
+    collected = await collect(
+        Server(resources=resources).connect, Options(max_pages=2), version="1"
+    )
+
+    assert len(collected.snapshot.pages) == 2
+    assert "only the first 2 UI resources were read" in collected.notes
+
+
+async def test_progress_is_told_and_ends_complete():
+    told: list[tuple[str, int, int]] = []
+    options = Options(calling=Calling())
+    await collect(Server().connect, options, version="1", progress=lambda *step: told.append(step))
+
+    assert told[0][0] == "saying hello"
+    assert any(text.startswith("calling show_orders") for text, _, _ in told)
+    done, total = told[-1][1:]
+    assert done == total
+
+
+async def test_a_server_that_refuses_the_handshake_cannot_be_checked():
+    class Refusing(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            return error(-32000, "Not today")
+
+    with pytest.raises(Unreachable, match="Not today"):
+        await collect(Refusing().connect, Options(), version="1")
+
+
+async def test_a_server_that_only_some_clients_may_enter_is_checked_as_far_as_it_goes():
+    class Choosy(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] == "initialize" and not message["params"]["capabilities"]:
+                return error(-32000, "Views or nothing")
+            return super().answer(message, session)
+
+    report = await check("choosy", Choosy().connect)
+
+    assert report.failure is None
+    skipped = {skip.rule: skip.reason for skip in report.skipped}
+    assert "Views or nothing" in skipped["A2"]
+    assert "B2" in report.checked
