@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Generic, Self, TypeVar, overload
 
+from transom.queues import is_awaitable
+
 __all__ = ["Event", "Handler", "Slot"]
 
 Handler = Callable[..., Any]
@@ -88,7 +90,7 @@ class Slot:
         results: list[Any] = []
         for index, (handler, arity) in enumerate(handlers):
             result = _run(handler, arity, arguments, on_problem)
-            if inspect.isawaitable(result):
+            if is_awaitable(result):
                 rest = handlers[index + 1 :]
                 return _fire_rest(results, result, rest, arguments, on_problem)
             results.append(result)
@@ -118,7 +120,7 @@ async def _fire_rest(
     results.append(await _settle(waiting, on_problem))
     for handler, arity in rest:
         result = _run(handler, arity, arguments, on_problem)
-        results.append(await _settle(result, on_problem) if inspect.isawaitable(result) else result)
+        results.append(await _settle(result, on_problem) if is_awaitable(result) else result)
     return results
 
 

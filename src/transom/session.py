@@ -36,7 +36,7 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
 from transom.protocol.wire import RequestId
-from transom.queues import InTurn, Outbox, wake_one
+from transom.queues import InTurn, Outbox, is_awaitable, wake_one
 
 __all__ = ["OnProgress", "Session"]
 
@@ -273,7 +273,7 @@ class Session:
         on_progress = entry.on_progress
         if on_progress is not None:
             waiting = self._in_turn.guard(lambda: on_progress(event))
-            if inspect.isawaitable(waiting):
+            if is_awaitable(waiting):
                 self._in_turn.run(waiting)
 
     def _serve(self, request: wire.Request) -> None:
@@ -315,7 +315,7 @@ class Session:
         return ProtocolError(INTERNAL_ERROR, "Internal error")
 
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
-        if self._outbox.full:
+        if self._outbox.writer is not None and self._outbox.full:
             # The request stays alive, and so counts, until there is room for its answer.
             self._spawn(self._answer_later(id, outcome))
         else:
@@ -360,9 +360,9 @@ class Session:
             ConnectionClosed: the connection closed first.
             NotConnected: it was closed before.
         """
-        if self.closed or self._done is None:
+        if self._closing or self._done is None:
             raise NotConnected("Not connected")
-        loop = asyncio.get_running_loop()
+        loop = self._done.get_loop()
         if timeout is not None and timeout < 0:
             timeout = self.timeout
         deadline = None if timeout is None else loop.time() + timeout
@@ -376,7 +376,7 @@ class Session:
             self._sweep_at(deadline)
         try:
             self._outbox.post(data)
-            if self._outbox.full:
+            if self._outbox.writer is not None:
                 await self._outbox.room()
             if future.done():  # answered while it was sent: let others have a turn now and then
                 self._left -= 1

@@ -9,6 +9,7 @@ declares when it serves the method; where the spec says the sender MUST look fir
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -84,16 +85,20 @@ def read_result(method: str, type_: Any, raw: Raw | bytes) -> Any:
         raise InvalidResult(f"Invalid result for {method}: {describe(error)}") from None
 
 
-_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_readers: dict[Any, Callable[[Raw | bytes], Any]] = {}
 
 
 def _read(type_: Any, raw: Raw | bytes) -> Any:
+    reader = _readers.get(type_)
+    if reader is None:
+        reader = _readers[type_] = _reader(type_)
+    return reader(raw)
+
+
+def _reader(type_: Any) -> Callable[[Raw | bytes], Any]:
     if type_ is not dict and issubclass(type_, Open):
-        return type_.from_wire(raw)
-    decoder = _decoders.get(type_)
-    if decoder is None:
-        decoder = _decoders[type_] = msgspec.json.Decoder(type_)
-    return decoder.decode(raw)
+        return type_.from_wire
+    return msgspec.json.Decoder(type_).decode
 
 
 _PLACE = re.compile(r" - at `\$\.?(?P<where>[^`]*)`$")

@@ -36,6 +36,7 @@ from transom.protocol import wire
 from transom.protocol.messages import PROTOCOL_VERSION, InitializeResult
 from transom.protocol.methods import HOST, VIEW, read_result
 from transom.protocol.peer import Peer
+from transom.queues import is_awaitable
 from transom.session import Session
 from transom.types import (
     AppCapabilities,
@@ -162,7 +163,7 @@ class App(HostRequests, ToolOffering):
 
     def run_aside(self, waiting: object) -> None:
         """Await what a handler returned, if it has to be, beside everything else."""
-        if inspect.isawaitable(waiting):
+        if is_awaitable(waiting):
             if self._session is not None and not self._session.closed:
                 self._session.aside(waiting)
             elif inspect.iscoroutine(waiting):

@@ -15,9 +15,8 @@ A sync handler is answered at once, without a task; only what has to be awaited 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -29,11 +28,15 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
+from transom.queues import is_awaitable
 from transom.schema import Schema
 from transom.types import Task, TextContent, ToolResult
 from transom.view.context import CallContext
 from transom.view.results import to_result
 from transom.view.tools import RegisteredTool, Unavailable
+
+if TYPE_CHECKING:
+    from transom.view.app import App
 
 __all__ = ["Invocation", "Outcome", "call", "error_result"]
 
@@ -51,8 +54,8 @@ def error_result(text: str) -> ToolResult:
 def call(
     tool: RegisteredTool,
     arguments: Raw,
-    context: Callable[[], CallContext],
-    on_problem: OnProblem,
+    app: App,
+    meta: Mapping[str, Any] | None,
 ) -> Outcome:
     """Call a registered tool.
 
@@ -76,16 +79,16 @@ def call(
             args = (value,)
         else:
             kwargs = value
-            if tool.input_schema is not None:
+            if not tool.fits:
                 function.fit(kwargs)
     except ValidationError as error:
         problems = "".join(f"\n- {problem}" for problem in error.problems)
         return error_result(f"Invalid arguments for tool {name}:{problems}")
     ctx = None
     if function.context_name is not None:
-        ctx = context()
+        ctx = CallContext(app, name, meta)
         kwargs = {**kwargs, function.context_name: ctx}
-    invocation = Invocation(name, tool.output, ctx, on_problem)
+    invocation = Invocation(name, tool.output, ctx, app.report)
     if function.thread:
         return invocation.awaited(asyncio.to_thread(_in_thread, function.function, args, kwargs))
     return invocation.run(function.function, args, kwargs)
@@ -123,7 +126,7 @@ class Invocation:
             returned = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it raises has its answer
             return self._raised(error)
-        if inspect.isawaitable(returned):
+        if is_awaitable(returned):
             return self.awaited(returned)
         return self._returned(returned)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ import msgspec
 from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot
 from transom.protocol.messages import ListToolsResult
+from transom.queues import is_awaitable
 from transom.types import Tool
 from transom.view.registry import Registry
 from transom.view.tools import Unavailable
@@ -139,7 +139,7 @@ class Listing:
 
     async def _from_handler(self, handler: Slot, entries: list[bytes], start: _Cursor) -> bytes:
         returned = handler.ask(start.cursor)
-        if inspect.isawaitable(returned):
+        if is_awaitable(returned):
             returned = await returned
         tools, theirs = _tools_of(returned)
         room = self._page_size - len(entries)

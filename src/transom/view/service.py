@@ -52,7 +52,8 @@ class ToolService:
         Raises:
             ProtocolError: what the host is to be answered with.
         """
-        return self.methods[request.method](HOST[request.method].read_params(request.params))
+        method = request.method
+        return self.methods[method](HOST[method].read_params(request.params))
 
     def close(self) -> None:
         """The connection is over: stop what runs as a task."""
@@ -72,14 +73,11 @@ class ToolService:
         if params.task is None and support == "required":
             raise ProtocolError(METHOD_NOT_FOUND, f"Tool {params.name} must be called as a task")
 
-        def context() -> CallContext:
-            return CallContext(self._app, params.name, params.meta)
-
         if tool is not None:
-            outcome = call(tool, arguments, context, self._app.report)
+            outcome = call(tool, arguments, self._app, params.meta)
         elif self._app.on_call_tool:
             given: dict[str, Any] = msgspec.json.decode(arguments)
-            ctx = context()
+            ctx = CallContext(self._app, params.name, params.meta)
             invocation = Invocation(params.name[:128], None, ctx, self._app.report)
             outcome = invocation.run(self._app.on_call_tool.ask, (params.name, given, ctx), {})
         else:

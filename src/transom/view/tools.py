@@ -97,7 +97,10 @@ class RegisteredTool:
         self.task_support: TaskSupport = _checked_task(task)
         self._fields: dict[str, Any] = {}
         self._input: Schema | None = None
-        self._output: Schema | None = None
+        self.output: Schema | None = None
+        """The compiled output schema."""
+        self.fits = False
+        """Whether the schema is the function's own, so that what it lets pass can be called."""
         self._apply(
             {
                 "name": name,
@@ -230,13 +233,14 @@ class RegisteredTool:
         fields = {**self._fields, **changes}
         fields["visibility"] = _checked_visibility(fields["visibility"])
         _checked_annotations(fields["annotations"])
-        source, output = self._input, self._output
+        source, output = self._input, self.output
         if "input_schema" in changes:
             source = self._compile_input(changes["input_schema"])
         if "output_schema" in changes:
             given = changes["output_schema"]
             output = from_return(self.function.function) if given is None else output_schema(given)
-        self._fields, self._input, self._output = fields, source, output
+        self._fields, self._input, self.output = fields, source, output
+        self.fits = fields["input_schema"] is None
         self._error = None
         self._encoded = None
 
@@ -270,11 +274,6 @@ class RegisteredTool:
     def lazy(self) -> bool:
         """Whether its input schema is made anew at every listing and call."""
         return self._input is None
-
-    @property
-    def output(self) -> Schema | None:
-        """The compiled output schema."""
-        return self._output
 
     def schema(self) -> Schema:
         """The input schema as it is now.
@@ -332,8 +331,8 @@ class RegisteredTool:
                     entry[key] = self._fields[key]
             if self._input is not None:
                 entry["inputSchema"] = self._input.json_bytes
-            if self._output is not None:
-                entry["outputSchema"] = self._output.json_bytes
+            if self.output is not None:
+                entry["outputSchema"] = self.output.json_bytes
             if self.annotations is not None:
                 entry["annotations"] = self.annotations
             if self.task_support != "forbidden":
