@@ -81,3 +81,12 @@ def requests(ids: st.SearchStrategy[int | str] = request_ids) -> st.SearchStrate
         ids,
         st.text(max_size=12),
     )
+
+
+def bad_requests(ids: st.SearchStrategy[int | str] = request_ids) -> st.SearchStrategy[bytes]:
+    """Requests whose id can be read and that must be refused all the same."""
+    return st.builds(
+        lambda id, flaw: as_json({"jsonrpc": "2.0", "id": id, "method": "m", **flaw}),
+        ids,
+        st.sampled_from([{"params": []}, {"extra": 1}, {"result": {}}, {"jsonrpc": "1.0"}]),
+    )

@@ -146,8 +146,11 @@ def test_json_that_is_no_json_rpc_message_is_an_invalid_request(value: object):
 
 @pytest.mark.parametrize(
     "id",
-    [b"null", b"1.0", b"1.5", b"1e3", b"true", b"{}", b"[1]", b"9223372036854775808"]
-    + [b"-9223372036854775809", b'"' + b"a" * 257 + b'"', b"9" * 5000, b"1e400"],
+    [
+        *(b"null", b"1.0", b"1.5", b"1e3", b"1e400", b"true", b"{}", b"[1]"),
+        *(b"9223372036854775808", b"-9223372036854775809", b"9" * 5000),
+        b'"' + b"a" * 257 + b'"',
+    ],
     ids=lambda id: id[:24],
 )
 def test_an_id_of_another_kind_is_refused_and_not_answered(id: bytes):
@@ -271,11 +274,10 @@ def test_a_bomb_of_a_megabyte_is_refused_in_linear_time(bomb: bytes):
 @example(b'{"jsonrpc":"2.0","id":"\\ud800","method":"m"}')
 def test_decode_returns_a_message_or_refuses_and_never_does_anything_else(data: bytes):
     try:
-        decoded = decode(data)
+        outcome: object = decode(data)
     except MessageRefused as refused:
-        assert refused.code in {PARSE_ERROR, INVALID_REQUEST}
-    else:
-        assert isinstance(decoded, wire.Message)
+        outcome = refused.code
+    assert isinstance(outcome, wire.Message) or outcome in {PARSE_ERROR, INVALID_REQUEST}
     assert isinstance(refused_id(data), int | str | None)
 
 

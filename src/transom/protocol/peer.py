@@ -198,8 +198,9 @@ class Peer:
             meta = {**(meta or {}), "progressToken": id}
         if meta is not None:
             params = _with_meta(params, meta)
+        data = wire.encode_request(id, method, params)
         self._outgoing[id] = progress
-        return id, wire.encode_request(id, method, params)
+        return id, data
 
     def notify(self, method: str, params: bytes | None = None) -> bytes:
         """Tell.
