@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 __all__ = ["Coalesced"]
 
@@ -25,41 +25,29 @@ class Coalesced:
         self._call = call
         self._report = report
         self._wanted = False
-        self._soon: asyncio.Handle | None = None
         self._running: asyncio.Task[None] | None = None
 
     def want(self) -> None:
         """Ask for a call."""
         self._wanted = True
-        if self._soon is None and self._running is None:
-            self._soon = asyncio.get_running_loop().call_soon(self._begin)
+        if self._running is None:
+            self._running = asyncio.get_running_loop().create_task(self._run())
 
     def close(self) -> None:
         """Call no more, and stop the one that runs."""
         self._wanted = False
-        if self._soon is not None:
-            self._soon.cancel()
-            self._soon = None
         if self._running is not None and self._running is not asyncio.current_task():
             self._running.cancel()
 
-    def _begin(self) -> None:
-        self._soon = None
-        self._wanted = False
+    async def _run(self) -> None:
         try:
-            waiting = self._call()
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is reported
-            self._report(error)
-            return
-        if inspect.isawaitable(waiting):
-            self._running = asyncio.ensure_future(self._run(waiting))
-
-    async def _run(self, waiting: Awaitable[object]) -> None:
-        try:
-            await waiting
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is reported
-            self._report(error)
+            while self._wanted:
+                self._wanted = False
+                try:
+                    waiting = self._call()
+                    if inspect.isawaitable(waiting):
+                        await waiting
+                except Exception as error:  # noqa: BLE001 - whatever a handler raises is reported
+                    self._report(error)
         finally:
             self._running = None
-        if self._wanted:
-            self.want()

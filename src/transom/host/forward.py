@@ -5,10 +5,12 @@
    progress comes back under the View's.
 2. When the View gives up on a request, or goes, the server is told to stop.
 3. The server's errors reach the View as they are.
+4. A View can ask after the tasks that the server gave to it, and after no others.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, cast, runtime_checkable
@@ -25,7 +27,7 @@ from transom.errors import (
 )
 from transom.host.policy import view_may_call
 from transom.protocol import wire
-from transom.types import Tool
+from transom.types import Task, Tool
 
 __all__ = ["Forward", "Relay", "Upstream"]
 
@@ -72,6 +74,9 @@ _NEEDS = {
     "resources/templates/list": "resources",
     "resources/read": "resources",
     "prompts/list": "prompts",
+    "tasks/get": "tasks",
+    "tasks/result": "tasks",
+    "tasks/cancel": "tasks",
 }
 
 _CHANGES = {
@@ -79,6 +84,13 @@ _CHANGES = {
     "notifications/resources/list_changed": "resources",
     "notifications/prompts/list_changed": "prompts",
 }
+
+
+_MAX_TASKS = 1000
+
+
+class _CreatedTask(msgspec.Struct):
+    task: Task
 
 
 class Forward:
@@ -92,6 +104,7 @@ class Forward:
     def __init__(self, upstream: Upstream, notify: Callable[[str, bytes], Awaitable[None]]) -> None:
         self.upstream = upstream
         self._notify = notify
+        self._tasks: OrderedDict[str, None] = OrderedDict()
 
     def serves(self, method: str) -> bool:
         """Whether the server can answer `method`."""
@@ -134,10 +147,22 @@ class Forward:
         params: dict[str, Any] = {} if raw is None else msgspec.json.decode(raw)
         if method == "tools/call":
             await self.permitted(params["name"])
+        elif method.startswith("tasks/") and params["taskId"] not in self._tasks:
+            raise ProtocolError(INVALID_PARAMS, f"Task {params['taskId'][:128]} not found")
         token = _take_token(params)
         relay = None if token is None else self._relay(token)
         result = await self.upstream.request(method, params, on_progress=relay)
-        return _for_views(result) if method == "tools/list" else result
+        if method == "tools/list":
+            return _for_views(result)
+        if "task" in params:
+            self._note_task(result)
+        return result
+
+    def _note_task(self, result: bytes) -> None:
+        with suppress(msgspec.ValidationError):  # the server answered with the result itself
+            self._tasks[msgspec.json.decode(result, type=_CreatedTask).task.task_id] = None
+            if len(self._tasks) > _MAX_TASKS:
+                self._tasks.popitem(last=False)
 
     def _relay(self, token: wire.RequestId) -> Relay:
         waiting = False

@@ -99,7 +99,7 @@ class ViewRequests:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         if method == "ui/request-display-mode":
             return self._request_display_mode(row.read_params(request.params))
-        handler = self._handlers.get(_HANDLERS[method])
+        handler = self._handlers.get(_HANDLERS.get(method, ""))
         if not handler:
             if self._forward is None or not self._forward.serves(method):
                 raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
