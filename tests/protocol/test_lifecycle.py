@@ -1,0 +1,175 @@
+"""Each step of a conversation, allowed and forbidden, from every state."""
+
+import pytest
+
+from transom.errors import OutOfOrder
+from transom.protocol.lifecycle import Delivery, Lifecycle, State
+from transom.protocol.methods import METHODS, Sender
+
+CREATED, INITIALIZING, READY, TEARING_DOWN, CLOSED = State
+PARTIAL = "ui/notifications/tool-input-partial"
+INPUT = "ui/notifications/tool-input"
+RESULT = "ui/notifications/tool-result"
+CANCELLED = "ui/notifications/tool-cancelled"
+INITIALIZED = "ui/notifications/initialized"
+TEARDOWN = "ui/resource-teardown"
+
+# What the host may send while the View is not (or no longer) there to hear anything else.
+HOST_ANY_TIME = {
+    "notifications/progress",
+    "notifications/cancelled",
+    "ui/notifications/sandbox-resource-ready",
+}
+
+
+def conversation(state: State = READY, delivery: Delivery = Delivery.NOTHING) -> Lifecycle:
+    lifecycle = Lifecycle()
+    lifecycle.state = state
+    lifecycle.delivery = delivery
+    return lifecycle
+
+
+def allowed(lifecycle: Lifecycle, sender: Sender, method: str) -> bool:
+    before = (lifecycle.state, lifecycle.delivery)
+    try:
+        lifecycle.check(sender, method)
+    except OutOfOrder as error:
+        assert method in str(error)
+        with pytest.raises(OutOfOrder):
+            lifecycle.passed(sender, method)
+        assert (lifecycle.state, lifecycle.delivery) == before, "a refused step changes nothing"
+        return False
+    assert (lifecycle.state, lifecycle.delivery) == before, "looking changes nothing"
+    return True
+
+
+# --- states ----------------------------------------------------------------------------------
+
+MOVES: list[tuple[State, Sender, str, State]] = [
+    (CREATED, "view", "ui/initialize", INITIALIZING),
+    (INITIALIZING, "view", "ui/initialize", INITIALIZING),
+    (INITIALIZING, "view", INITIALIZED, READY),
+    (READY, "view", "ui/initialize", INITIALIZING),
+    (READY, "host", TEARDOWN, TEARING_DOWN),
+]
+
+
+@pytest.mark.parametrize(("state", "sender", "method", "expected"), MOVES)
+def test_these_steps_move_the_conversation_on(
+    state: State, sender: Sender, method: str, expected: State
+):
+    lifecycle = conversation(state)
+    lifecycle.passed(sender, method)
+    assert lifecycle.state is expected
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize(("sender", "method"), METHODS, ids=lambda part: part)
+def test_no_other_step_moves_it(state: State, sender: Sender, method: str):
+    if any((state, sender, method) == move[:3] for move in MOVES):
+        return
+    lifecycle = conversation(state)
+    if allowed(lifecycle, sender, method):
+        lifecycle.passed(sender, method)
+    assert lifecycle.state is state
+
+
+@pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "host"])
+@pytest.mark.parametrize("state", State)
+def test_the_host_speaks_only_to_a_view_that_is_ready(state: State, method: str):
+    after_input = Delivery.INPUT if method == RESULT else Delivery.NOTHING
+    expected = state is READY or (method in HOST_ANY_TIME and state is not CLOSED)
+    assert allowed(conversation(state, after_input), "host", method) == expected
+
+
+@pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "view"])
+@pytest.mark.parametrize("state", State)
+def test_the_view_may_speak_until_the_end(state: State, method: str):
+    expected = state is INITIALIZING if method == INITIALIZED else state is not CLOSED
+    assert allowed(conversation(state), "view", method) == expected
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_method_nobody_has_heard_of_is_treated_like_any_other(state: State):
+    assert allowed(conversation(state), "host", "x/y") == (state is READY)
+    assert allowed(conversation(state), "view", "x/y") == (state is not CLOSED)
+
+
+@pytest.mark.parametrize("state", State)
+def test_closed_is_closed_from_any_state(state: State):
+    lifecycle = conversation(state)
+    lifecycle.close()
+    assert lifecycle.state is CLOSED
+    assert not lifecycle.ready
+    lifecycle.close()
+    for sender, method in METHODS:
+        assert not allowed(lifecycle, sender, method)
+
+
+def test_it_is_ready_only_between_initialized_and_teardown():
+    assert [state for state in State if conversation(state).ready] == [READY]
+
+
+# --- the tool's data -------------------------------------------------------------------------
+
+DELIVERIES: dict[Delivery, dict[str, Delivery]] = {
+    Delivery.NOTHING: {
+        PARTIAL: Delivery.PARTIAL,
+        INPUT: Delivery.INPUT,
+        CANCELLED: Delivery.DONE,
+    },
+    Delivery.PARTIAL: {
+        PARTIAL: Delivery.PARTIAL,
+        INPUT: Delivery.INPUT,
+        CANCELLED: Delivery.DONE,
+    },
+    Delivery.INPUT: {RESULT: Delivery.DONE, CANCELLED: Delivery.DONE},
+    Delivery.DONE: {},
+}
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+@pytest.mark.parametrize("method", [PARTIAL, INPUT, RESULT, CANCELLED])
+def test_the_tools_data_goes_out_in_one_order(delivery: Delivery, method: str):
+    lifecycle = conversation(READY, delivery)
+    expected = DELIVERIES[delivery].get(method)
+    assert allowed(lifecycle, "host", method) == (expected is not None)
+    if expected is not None:
+        lifecycle.passed("host", method)
+        assert lifecycle.delivery is expected
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+def test_a_view_cannot_move_the_delivery(delivery: Delivery):
+    lifecycle = conversation(READY, delivery)
+    for method in (PARTIAL, INPUT, RESULT, CANCELLED):
+        lifecycle.passed("view", method)
+    assert lifecycle.delivery is delivery
+
+
+def test_a_whole_conversation_from_the_first_word_to_the_last():
+    lifecycle = Lifecycle()
+    for sender, method in [
+        ("view", "ui/initialize"),
+        ("view", INITIALIZED),
+        ("host", PARTIAL),
+        ("host", PARTIAL),
+        ("host", INPUT),
+        ("view", "tools/call"),
+        ("host", RESULT),
+        ("host", "tools/call"),
+        ("host", TEARDOWN),
+        ("view", "ui/notifications/size-changed"),
+        ("host", "notifications/cancelled"),
+    ]:
+        lifecycle.passed(sender, method)
+    assert (lifecycle.state, lifecycle.delivery) == (TEARING_DOWN, Delivery.DONE)
+
+
+def test_initialising_again_does_not_deliver_the_tools_data_again():
+    lifecycle = conversation(READY, Delivery.INPUT)
+    lifecycle.passed("view", "ui/initialize")
+    assert not allowed(lifecycle, "host", RESULT)
+    lifecycle.passed("view", INITIALIZED)
+    assert not allowed(lifecycle, "host", INPUT)
+    assert allowed(lifecycle, "host", RESULT)
