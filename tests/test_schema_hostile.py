@@ -84,13 +84,13 @@ HOSTILE = {
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_hostile_input_is_refused_soon_and_in_few_words(schema: Schema, data: bytes) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         schema.parse(data)
     except ValidationError as error:
         assert 1 <= len(error.problems) <= 11
         assert len(str(error)) < 3_000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_most_hostile_input_is_refused_indeed() -> None:
@@ -124,10 +124,10 @@ def test_more_problems_than_anyone_can_list_are_counted() -> None:
 
 def test_many_problems_in_a_small_message_are_listed_soon() -> None:
     wrong = b'{"branches":[' + b'{"name":1},' * 2_000 + b'{"name":1}]}'
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValidationError, match=r"branches\[0\]\.name: expected string"):
         SCHEMAS["dataclass"].parse(wrong)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)

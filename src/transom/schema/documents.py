@@ -13,7 +13,7 @@ from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import make_checker
 from transom.schema.contract import Direction
 from transom.schema.encoding import to_json
-from transom.schema.plain import copy_document, describes_object, inline, require_object, wrap
+from transom.schema.plain import copy_document, inline, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, shorten
 
 __all__ = ["Custom", "Document", "Validator"]
@@ -124,6 +124,4 @@ def _emit(source: Mapping[str, Any], direction: Direction) -> tuple[dict[str, An
     if direction == "input":
         # An empty schema allows everything, and of that only objects can come.
         return require_object(emitted or {"type": "object"}), False
-    if not describes_object(emitted):
-        return wrap(emitted), True
-    return {**emitted, "type": "object"}, False
+    return wrap_other(emitted)

@@ -30,7 +30,7 @@ __all__ = [
     "refers_to_itself",
     "require_object",
     "walk",
-    "wrap",
+    "wrap_other",
 ]
 
 MAX_BYTES = 1_000_000
@@ -134,11 +134,16 @@ def require_object(schema: Json) -> Json:
     return {"type": "object", "properties": schema.get("properties", {}), **rest}
 
 
-def wrap(schema: Json) -> Json:
-    """Describe `{"result": value}` where `schema` describes the value."""
+def wrap_other(schema: Json) -> tuple[Json, bool]:
+    """Make any schema describe an object, and tell whether that took wrapping.
+
+    What is no object is wrapped: the result describes `{"result": value}`.
+    """
+    if describes_object(schema):
+        return {**schema, "type": "object"}, False
     definitions = schema.pop("$defs", None)
     wrapper: Json = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
-    return {**wrapper, "$defs": definitions} if definitions else wrapper
+    return ({**wrapper, "$defs": definitions} if definitions else wrapper), True
 
 
 def refers_to_itself(schema: Json) -> bool:

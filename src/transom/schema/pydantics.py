@@ -11,7 +11,7 @@ from transom.errors import SchemaError
 from transom.schema.checker import Checker, make_checker
 from transom.schema.contract import Direction
 from transom.schema.encoding import to_json
-from transom.schema.plain import describes_object, inline, require_object, wrap
+from transom.schema.plain import inline, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
 
 __all__ = ["ModelInput", "ModelOutput", "json_schema_of", "read_pydantic"]
@@ -89,8 +89,7 @@ class ModelOutput:
     def __init__(self, source: Any) -> None:
         document = json_schema_of(source, "output")
         emitted = inline(document, generated=True, name=source.__name__)
-        self.wrapped = not describes_object(emitted)
-        self.json_schema = wrap(emitted) if self.wrapped else emitted
+        self.json_schema, self.wrapped = wrap_other(emitted)
         self.json_bytes = msgspec.Raw(msgspec.json.encode(self.json_schema))
         self.spread = False
         self._adapter = _adapter(source)

@@ -12,7 +12,7 @@ from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
 from transom.schema.encoding import as_encodable, to_json
 from transom.schema.generated import generate, unsupported
 from transom.schema.hints import is_pydantic, translate
-from transom.schema.plain import describes_object, require_object, wrap
+from transom.schema.plain import require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error
 from transom.schema.pydantics import read_pydantic
 from transom.schema.settled import settle
@@ -130,10 +130,8 @@ def typed_output(hint: Any) -> Typed:
     """
     translated = translate(hint)
     generated = generate(translated, "output", name=_name(hint))
-    schema = generated.json_schema
-    wrapped = not describes_object(schema)
+    schema, wrapped = wrap_other(generated.json_schema)
     if wrapped:
-        schema = wrap(schema)
         translated = msgspec.defstruct("Result", [("result", translated)])
     if generated.uses_pydantic:
         # A model may write what it would not read, so the JSON Schema alone decides.
