@@ -12,6 +12,9 @@ import mcp.types as mcp
 import msgspec
 import pydantic
 import pytest
+from fastmcp.tools import ToolResult as FastResult
+from fastmcp.utilities.types import File
+from fastmcp.utilities.types import Image as FastImage
 from mcp.server.mcpserver import Image
 
 from transom.errors import ValidationError
@@ -148,6 +151,9 @@ def test_what_is_no_object_is_wrapped_in_schema_and_value(annotation: Any, value
         TextContent,
         mcp.ImageContent,
         Image,
+        FastResult,
+        FastImage,
+        list[File],
         list[mcp.TextContent],
         list[TextContent | ImageContent],
         list[str | Image],
@@ -191,6 +197,10 @@ def test_content_blocks_pass_whoever_made_them():
     assert texts(Output("t", Any).result(value)) == ["ours", "theirs", "plain", '{\n  "a": 1\n}']
     [image] = Output("t", Image).result(Image(data=b"x", format="png")).content
     assert image == mcp.ImageContent(data="eA==", mime_type="image/png")
+    [fast] = Output("t", FastImage).result(FastImage(data=b"x", format="png")).content
+    assert fast == image
+    [file] = Output("t", Any).result([File(data=b"x", name="a", format="txt")]).content
+    assert file.type == "resource"
     [ours] = Output("t", ImageContent).result(ImageContent("eA==", "image/png")).content
     assert ours == image
 
@@ -205,13 +215,15 @@ def test_content_blocks_pass_whoever_made_them():
         (ToolResult(content=[TextContent("hi")], structured_content={"a": 1}), "hi"),
         (mcp.CallToolResult(content=[]), "Done."),
         (mcp.CallToolResult(content=[mcp.TextContent(text="hi")]), "hi"),
+        (FastResult(content="hi", structured_content={"a": 1}), "hi"),
+        (FastResult(content="no", is_error=True, meta={"m": 1}), "no"),
     ],
 )
 def test_a_whole_result_passes_with_text_added_where_there_is_none(value: Any, text: str):
     result = Output("t", Any).result(value)
     assert texts(result) == [text]
     assert result.structured_content == value.structured_content
-    assert result.is_error == value.is_error
+    assert (result.is_error, result.meta) == (value.is_error, value.meta)
 
 
 def test_an_image_alone_is_something_to_read():

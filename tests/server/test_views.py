@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import fastmcp
+import msgspec
 import pytest
 from mcp.server.apps import Apps
 from mcp.server.extension import Extension
@@ -12,6 +14,7 @@ from mcp.server.mcpserver import MCPServer
 
 from tests.server import clients, shop
 from tests.server.clients import ERAS, FRAMEWORKS, SHOWS_VIEWS
+from transom.errors import RegistrationError
 from transom.mcptypes import UI_EXTENSION
 from transom.server import ViewPage, Views
 
@@ -169,9 +172,50 @@ async def test_a_tool_whose_type_holds_itself_can_be_listed_and_called(era: str)
             assert result.structured_content["below"][0]["below"][0]["name"] == "0"
 
 
-class Branch(shop.msgspec.Struct):
+@pytest.mark.parametrize("era", ERAS)
+async def test_structs_are_fine_as_parameters_too(era: str):
+    views = Views()
+    views.helper(measure)
+    for server in (MCPServer("x", extensions=[views], log_level="CRITICAL"), fastmcp.FastMCP("x")):
+        if isinstance(server, fastmcp.FastMCP):
+            views.install(server)
+        async with clients.memory_client(server, SHOWS_VIEWS, era) as client:
+            schema = (await clients.tools_of(client))["measure"]["inputSchema"]
+            assert schema["properties"]["tree"]["properties"]["name"] == {"type": "string"}
+            assert schema["required"] == ["tree", "factor"]
+            tree = {"name": "a", "below": [{"name": "b", "below": []}]}
+            arguments = {"tree": tree, "factor": 2, "more": [tree]}
+            result = await clients.call(client, "measure", arguments)
+            assert result.structured_content == {"result": 8}
+            wrong = await clients.call(client, "measure", {"tree": {"name": 1}, "factor": 2})
+            assert wrong.is_error
+            assert "tree" in wrong.content[0].text
+
+
+def test_a_struct_that_has_no_json_form_is_refused():
+    def broken(thing: Odd) -> None:
+        """Take something odd."""
+
+    with pytest.raises(RegistrationError, match="parameter 'thing'"):
+        Views().helper(broken)
+
+
+class Branch(msgspec.Struct):
     name: str
     below: list[Branch]
+
+
+class Odd(msgspec.Struct):
+    what: threading.Lock
+
+
+def measure(tree: Branch, factor: int, more: list[Branch] | None = None) -> int:
+    """Count the branches."""
+
+    def size(branch: Branch) -> int:
+        return 1 + sum(size(each) for each in branch.below)
+
+    return factor * (size(tree) + sum(size(each) for each in more or []))
 
 
 def grow(depth: int) -> Branch:

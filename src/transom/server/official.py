@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema
 from transom.errors import INVALID_PARAMS
 from transom.mcptypes import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.server import gate
+from transom.server.arguments import without_circles
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool, Handler
 
@@ -132,22 +133,9 @@ def function_of(tool: AppTool) -> Handler:
     """Return the function `MCPServer.add_tool` is given."""
     returns: Any = mcp.CallToolResult
     if tool.output.schema is not None:
-        schema = {key: part for key, part in tool.output.schema.items() if key != "$defs"}
-        returns = Annotated[mcp.CallToolResult, _model_of(_without_circles(schema))]
+        returns = Annotated[mcp.CallToolResult, _model_of(without_circles(tool.output.schema))]
     # The SDK hides what an unexpected exception says, and logs it.
     return tool.bound(returns, meant=(Exception,))
-
-
-def _without_circles(schema: Any) -> Any:
-    """The schema with anything allowed where a type holds itself: pydantic cannot follow it."""
-    if isinstance(schema, list):
-        return [_without_circles(part) for part in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    entries = cast("dict[str, Any]", schema)
-    if isinstance(entries.get("$ref"), str):
-        return {}
-    return {key: _without_circles(part) for key, part in entries.items()}
 
 
 def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:

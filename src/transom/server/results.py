@@ -17,7 +17,6 @@ from typing import Annotated, Any, Final, Union, cast, get_args, get_origin
 
 import mcp.types as mcp
 import msgspec
-from mcp.server.mcpserver import Audio, Image
 
 from transom.errors import RegistrationError, SchemaError
 from transom.mcptypes import content_to_mcp, result_to_mcp
@@ -30,7 +29,9 @@ Outcome = mcp.CallToolResult | mcp.InputRequiredResult
 
 _OUR_BLOCKS: Final = get_args(ContentBlock)
 _THEIR_BLOCKS: Final = get_args(mcp.ContentBlock)
-_BLOCKS: Final = (*_OUR_BLOCKS, *_THEIR_BLOCKS, Image, Audio)
+_BLOCKS: Final = (*_OUR_BLOCKS, *_THEIR_BLOCKS)
+# Both frameworks have their own Image, Audio and the like, told by what they can do.
+_MAKERS: Final = ("to_image_content", "to_audio_content", "to_resource_content")
 _WHOLE: Final = (mcp.CallToolResult, ToolResult)
 _SILENT: Final = (None, NoneType, Any, object, str, bytes, mcp.InputRequiredResult, *_WHOLE)
 _DONE: Final = "Done."
@@ -75,6 +76,13 @@ class Output:
             return value
         if isinstance(value, ToolResult):
             value = result_to_mcp(value)
+        elif _is_fastmcp_result(type(value)):
+            value = mcp.CallToolResult(
+                content=value.content,
+                structured_content=value.structured_content,
+                is_error=value.is_error,
+                _meta=value.meta,
+            )
         if isinstance(value, mcp.CallToolResult):
             if self._promise is not None and not value.is_error:
                 self._promise.validate(value.structured_content)
@@ -136,20 +144,29 @@ def _promised(annotation: Any) -> Any | None:
 
 def _is_content(annotation: Any) -> bool:
     if isinstance(annotation, type) and get_origin(annotation) is None:
-        return issubclass(annotation, _BLOCKS)
+        return _is_block(annotation) or _is_fastmcp_result(annotation)
     origin = get_origin(annotation)
     if origin in (list, tuple, Sequence, Annotated, Union, UnionType):
         return any(_is_content(arg) for arg in get_args(annotation) if arg is not Ellipsis)
     return False
 
 
+def _is_block(kind: Any) -> bool:
+    return issubclass(kind, _BLOCKS) or any(hasattr(kind, maker) for maker in _MAKERS)
+
+
+def _is_fastmcp_result(kind: Any) -> bool:
+    # By name: FastMCP is the user's own, and not loaded for this.
+    return kind.__name__ == "ToolResult" and kind.__module__.startswith("fastmcp.")
+
+
 def _blocks(value: Any) -> list[mcp.ContentBlock] | None:
     """The content blocks in a returned value, or None when it is data."""
-    if isinstance(value, _BLOCKS):
+    if _is_block(type(value)):
         return [_block(value)]
     if isinstance(value, list | tuple):
         items = cast("Iterable[Any]", value)
-        if any(isinstance(item, _BLOCKS) for item in items):
+        if any(_is_block(type(item)) for item in items):
             return [_block(item) for item in items]
     return None
 
@@ -157,10 +174,9 @@ def _blocks(value: Any) -> list[mcp.ContentBlock] | None:
 def _block(item: Any) -> mcp.ContentBlock:
     if isinstance(item, _OUR_BLOCKS):
         return content_to_mcp(cast("ContentBlock", item))
-    if isinstance(item, Image):
-        return item.to_image_content()
-    if isinstance(item, Audio):
-        return item.to_audio_content()
+    for maker in _MAKERS:
+        if hasattr(item, maker):
+            return getattr(item, maker)()
     if isinstance(item, _THEIR_BLOCKS):
         return cast("mcp.ContentBlock", item)
     text = item if isinstance(item, str) else _pretty(msgspec.json.decode(to_json(item)))

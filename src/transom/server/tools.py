@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from transom.errors import ProtocolError, RegistrationError, ToolError
 from transom.mcptypes import error_to_mcp
 from transom.server import declare
+from transom.server.arguments import without_structs
 from transom.server.results import Outcome, Output, error_result
 
 __all__ = ["AppTool", "Handler", "app_tool"]
@@ -34,6 +35,7 @@ class AppTool:
     annotations: mcp.ToolAnnotations | None
     meta: dict[str, Any]
     handler: Handler
+    signature: inspect.Signature
     output: Output
 
     @property
@@ -50,7 +52,7 @@ class AppTool:
         goes to the log, and the caller learns no more than that the tool failed.
         """
         handler, output, name = self.handler, self.output, self.name
-        signature = _signature(name, handler).replace(return_annotation=returns)
+        signature = self.signature.replace(return_annotation=returns)
 
         def failed(error: Exception) -> Outcome:
             if isinstance(error, ToolError):
@@ -120,7 +122,8 @@ def app_tool(
         raise RegistrationError(
             f"tool {name}: text is a function from what the tool returns to a string, not {text!r}."
         )
-    returns = _signature(name, handler).return_annotation
+    signature = _signature(name, handler)
+    returns = signature.return_annotation
     return AppTool(
         name=name,
         title=title,
@@ -128,6 +131,7 @@ def app_tool(
         annotations=declare.to_annotations(name, annotations),
         meta=declare.app_tool_meta(name, meta),
         handler=handler,
+        signature=without_structs(name, handler, signature),
         output=Output(name, Any if returns is inspect.Signature.empty else returns, text),
     )
 
