@@ -95,7 +95,11 @@ class Typed:
             except (SchemaError, msgspec.DecodeError, UnicodeError, RecursionError):
                 pass  # not JSON after all, or no validator to ask: one problem is better than none
             else:
-                if problems := self._checker.problems(value, data):
+                problems = self._checker.problems(value, data)
+                if self._finish is _plain_values:
+                    # In an output, what is missing may be filled in; msgspec knows, we do not.
+                    problems = [found for found in problems if found.message != "is required"]
+                if problems:
                     return invalid(problems)
         return invalid([problem_from_error(error)])
 

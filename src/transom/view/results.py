@@ -162,8 +162,8 @@ def _read_result(value: Mapping[str, Any]) -> ToolResult:
             why = f"a result given as a mapping has wire names: {wire_name}, not {name}"
             raise ValidationError([Problem(name, why)])
     try:
-        return ToolResult.from_wire(value)
-    except (msgspec.ValidationError, TypeError) as error:
+        return ToolResult.from_wire(to_json(value))
+    except msgspec.ValidationError as error:
         raise ValidationError([Problem("", f"is not a valid tool result: {error}")]) from error
 
 
