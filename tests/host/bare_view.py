@@ -33,6 +33,12 @@ async def begun(work: Any) -> asyncio.Task[Any]:
     return task
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Let everyone else go on until it is so, where nothing tells."""
+    while not condition():  # noqa: ASYNC110 - there is no event to wait for
+        await asyncio.sleep(0)
+
+
 class BareView:
     """Keeps what the host says; answers what `answers` says, by method.
 

@@ -241,10 +241,11 @@ class Bridge:
     async def _ask_teardown(self, reason: str | None) -> bool:
         method, limit = "ui/resource-teardown", self.limits.teardown_timeout
         self._lifecycle.passed("host", method)
+        if self._news is not None:
+            self._news.ready(False)
+        params = wire.encode(m.TeardownParams(reason))
         try:
-            await self._session.request(
-                method, wire.encode(m.TeardownParams(reason)), timeout=limit
-            )
+            await self._session.request(method, params, timeout=limit)
         except TransomError as error:
             self.report(error)
             return False

@@ -1,0 +1,342 @@
+"""What a host allows: approval, grants, visibility, links and file names."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
+from transom.host.policy import (
+    ApprovalRequest,
+    Grants,
+    fingerprint,
+    link_problem,
+    model_may_call,
+    safe_filename,
+    view_may_call,
+)
+from transom.types import Implementation, ToolAnnotations
+
+PLAY = Tool(
+    "play",
+    title="Play",
+    description="Play a track",
+    input_schema={
+        "type": "object",
+        "properties": {"id": {"type": "string", "enum": ["a", "b"], "description": "which"}},
+        "required": ["id"],
+    },
+    annotations=ToolAnnotations(read_only_hint=False),
+)
+READ = Tool("read", annotations=ToolAnnotations(read_only_hint=True))
+
+
+def changed(tool: Tool, **changes: Any) -> Tool:
+    return msgspec.structs.replace(tool, **changes)
+
+
+def request(tool: Tool, view_id: str = "music-1") -> ApprovalRequest:
+    return ApprovalRequest(
+        view_id=view_id,
+        server="music",
+        app=Implementation("player", "1.0"),
+        tool=tool,
+        arguments={"id": "a"},
+    )
+
+
+def never(_: ApprovalRequest) -> Deny:
+    raise AssertionError("nobody is asked")
+
+
+# --- approval --------------------------------------------------------------------------------
+
+
+def test_a_tool_that_only_reads_runs():
+    assert Policy(never).decide(request(READ), Grants()) == Allow()
+    assert Policy().decide(request(READ), Grants()) == Allow()
+
+
+def test_even_a_tool_that_only_reads_can_be_made_to_ask():
+    assert Policy(never, read_only_runs=False).decide(request(READ), Grants()) is None
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        None,
+        ToolAnnotations(),
+        ToolAnnotations(read_only_hint=False),
+        ToolAnnotations(destructive_hint=False, idempotent_hint=True),
+    ],
+)
+def test_anything_else_has_to_be_asked_about(annotations: ToolAnnotations | None):
+    tool = changed(PLAY, annotations=annotations)
+    assert Policy(never).decide(request(tool), Grants()) is None
+
+
+def test_with_nobody_to_ask_it_is_denied_and_the_text_says_what_would_allow_it():
+    decision = Policy().decide(request(PLAY), Grants())
+    assert isinstance(decision, Deny)
+    assert "play of View music-1" in decision.reason
+    assert "Policy(approve=...)" in decision.reason
+    assert "Policy.trusting()" in decision.reason
+
+
+def test_a_trusting_policy_allows_everything():
+    assert Policy.trusting().decide(request(PLAY), Grants()) == Allow()
+
+
+@pytest.mark.parametrize("answer", [Allow(), Deny("not today"), Deny()])
+def test_an_answer_for_once_is_not_remembered(answer: Any):
+    policy, grants = Policy(never), Grants()
+    assert policy.settle(request(PLAY), answer, grants) == answer
+    assert policy.decide(request(PLAY), grants) is None
+
+
+def test_an_answer_for_good_is_remembered():
+    policy, grants = Policy(never), Grants()
+    assert policy.settle(request(PLAY), AllowAlways(), grants) == AllowAlways()
+    assert policy.decide(request(PLAY), grants) == Allow()
+
+
+@pytest.mark.parametrize("answer", [True, None, "yes", Allow, 1])
+def test_an_approver_that_answers_nonsense_has_not_allowed_anything(answer: Any):
+    grants = Grants()
+    decision = Policy(never).settle(request(PLAY), answer, grants)
+    assert isinstance(decision, Deny)
+    assert type(answer).__name__ in decision.reason
+    assert not grants.covers("music-1", PLAY)
+
+
+# --- grants ----------------------------------------------------------------------------------
+
+
+def test_a_grant_is_for_one_tool_of_one_view():
+    grants = Grants()
+    grants.give("music-1", PLAY)
+    assert grants.covers("music-1", PLAY)
+    assert not grants.covers("music-2", PLAY)
+    assert not grants.covers("music-1", changed(PLAY, name="stop"))
+
+
+def test_a_tool_that_is_gone_for_a_while_keeps_its_grant():
+    grants = Grants()
+    grants.give("music-1", PLAY)
+    grants.give("music-1", READ)
+    assert grants.covers("music-1", msgspec.json.decode(msgspec.json.encode(PLAY), type=Tool))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"description": "Delete a track"},
+        {"title": "Delete"},
+        {"annotations": ToolAnnotations(read_only_hint=False, destructive_hint=True)},
+        {"input_schema": {"type": "object", "properties": {}}},
+        {"input_schema": {"type": "object", "properties": {"id": {"type": "integer"}}}},
+        {"output_schema": {"type": "object"}},
+        {"meta": {"ui": {"visibility": ["model"]}}},
+    ],
+)
+def test_a_tool_that_changes_its_meaning_loses_its_grant_and_the_user_can_be_told(
+    changes: dict[str, Any],
+):
+    grants = Grants()
+    grants.give("music-1", PLAY)
+    other = changed(PLAY, **changes)
+    assert not grants.covers("music-1", other)
+    assert grants.outdated("music-1", other)
+    assert not grants.outdated("music-1", PLAY)
+    assert grants.covers("music-1", PLAY)
+
+
+def test_a_tool_never_granted_is_not_outdated():
+    assert not Grants().outdated("music-1", PLAY)
+
+
+def test_what_a_lazy_schema_changes_from_listing_to_listing_is_not_its_meaning():
+    schema = {
+        "required": ["id"],
+        "properties": {
+            "id": {
+                "description": "which",
+                "enum": ["c"],
+                "type": "string",
+            }
+        },
+        "type": "object",
+    }
+    assert fingerprint(changed(PLAY, input_schema=schema)) == fingerprint(PLAY)
+
+
+def test_a_property_named_like_a_keyword_is_part_of_the_meaning():
+    def with_enum(kind: str) -> Tool:
+        properties = {"enum": {"type": kind}, "properties": {"default": 1, "type": "object"}}
+        return Tool("t", input_schema={"type": "object", "properties": properties})
+
+    assert fingerprint(with_enum("string")) != fingerprint(with_enum("integer"))
+
+
+def test_adding_an_enum_is_a_change_of_meaning():
+    def with_id(schema: dict[str, Any]) -> Tool:
+        return Tool("t", input_schema={"type": "object", "properties": {"id": schema}})
+
+    assert fingerprint(with_id({"type": "string"})) != fingerprint(
+        with_id({"type": "string", "enum": ["a"]})
+    )
+
+
+def test_the_grants_of_a_view_that_is_gone_are_forgotten():
+    grants = Grants()
+    grants.give("music-1", PLAY)
+    grants.give("music-2", PLAY)
+    grants.forget("music-1")
+    assert not grants.covers("music-1", PLAY)
+    assert grants.covers("music-2", PLAY)
+
+
+# --- visibility ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("meta", "model", "view"),
+    [
+        (None, True, True),
+        ({}, True, True),
+        ({"ui": {}}, True, True),
+        ({"ui": {"visibility": ["model", "app"]}}, True, True),
+        ({"ui": {"visibility": ["model"]}}, True, False),
+        ({"ui": {"visibility": ["app"]}}, False, True),
+        ({"ui": {"visibility": []}}, False, False),
+        ({"ui": {"visibility": ["model", "internal"]}}, True, False),
+        ({"ui": {"visibility": ["app", "app"]}}, False, True),
+        ({"ui": {"visibility": ["nobody"]}}, False, False),
+        ({"ui": {"visibility": [7, None]}}, False, False),
+    ],
+)
+def test_an_explicit_visibility_counts_as_it_stands(
+    meta: dict[str, Any] | None, model: bool, view: bool
+):
+    tool = Tool("t", meta=meta)
+    assert model_may_call(tool) is model
+    assert view_may_call(tool) is view
+
+
+# --- links -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("javascript:alert(1)", "only http, https and mailto"),
+        ("JAVASCRIPT://example.com/%0aalert(1)", "only http, https and mailto"),
+        ("java\nscript:alert(1)", "control characters"),
+        ("\x01https://example.com", "control characters"),
+        ("https://exa mple.com", "spaces"),
+        ("https:/\\evil.example", "backslashes"),
+        ("file:///etc/passwd", "only http, https and mailto"),
+        ("data:text/html,<script>", "only http, https and mailto"),
+        ("example.com", "only http, https and mailto"),
+        ("//example.com", "only http, https and mailto"),
+        ("https:example.com", "no host"),
+        ("https:///path", "no host"),
+        ("https://[::1", "not a URL"),
+        ("mailto:", "no address"),
+        ("https://example.com/" + "a" * 9000, "longer than 8192"),
+    ],
+)
+def test_a_bad_link_is_refused_with_a_reason(url: str, problem: str):
+    assert problem in (link_problem(url) or "")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com",
+        "http://localhost:8000/a?b=c#d",
+        "HTTPS://EXAMPLE.COM",
+        "https://[::1]:8080/",
+        "https://bücher.example/ü",
+        "mailto:someone@example.com?subject=Hi%20there",
+    ],
+)
+def test_a_good_link_is_allowed(url: str):
+    assert link_problem(url) is None
+
+
+@given(st.text())
+def test_no_text_makes_the_link_check_fail(url: str):
+    problem = link_problem(url)
+    assert problem is None or problem
+
+
+# --- file names ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///notes.txt", "notes.txt"),
+        ("https://example.com/a/b/report%20final.pdf?x=/y#/z", "report final.pdf"),
+        ("file:///a/b/", "b"),
+        ("report.pdf", "report.pdf"),
+        ("file:///%2e%2e%2f%2e%2e%2fetc%2fpasswd", "_._etc_passwd"),
+        ("file:///..", "download"),
+        ("", "download"),
+        ("///", "download"),
+        ("file:///.bashrc", "bashrc"),
+        ("file:///con.txt", "_con.txt"),
+        ("file:///NUL", "_NUL"),
+        ("file:///lpt1.tar.gz", "_lpt1.tar.gz"),
+        ("file:///photo%E2%80%AEgpj.exe", "photo_gpj.exe"),
+        ("file:///a%00b%0Ac.txt", "a_b_c.txt"),
+        ("file:///c%3A%5Cwindows%5Csystem.ini", "c__windows_system.ini"),
+        ("file:///trailing.txt.%20.", "trailing.txt"),
+        ("file:///%3Cscript%3E.html", "_script_.html"),
+        ("file:///ünïcode ✓.md", "ünïcode ✓.md"),
+        ("file:///" + "n" * 300 + ".txt", "n" * 124 + ".txt"),
+    ],
+)
+def test_a_file_name_is_the_last_part_of_its_uri_made_harmless(uri: str, name: str):
+    assert safe_filename(uri) == name
+
+
+def test_a_name_that_is_taken_gets_a_number():
+    taken = {"notes.txt", "notes (2).txt"}
+    assert safe_filename("file:///Notes.txt", taken=taken) == "Notes (3).txt"
+    assert safe_filename("file:///notes", taken={"notes"}) == "notes (2)"
+
+
+@given(st.text())
+def test_every_file_name_is_safe(uri: str):
+    name = safe_filename(uri)
+    assert name
+    assert len(name) <= 130
+    assert not name.startswith((".", " "))
+    assert not name.endswith((".", " "))
+    assert not set(name) & set('/\\:*?"<>|\x00\n\r\u202e')
+    assert name.partition(".")[0].lower() not in {"con", "nul", "com1"}
+
+
+# --- limits ----------------------------------------------------------------------------------
+
+
+def test_the_limits_are_those_of_the_spec_unless_given():
+    limits = Limits()
+    assert limits.max_tools == 50
+    assert limits.call_timeout == 30
+    assert limits.max_result_bytes == 10 * 1024 * 1024
+    assert limits.relist_interval == 1
+    assert limits.fresh_timeout == 0.5
+
+
+def test_every_limit_is_a_keyword_with_a_finite_default():
+    for field in msgspec.structs.fields(Limits):
+        value = getattr(Limits(), field.name)
+        assert 0 < value < float("inf")
+        assert getattr(Limits(**{field.name: 1}), field.name) == 1
+    with pytest.raises(TypeError):
+        Limits(50)  # type: ignore[misc]

@@ -1,0 +1,825 @@
+"""Views whose requests go on to a connected MCP client."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import fastmcp
+import pytest
+from mcp import Client
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ElicitRequestParams, ElicitResult
+from mcp_types import HEADER_MISMATCH
+
+from tests.host.bare_view import begun, joined, ready, text, tool, until
+from tests.host.scripted_server import ScriptedServer
+from transom.errors import NotConnected, ProtocolError, UsageError
+from transom.host import listchanges
+from transom.host.forward import Upstream
+from transom.host.upstream import ClientUpstream
+from transom.types import Tool
+
+TOOLS_CHANGED = "notifications/tools/list_changed"
+HIDDEN = {"ui": {"visibility": ["model"]}}
+
+
+def listing(*tools: dict[str, Any]) -> dict[str, Any]:
+    return {"tools": list(tools)}
+
+
+@contextlib.asynccontextmanager
+async def served(server: ScriptedServer, **options: Any) -> Any:
+    """A ready View whose host forwards to `server`."""
+    async with server.client() as client, ready(upstream=client, **options) as joined:
+        yield joined
+
+
+# --- what goes on, and how -------------------------------------------------------------------
+
+
+async def test_a_call_goes_on_as_it_is_and_so_does_its_result():
+    result = {
+        "content": [{"type": "text", "text": "3", "unheardOf": 1}],
+        "structuredContent": {"sum": 3},
+        "_meta": {"server": True},
+        "topLevel": [None],
+    }
+    server = ScriptedServer({"tools/list": listing(tool("add")), "tools/call": result})
+    async with served(server) as (_, view, errors):
+        params = {
+            "name": "add",
+            "arguments": {"a": 1, "none": None},
+            "task": {"ttl": 5},
+            "surprise": {"x": None},
+            "_meta": {"trace": "t-1"},
+        }
+        assert await view.ask("tools/call", params) == result
+        assert server.asked("tools/call") == [params]
+        assert errors == []
+
+
+async def test_a_servers_error_keeps_its_code_message_and_data():
+    error = {"code": -32042, "message": "try the other door", "data": {"door": 2}}
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": {"error": error}})
+    async with served(server) as (_, view, errors):
+        with pytest.raises(ProtocolError) as answered:
+            await view.ask("tools/call", {"name": "a"})
+        answer = answered.value
+        assert (answer.code, answer.message, answer.data) == (
+            -32042,
+            "try the other door",
+            {"door": 2},
+        )
+        assert errors == []
+
+
+async def test_a_servers_nonsense_is_an_internal_error_and_reported():
+    nonsense = {"content": "secret of the server"}
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": nonsense})
+    async with served(server) as (_, view, errors):
+        with pytest.raises(ProtocolError, match="Internal error"):
+            await view.ask("tools/call", {"name": "a"})
+        assert errors == ["InvalidResult: Invalid result for tools/call from the server"]
+
+
+FORWARDED = [
+    ("resources/list", {"cursor": "c"}, {"resources": [], "nextCursor": "d", "x": 1}),
+    ("resources/templates/list", {}, {"resourceTemplates": [{"name": "t", "uriTemplate": "u{x}"}]}),
+    ("resources/read", {"uri": "ui://x"}, {"contents": [{"uri": "ui://x", "text": "t", "y": 2}]}),
+    ("prompts/list", {"_meta": {"k": 1}}, {"prompts": []}),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "result"), FORWARDED)
+async def test_resources_and_prompts_go_on_too(
+    method: str, params: dict[str, Any], result: dict[str, Any]
+):
+    server = ScriptedServer({method: result})
+    async with served(server) as (_, view, _):
+        assert await view.ask(method, params) == result
+        assert server.asked(method) == [params]
+
+
+@pytest.mark.parametrize("method", ["tools/call", "tools/list", *(row[0] for row in FORWARDED)])
+async def test_what_the_server_cannot_do_is_not_found(method: str):
+    server = ScriptedServer(capabilities={})
+    async with served(server) as (_, view, _):
+        with pytest.raises(ProtocolError, match="Method not found") as answered:
+            await view.ask(method, {"name": "x", "uri": "x"})
+        assert answered.value.code == -32601
+        assert server.asked(method) == []
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["prompts/get", "resources/subscribe", "completion/complete", "logging/setLevel", "tasks/get"],
+)
+async def test_other_methods_are_never_forwarded(method: str):
+    server = ScriptedServer({method: {}})
+    async with served(server) as (_, view, _):
+        with pytest.raises(ProtocolError, match="Method not found"):
+            await view.ask(method, {"name": "x", "uri": "x", "taskId": "x"})
+        assert server.asked(method) == []
+
+
+async def test_the_hosts_capabilities_follow_from_the_servers():
+    async with ScriptedServer().client() as client, joined(upstream=client) as (_, view, _):
+        assert (await view.initialize())["hostCapabilities"] == {
+            "tools": {"listChanged": True},
+            "serverTools": {"listChanged": True},
+            "serverResources": {"listChanged": True},
+        }
+
+
+async def test_a_handler_of_the_host_goes_before_the_server():
+    server = ScriptedServer({"tools/list": listing(tool("a")), "resources/list": {"resources": []}})
+    async with served(server) as (bridge, view, _):
+        bridge.on_call_tool = lambda name, arguments: f"host's own {name}"
+        bridge.on_list_resources = lambda cursor: {"resources": [], "by": "host"}
+        assert await view.ask("tools/call", {"name": "a"}) == text("host's own a")
+        assert await view.ask("tools/call", {"name": "not on the server"}) == text(
+            "host's own not on the server"
+        )
+        assert await view.ask("resources/list") == {"resources": [], "by": "host"}
+        assert server.asked("tools/call") == server.asked("resources/list") == []
+        bridge.on_list_resources = None
+        assert await view.ask("resources/list") == {"resources": []}
+
+
+# --- visibility ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("visibility", [["model"], [], ["model", "internal"], ["nobody"]])
+async def test_a_tool_that_views_may_not_call_is_refused(visibility: list[str]):
+    hidden = tool("hidden", _meta={"ui": {"visibility": visibility}})
+    server = ScriptedServer({"tools/list": listing(hidden), "tools/call": text("ran")})
+    async with served(server) as (bridge, view, _):
+        with pytest.raises(ProtocolError, match="hidden may not be called by a View") as answered:
+            await view.ask("tools/call", {"name": "hidden"})
+        assert answered.value.code == -32000
+        bridge.on_call_tool = lambda name, arguments: "ran"
+        with pytest.raises(ProtocolError, match="may not be called by a View"):
+            await view.ask("tools/call", {"name": "hidden"})
+        assert server.asked("tools/call") == []
+
+
+@pytest.mark.parametrize("visibility", [None, ["app"], ["model", "app"], ["app", "other"]])
+async def test_a_tool_that_views_may_call_runs(visibility: list[str] | None):
+    meta = {} if visibility is None else {"_meta": {"ui": {"visibility": visibility}}}
+    server = ScriptedServer(
+        {"tools/list": listing(tool("open", **meta)), "tools/call": text("ran")}
+    )
+    async with served(server) as (_, view, _):
+        assert await view.ask("tools/call", {"name": "open"}) == text("ran")
+
+
+async def test_a_tool_that_the_server_does_not_list_is_refused():
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": text("ran")})
+    async with served(server) as (_, view, _):
+        with pytest.raises(ProtocolError, match="Tool other not found") as answered:
+            await view.ask("tools/call", {"name": "other"})
+        assert answered.value.code == -32602
+        assert server.asked("tools/call") == []
+
+
+async def test_a_view_hammering_unknown_tools_does_not_hammer_the_server():
+    server = ScriptedServer({"tools/list": listing(tool("a"))})
+    async with served(server) as (_, view, _):
+        for number in range(50):
+            with pytest.raises(ProtocolError, match="not found"):
+                await view.ask("tools/call", {"name": f"x{number}"})
+        assert len(server.asked("tools/list")) <= 2
+
+
+async def test_a_view_sees_the_tools_it_may_call_page_by_page():
+    pages = {
+        "": {"tools": [tool("a", extra=1), tool("b", _meta=HIDDEN)], "nextCursor": "p2", "x": 1},
+        "p2": {"tools": [tool("c", _meta={"ui": {"visibility": ["app"]}})]},
+    }
+    server = ScriptedServer({"tools/list": lambda params: pages[params.get("cursor", "")]})
+    async with served(server) as (_, view, _):
+        assert await view.ask("tools/list") == {
+            "tools": [tool("a", extra=1)],
+            "nextCursor": "p2",
+            "x": 1,
+        }
+        assert await view.ask("tools/list", {"cursor": "p2"}) == pages["p2"]
+
+
+async def test_the_list_is_fetched_once_for_many_calls_and_bridges():
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": text("ran")})
+    async with (
+        server.client() as client,
+        ready(upstream=client) as (_, one, _),
+        ready(upstream=client) as (_, two, _),
+    ):
+        views = [one, two] * 10
+        await asyncio.gather(*(view.ask("tools/call", {"name": "a"}) for view in views))
+        assert len(server.asked("tools/list")) == 1
+        assert len(server.asked("tools/call")) == 20
+
+
+async def test_visibility_follows_the_servers_changes():
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": text("ran")})
+    async with served(server) as (_, view, _):
+        await view.ask("tools/call", {"name": "a"})
+        server.answers["tools/list"] = listing(tool("a", _meta=HIDDEN), tool("b"))
+        await server.tell(TOOLS_CHANGED)
+        await view.told(TOOLS_CHANGED)
+        with pytest.raises(ProtocolError, match="may not be called by a View"):
+            await view.ask("tools/call", {"name": "a"})
+        assert await view.ask("tools/call", {"name": "b"}) == text("ran")
+        assert len(server.asked("tools/list")) == 2
+
+
+async def test_a_list_that_goes_round_in_circles_ends():
+    server = ScriptedServer(
+        {"tools/list": {"tools": [tool("a")], "nextCursor": "x"}, "tools/call": text("ran")}
+    )
+    async with served(server) as (_, view, _):
+        assert await view.ask("tools/call", {"name": "a"}) == text("ran")
+        assert len(server.asked("tools/list")) == 2
+
+
+async def test_one_who_stops_waiting_for_the_list_does_not_stop_the_others():
+    release = asyncio.Event()
+
+    async def slowly(_: Any) -> dict[str, Any]:
+        await release.wait()
+        return listing(tool("a"))
+
+    server = ScriptedServer({"tools/list": slowly, "tools/call": text("ran")})
+    async with served(server) as (_, view, _):
+        calls = [await begun(view.ask("tools/call", {"name": "a"})) for _ in range(2)]
+        await until(lambda: server.asked("tools/list"))
+        calls[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calls[0]
+        release.set()
+        assert await calls[1] == text("ran")
+        assert len(server.asked("tools/list")) == 1
+
+
+async def test_a_server_that_cannot_list_its_tools_lets_no_call_through():
+    error = {"error": {"code": -32603, "message": "database down"}}
+    server = ScriptedServer({"tools/list": error, "tools/call": text("ran")})
+    async with served(server) as (_, view, _):
+        with pytest.raises(ProtocolError, match="database down"):
+            await view.ask("tools/call", {"name": "a"})
+        server.answers["tools/list"] = listing(tool("a"))
+        assert await view.ask("tools/call", {"name": "a"}) == text("ran")
+
+
+# --- progress and cancellation ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("token", ["mine", 12345, 0])
+async def test_progress_comes_back_under_the_views_own_token(token: Any):
+    server = ScriptedServer({"tools/list": listing(tool("slow"))})
+    release = asyncio.Event()
+
+    async def work(params: dict[str, Any]) -> dict[str, Any]:
+        ours = params["_meta"]["progressToken"]
+        notice = {"progressToken": ours, "progress": 0.5, "total": 1, "message": "half"}
+        await server.tell("notifications/progress", notice)
+        await release.wait()
+        return text("done")
+
+    server.answers["tools/call"] = work
+    async with served(server) as (_, view, _):
+        heard: list[Any] = []
+        seen = asyncio.Event()
+        dispatch = view.session.peer.feed
+
+        def feed(data: bytes) -> Any:
+            if b"notifications/progress" in data:
+                heard.append(json.loads(data)["params"])
+                seen.set()
+            return dispatch(data)
+
+        view.session.peer.feed = feed
+        params = {"name": "slow", "_meta": {"progressToken": token, "other": 1}}
+        call = await begun(view.ask("tools/call", params))
+        await seen.wait()
+        release.set()
+        assert await call == text("done")
+        assert heard == [{"progressToken": token, "progress": 0.5, "total": 1, "message": "half"}]
+        [sent] = server.asked("tools/call")
+        assert sent["_meta"]["other"] == 1
+
+
+async def test_without_a_token_no_progress_is_asked_for():
+    server = ScriptedServer({"tools/list": listing(tool("a")), "tools/call": text("ran")})
+    async with served(server) as (_, view, _):
+        await view.ask("tools/call", {"name": "a"})
+        await view.ask("tools/call", {"name": "a", "_meta": {"progressToken": {"no": "token"}}})
+        assert server.asked("tools/call") == [{"name": "a"}, {"name": "a"}]
+
+
+async def test_a_view_that_gives_up_stops_the_server_and_gets_no_answer():
+    stopped = asyncio.Event()
+    began = asyncio.Event()
+
+    async def work(_: Any) -> dict[str, Any]:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return {}
+
+    server = ScriptedServer({"tools/list": listing(tool("slow")), "tools/call": work})
+    async with served(server) as (_, view, errors):
+        call = await begun(view.ask("tools/call", {"name": "slow"}))
+        await began.wait()
+        call.cancel()
+        await stopped.wait()
+        await server.told("notifications/cancelled")
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await view.ask("ping") == {}
+        assert view.problems == []
+        assert errors == []
+
+
+async def test_a_view_that_goes_away_stops_the_server():
+    stopped = asyncio.Event()
+    began = asyncio.Event()
+
+    async def work(_: Any) -> dict[str, Any]:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return {}
+
+    server = ScriptedServer({"tools/list": listing(tool("slow")), "tools/call": work})
+    async with served(server) as (bridge, view, _):
+        call = await begun(view.ask("tools/call", {"name": "slow"}))
+        await began.wait()
+        await bridge.aclose()
+        await stopped.wait()
+        with pytest.raises(ProtocolError, match="cancelled"):
+            await call
+
+
+# --- the server's news -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["tools", "resources", "prompts"])
+async def test_list_changed_reaches_every_bridge_and_the_clients_own_handler(kind: str):
+    server = ScriptedServer()
+    seen: list[str] = []
+
+    async def own(message: Any) -> None:
+        seen.append(message.method)
+
+    method = f"notifications/{kind}/list_changed"
+    async with (
+        server.client(message_handler=own) as client,
+        ready(upstream=client) as (_, one, _),
+        ready(upstream=client.session) as (_, two, _),
+    ):
+        await server.tell(method)
+        assert await one.told(method) == {}
+        assert await two.told(method) == {}
+        assert seen == [method]
+        await two.session.aclose()
+        await server.tell(method)
+        await one.told(method, times=2)
+        assert seen == [method, method]
+
+
+async def test_the_clients_own_handler_is_back_in_place_when_nobody_listens():
+    server = ScriptedServer()
+
+    async def own(message: Any) -> None: ...
+
+    async with server.client(message_handler=own) as client:
+        before = client.session._message_handler
+        async with ready(upstream=client):
+            assert client.session._message_handler != before
+        assert client.session._message_handler == before
+
+
+async def test_somebody_elses_handler_put_over_ours_stays():
+    server = ScriptedServer()
+    seen: list[str] = []
+    async with server.client() as client:
+        async with ready(upstream=client):
+            ours = client.session._message_handler
+
+            async def theirs(message: Any) -> None:
+                seen.append(message.method)
+                await ours(message)
+
+            client.session._message_handler = theirs
+        assert client.session._message_handler is theirs
+        async with ready(upstream=client) as (_, view, _):
+            await server.tell(TOOLS_CHANGED)
+            await view.told(TOOLS_CHANGED)
+            assert seen == [TOOLS_CHANGED]
+
+
+async def test_list_changed_waits_until_the_view_is_initialised_and_comes_once():
+    server = ScriptedServer()
+    async with server.client() as client, joined(upstream=client) as (_, view, _):
+        upstream = ClientUpstream.of(client)
+        heard = asyncio.Event()
+        stop = upstream.subscribe(lambda method: heard.set())
+        for _ in range(3):
+            heard.clear()
+            await server.tell(TOOLS_CHANGED)
+            await heard.wait()
+        stop()
+        await view.initialize()
+        assert view.notices == []
+        await view.tell("ui/notifications/initialized")
+        await view.told(TOOLS_CHANGED)
+        await view.ask("ping")
+        assert view.notices == [(TOOLS_CHANGED, {})]
+
+
+async def test_list_changed_is_not_forwarded_when_the_server_did_not_announce_it():
+    capabilities = {"tools": {}, "resources": {"listChanged": True}}
+    server = ScriptedServer(capabilities=capabilities)
+    resources = "notifications/resources/list_changed"
+    async with served(server) as (_, view, _):
+        await server.tell(TOOLS_CHANGED)
+        await server.tell(resources)
+        await view.told(resources)
+        assert view.notices == [(resources, {})]
+
+
+async def test_a_flood_from_the_server_is_one_notice_a_turn():
+    server = ScriptedServer()
+    async with served(server) as (_, view, _):
+        upstream_heard = 0
+        for _ in range(90):
+            await server.tell(TOOLS_CHANGED)
+            upstream_heard += 1
+        await view.told(TOOLS_CHANGED)
+        await view.ask("ping")
+        assert 1 <= len(view.notices) < upstream_heard
+
+
+async def test_nothing_is_forwarded_to_a_view_that_is_being_torn_down():
+    server = ScriptedServer()
+    async with server.client() as client, ready(upstream=client) as (bridge, view, _):
+        seen = asyncio.Event()
+        stop = ClientUpstream.of(client).subscribe(lambda _: seen.set())
+
+        async def leave_slowly(_: Any) -> dict[str, Any]:
+            await server.tell(TOOLS_CHANGED)
+            await seen.wait()
+            return {}
+
+        view.answers["ui/resource-teardown"] = leave_slowly
+        assert await bridge.teardown() is True
+        assert view.notices == []
+        stop()
+
+
+# --- clients ---------------------------------------------------------------------------------
+
+
+async def test_a_client_that_is_not_connected_is_refused():
+    client = Client(MCPServer("s"))
+    with pytest.raises(NotConnected, match="not connected"):
+        ClientUpstream.of(client)
+
+
+@pytest.mark.parametrize("thing", [object(), "http://localhost", MCPServer("s")])
+async def test_what_is_no_client_is_refused(thing: Any):
+    with pytest.raises(UsageError, match="Expected a connected MCP client, not"):
+        ClientUpstream.of(thing)
+
+
+async def test_bridges_of_one_client_share_one_upstream():
+    async with ScriptedServer().client() as one, ScriptedServer().client() as two:
+        first = ClientUpstream.of(one)
+        assert ClientUpstream.of(one.session) is first
+        assert ClientUpstream.of(two) is not first
+        assert isinstance(first, Upstream)
+
+
+async def test_a_fastmcp_client_will_do():
+    server = fastmcp.FastMCP("s")
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async with fastmcp.Client(server) as client, ready(upstream=client) as (_, view, _):  # type: ignore[arg-type]
+        answer = await view.ask("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+        assert answer["structuredContent"] == {"result": 3}
+
+
+async def test_any_upstream_will_do():
+    class Shelf:
+        """A server that is just a dictionary."""
+
+        capabilities: Mapping[str, Any] = {"tools": {}}
+
+        async def tools(self) -> Mapping[str, Tool]:
+            return {"get": Tool("get")}
+
+        async def tool(self, name: str) -> Tool | None:
+            return (await self.tools()).get(name)
+
+        async def request(self, method: str, params: Mapping[str, Any], **_: Any) -> bytes:
+            return b'{"content":[],"structuredContent":{"book":1}}'
+
+        def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+            return lambda: None
+
+    async with ready(upstream=Shelf()) as (_, view, _):
+        answer = await view.ask("tools/call", {"name": "get"})
+        assert answer["structuredContent"] == {"book": 1}
+
+
+# --- tasks of the server ---------------------------------------------------------------------
+
+WORKING = {"taskId": "t1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "ttl": 1}
+
+
+class TaskShelf:
+    """An upstream whose tools run as tasks."""
+
+    capabilities: Mapping[str, Any] = {"tools": {}, "tasks": {}}
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def tools(self) -> Mapping[str, Tool]:
+        return {"long": Tool("long")}
+
+    async def tool(self, name: str) -> Tool | None:
+        return (await self.tools()).get(name)
+
+    async def request(self, method: str, params: Mapping[str, Any], **_: Any) -> bytes:
+        self.asked.append(method)
+        match method:
+            case "tools/call" if "task" in params:
+                return b'{"task":{"taskId":"t1","status":"working"}}'
+            case "tasks/get":
+                return b'{"taskId":"t1","status":"completed"}'
+            case _:
+                return b'{"content":[]}'
+
+    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+        return lambda: None
+
+
+async def test_a_view_can_ask_after_the_tasks_the_server_gave_it():
+    shelf = TaskShelf()
+    async with ready(upstream=shelf) as (_, view, _):
+        handle = await view.ask("tools/call", {"name": "long", "task": {"ttl": 5}})
+        assert handle == {"task": {"taskId": "t1", "status": "working"}}
+        assert (await view.ask("tasks/get", {"taskId": "t1"}))["status"] == "completed"
+        assert await view.ask("tasks/result", {"taskId": "t1"}) == {"content": []}
+        assert await view.ask("tasks/cancel", {"taskId": "t1"}) == {"content": []}
+
+
+async def test_a_view_cannot_ask_after_tasks_of_others():
+    shelf = TaskShelf()
+    async with ready(upstream=shelf) as (_, owner, _), ready(upstream=shelf) as (_, thief, _):
+        await owner.ask("tools/call", {"name": "long", "task": {}})
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            with pytest.raises(ProtocolError, match="Task t1 not found"):
+                await thief.ask(method, {"taskId": "t1"})
+        assert shelf.asked == ["tools/call"]
+
+
+# --- 2026-07-28 ------------------------------------------------------------------------------
+
+
+def modern() -> MCPServer:
+    server = MCPServer("modern")
+
+    @server.tool()
+    async def add(a: int, b: int, ctx: Context) -> int:
+        await ctx.report_progress(1, 2, "half")
+        return a + b
+
+    @server.tool(meta=HIDDEN)
+    def hidden() -> str:
+        return "ran"
+
+    @server.tool()
+    async def change(ctx: Context) -> str:
+        await ctx.notify_tools_changed()
+        return "changed"
+
+    @server.resource("data://x")
+    def data() -> str:
+        return "x"
+
+    return server
+
+
+async def test_a_modern_server_is_called_with_progress_and_without_hop_keys():
+    async with Client(modern()) as client, ready(upstream=client) as (_, view, errors):
+        assert client.protocol_version == "2026-07-28"
+        steps: list[tuple[float, float | None, str | None]] = []
+        answer = await view.ask(
+            "tools/call",
+            {"name": "add", "arguments": {"a": 1, "b": 2}},
+            on_progress=lambda p: steps.append((p.progress, p.total, p.message)),
+        )
+        assert answer["structuredContent"] == {"result": 3}
+        assert not {"resultType", "ttlMs", "cacheScope"} & set(answer)
+        assert steps == [(1, 2, "half")]
+        listed = await view.ask("tools/list")
+        assert [entry["name"] for entry in listed["tools"]] == ["add", "change"]
+        assert not {"resultType", "ttlMs", "cacheScope"} & set(listed)
+        with pytest.raises(ProtocolError, match="may not be called by a View"):
+            await view.ask("tools/call", {"name": "hidden"})
+        read = await view.ask("resources/read", {"uri": "data://x"})
+        assert read["contents"][0]["text"] == "x"
+        assert errors == []
+
+
+async def test_a_modern_servers_changes_reach_every_bridge():
+    async with (
+        Client(modern()) as client,
+        ready(upstream=client) as (_, one, _),
+        ready(upstream=client.session) as (_, two, _),
+    ):
+        changes = ClientUpstream.of(client)._changes
+        await until(lambda: changes.watching)
+        await one.ask("tools/call", {"name": "change"})
+        await one.told(TOOLS_CHANGED)
+        await two.told(TOOLS_CHANGED)
+
+
+async def test_the_subscription_ends_with_the_last_bridge():
+    async with Client(modern()) as client:
+        async with ready(upstream=client):
+            changes = ClientUpstream.of(client)._changes
+            listener = changes._listener
+            assert listener is not None
+        with contextlib.suppress(asyncio.CancelledError):
+            await listener
+        assert listener.done()
+        assert not client.session._listen_routes
+        async with ready(upstream=client) as (_, view, _):
+            changes = ClientUpstream.of(client)._changes
+            await until(lambda: changes.watching)
+            await view.ask("tools/call", {"name": "change"})
+            await view.told(TOOLS_CHANGED)
+
+
+HOP = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def wants_input(state: str | None, **requests: str) -> dict[str, Any]:
+    """A server's wish to know something first; `requests` are the questions by key."""
+    questions = {
+        key: {
+            "method": "elicitation/create",
+            "params": {
+                "mode": "form",
+                "message": message,
+                "requestedSchema": {"type": "object", "properties": {}},
+            },
+        }
+        for key, message in requests.items()
+    }
+    wish: dict[str, Any] = {"resultType": "input_required"}
+    if state is not None:
+        wish["requestState"] = state
+    return {**wish, "inputRequests": questions} if questions else wish
+
+
+async def test_a_server_that_wants_input_first_gets_it_from_the_clients_callbacks():
+    def book(params: dict[str, Any]) -> dict[str, Any]:
+        match params.get("requestState"):
+            case None:
+                return wants_input("one", when="When?", where="Where?")
+            case "one":
+                assert set(params["inputResponses"]) == {"when", "where"}
+                return wants_input("two")
+            case state:
+                assert "inputResponses" not in params
+                return {**text(f"{state} {params['arguments']}"), "resultType": "complete"}
+
+    asked: list[str] = []
+
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={})
+
+    tools = {**listing(tool("book")), **HOP}
+    server = ScriptedServer({"tools/list": tools, "tools/call": book}, capabilities={"tools": {}})
+    async with (
+        server.modern_client(elicitation_callback=elicit) as client,
+        ready(upstream=client) as (_, view, _),
+    ):
+        params = {"name": "book", "arguments": {"n": 1}}
+        assert await view.ask("tools/call", params) == text("two {'n': 1}")
+        assert asked == ["When?", "Where?"]
+
+
+async def test_a_server_that_asks_for_what_the_client_cannot_give_is_an_error():
+    tools = {**listing(tool("book")), **HOP}
+    answers = {"tools/list": tools, "tools/call": wants_input("s", when="When?")}
+    server = ScriptedServer(answers, capabilities={"tools": {}})
+    async with server.modern_client() as client, ready(upstream=client) as (_, view, _):
+        with pytest.raises(ProtocolError, match="not supported"):
+            await view.ask("tools/call", {"name": "book"})
+
+
+async def test_a_server_that_asks_for_input_for_ever_is_given_up_on():
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    tools = {**listing(tool("book")), **HOP}
+    answers = {"tools/list": tools, "tools/call": wants_input("s", when="When?")}
+    server = ScriptedServer(answers, capabilities={"tools": {}})
+    async with (
+        server.modern_client(elicitation_callback=elicit) as client,
+        ready(upstream=client) as (_, view, errors),
+    ):
+        with pytest.raises(ProtocolError, match="Internal error"):
+            await view.ask("tools/call", {"name": "book"})
+        assert errors == ["InvalidResult: tools/call: the server asked for input 10 times"]
+
+
+async def test_structured_content_that_is_no_object_is_wrapped():
+    tools = {**listing(tool("list")), **HOP}
+    result = {**text("[1]"), "structuredContent": [1], "resultType": "complete"}
+    server = ScriptedServer({"tools/list": tools, "tools/call": result}, capabilities={"tools": {}})
+    async with server.modern_client() as client, ready(upstream=client) as (_, view, _):
+        answer = await view.ask("tools/call", {"name": "list"})
+        assert answer == {**text("[1]"), "structuredContent": {"result": [1]}}
+
+
+async def test_a_call_whose_headers_do_not_fit_is_sent_again_after_listing():
+    refused = {"error": {"code": HEADER_MISMATCH, "message": "header mismatch"}}
+    calls: list[dict[str, Any]] = []
+
+    def call(params: dict[str, Any]) -> dict[str, Any]:
+        calls.append(params)
+        return refused if len(calls) == 1 else {**text("ran"), "resultType": "complete"}
+
+    tools = {**listing(tool("a")), **HOP}
+    server = ScriptedServer({"tools/list": tools, "tools/call": call}, capabilities={"tools": {}})
+    async with server.modern_client() as client, ready(upstream=client) as (_, view, _):
+        assert await view.ask("tools/call", {"name": "a"}) == text("ran")
+        assert len(server.asked("tools/list")) == 2
+        server.answers["tools/call"] = refused
+        with pytest.raises(ProtocolError, match="header mismatch"):
+            await view.ask("tools/call", {"name": "a"})
+
+
+async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(listchanges, "_FIRST_PAUSE", 0.0)
+    tools = {**listing(tool("a")), **HOP}
+    ran = {**text("ran"), "resultType": "complete"}
+    server = ScriptedServer({"tools/list": tools, "tools/call": ran})
+    lose = asyncio.Event()
+    opened: list[str] = []
+
+    async def listen(params: dict[str, Any]) -> dict[str, Any]:
+        opened.append(server.ids[-1])
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": server.ids[-1]}}
+        granted = {"notifications": params["notifications"], **meta}
+        await server.tell("notifications/subscriptions/acknowledged", granted)
+        if len(opened) > 1:
+            await server.tell(TOOLS_CHANGED, meta)
+            await asyncio.Event().wait()
+        await lose.wait()
+        return {"error": {"code": -32000, "message": "stream broke"}}
+
+    server.answers["subscriptions/listen"] = listen
+    async with server.modern_client() as client, ready(upstream=client) as (_, view, _):
+        changes = ClientUpstream.of(client)._changes
+        await until(lambda: changes.watching)
+        await view.ask("tools/call", {"name": "a"})
+        lose.set()
+        for kind in ("tools", "resources", "prompts"):
+            await view.told(f"notifications/{kind}/list_changed")
+        await view.ask("tools/call", {"name": "a"})
+        assert len(opened) == 2
+        assert len(server.asked("tools/list")) >= 2
+
+
+async def test_a_server_that_will_not_be_listened_to_is_asked_for_its_list_again():
+    tools = {**listing(tool("a")), **HOP}
+    ran = {**text("ran"), "resultType": "complete"}
+    server = ScriptedServer({"tools/list": tools, "tools/call": ran})
+    async with server.modern_client() as client, ready(upstream=client) as (_, view, _):
+        upstream = ClientUpstream.of(client)
+        listener = upstream._changes._listener
+        assert listener is not None
+        await listener
+        await view.ask("tools/call", {"name": "a"})
+        upstream._listed_at -= 2
+        await view.ask("tools/call", {"name": "a"})
+        assert len(server.asked("tools/list")) == 2
