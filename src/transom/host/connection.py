@@ -120,9 +120,7 @@ class Connection:
         reason = "the connection ended"
         try:
             async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(
-                    self._open(lambda: self.fail("the server closed the connection"))
-                )
+                client = await stack.enter_async_context(self._open(self._hung_up))
                 self._upstream = ClientUpstream.of(client)
                 assert self._started is not None  # noqa: S101 - for the type checker
                 if not self._started.done():
@@ -135,7 +133,8 @@ class Connection:
         self._lose(reason)
 
     def _hung_up(self) -> None:
-        self.fail("the server closed the connection")
+        if self._upstream is not None:  # else connecting fails, and tells why
+            self.fail("the server closed the connection")
 
     def fail(self, reason: str) -> None:
         """Note that the server is gone. Whoever finds out first says so."""

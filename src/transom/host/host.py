@@ -151,7 +151,6 @@ class Host:
             self.audit,
             self._stale,
             interval=self.limits.relist_interval,
-            fresh=self.limits.fresh_timeout,
             on_changed=lambda name, change: self._changed(name, None, change),
             on_lost=lambda name, reason: self._news.fire(self.on_server_lost, name, reason),
             on_problem=self._news.report,
@@ -268,9 +267,13 @@ class Host:
         does not answer by then is shown as before.
         """
         self._check_open()
+        await self._freshen()
+        return self._surface.tools()
+
+    async def _freshen(self) -> None:
+        self._servers.freshen()
         if self._stale:
             await settle(list(self._stale), self.limits.fresh_timeout)
-        return self._surface.tools()
 
     async def tools_for(self, api: Api) -> list[dict[str, Any]]:
         """The same, in the shape that an API takes.
@@ -348,11 +351,10 @@ class Host:
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
         """A tool that is not there yet, or not any more."""
         self._check_open()
-        if self._stale:
-            await settle(list(self._stale), self.limits.fresh_timeout)
-            entry = self._surface.find(name)
-            if entry is not None:
-                return entry
+        await self._freshen()
+        entry = self._surface.find(name)
+        if entry is not None:
+            return entry
         owner = owner_of(name)
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.holder(name)
@@ -410,7 +412,7 @@ class Host:
     ) -> ToolResult | Task:
         call = ViewCall.read(entry.tool.name, dict(arguments or {}))
         if entry.tool.name == LIST_VIEW_TOOLS:
-            await self.list_tools()
+            await self._freshen()
             views = self._shelf.values() if call.view_id is None else [self.view(call.view_id)]
             return view_listing((view.label, self._surface.shown(view.id)) for view in views)
         if call.view_id is None or call.name is None:

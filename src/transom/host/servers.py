@@ -23,7 +23,7 @@ from transom.host.audit import AuditLog
 from transom.host.connection import Connection, Target
 from transom.host.forward import Relay, Upstream
 from transom.host.names import check_server_name
-from transom.host.relist import Relist, settle
+from transom.host.relist import Relist
 from transom.host.surface import Change, Surface
 from transom.host.tasks import owned_task
 from transom.protocol.messages import TaskRequest
@@ -43,6 +43,7 @@ class _Server:
         self.connection = connection
         self.relist = relist
         self.unsubscribe: Callable[[], None] | None = None
+        self.added = False
 
 
 class _MaybeTask(msgspec.Struct):
@@ -57,7 +58,6 @@ class Servers:
         audit: told of each call.
         stale: everything that is not up to date.
         interval: the least number of seconds between two listings of one server.
-        fresh: how many seconds a caller waits for a listing.
         on_changed: told the server and what became of its tools.
         on_lost: told the server and the reason when it went by itself.
         on_problem: told what went wrong when a server could not be listed.
@@ -70,7 +70,6 @@ class Servers:
         stale: set[Relist],
         *,
         interval: float,
-        fresh: float,
         on_changed: Callable[[str, Change], object],
         on_lost: Callable[[str, str], object],
         on_problem: Callable[[BaseException], object],
@@ -79,7 +78,6 @@ class Servers:
         self._audit = audit
         self._stale = stale
         self._interval = interval
-        self._fresh = fresh
         self._on_changed = on_changed
         self._on_lost = on_lost
         self._on_problem = on_problem
@@ -129,18 +127,24 @@ class Servers:
         began = time.perf_counter()
         try:
             await connection.start()
+            server.unsubscribe = connection.upstream.subscribe(partial(self._told, server))
             tools = await self._first_listing(connection, timeout)
         except BaseException as error:
             if self._servers.get(name) is server:
                 del self._servers[name]
+            if server.unsubscribe is not None:
+                server.unsubscribe()
+            server.relist.stop()
             await connection.stop()
             self._audit.record("server", "failed", server=name, detail=str(error)[:500])
             raise
+        server.added = True
         ms = round((time.perf_counter() - began) * 1000, 3)
         self._gone.pop(name, None)
         self._audit.record("server", "added", server=name, ms=ms)
-        server.unsubscribe = connection.upstream.subscribe(partial(self._told, server))
         self._on_changed(name, self._surface.put_server(name, tools.values()))
+        # A change between the listing and the moment from which we hear of changes.
+        asyncio.get_running_loop().call_later(self._interval, self._freshen, server)
 
     @staticmethod
     async def _first_listing(connection: Connection, timeout: float) -> Mapping[str, Tool]:
@@ -187,8 +191,8 @@ class Servers:
 
     def _lost(self, name: str, reason: str) -> None:
         server = self._servers.get(name)
-        if server is None or server.unsubscribe is None:
-            return  # it is still being added: whoever adds it is told
+        if server is None or not server.added:
+            return  # whoever adds it is told
         self._audit.record("server", "lost", server=name, detail=reason)
         self._withdraw(name, reason)
         task = asyncio.ensure_future(server.connection.stop())
@@ -199,7 +203,18 @@ class Servers:
     # --- tools -------------------------------------------------------------------------------
 
     def _told(self, server: _Server, method: str) -> None:
-        if method == _TOOLS_CHANGED:
+        if method == _TOOLS_CHANGED and server.added:
+            server.relist.changed()
+
+    def freshen(self) -> None:
+        """List again those servers whose tools may have changed without a word."""
+        for server in list(self._servers.values()):
+            self._freshen(server)
+
+    def _freshen(self, server: _Server) -> None:
+        if not server.added or server.connection.lost is not None:
+            return
+        if not server.connection.upstream.current:
             server.relist.changed()
 
     async def _list(self, name: str) -> None:
@@ -210,12 +225,6 @@ class Servers:
             return
         if name in self._servers:
             self._on_changed(name, self._surface.put_server(name, tools.values()))
-
-    async def settle(self, name: str) -> None:
-        """Wait a little for a server's listing, if one is on its way."""
-        server = self._servers.get(name)
-        if server is not None:
-            await settle([server.relist], self._fresh)
 
     async def call(
         self,

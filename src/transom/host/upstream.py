@@ -110,6 +110,12 @@ class ClientUpstream:
 
     # --- tools -------------------------------------------------------------------------------
 
+    @property
+    def current(self) -> bool:
+        """Whether the tools that are kept are the server's, as far as it would have said so."""
+        heard = self._changes.watching or self._age() < _ASK_AGAIN
+        return heard and self._known_version >= self._version
+
     async def tools(self) -> Mapping[str, Tool]:
         """All tools of the server by name.
 

@@ -1,6 +1,6 @@
 """What a model reads about a tool, and who says it.
 
-A View's description begins with `⟦View ID · server NAME · app "NAME" VERSION⟧`, written by the
+A View's description begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`, written by the
 host. Those brackets are taken out of everything a View or a server wrote, so a description cannot
 pass for another one's. Text becomes one line: control characters, line breaks, marks that turn
 text around and characters nobody can see are gone.
@@ -38,10 +38,13 @@ class Label(msgspec.Struct, frozen=True):
         """The lead of every description."""
         who = ""
         if self.app is not None:
-            name = _IN_LABEL.sub("", clean(self.app.name, _MAX_LABEL_PART))
-            version = _IN_LABEL.sub("", clean(self.app.version, _MAX_LABEL_PART))
-            who = f' · app "{name}" {version}'.rstrip()
+            name, version = _label_part(self.app.name), _label_part(self.app.version)
+            who = f' · app "{name} {version}"'
         return f"⟦View {self.view} · server {self.server}{who}⟧"
+
+
+def _label_part(text: str) -> str:
+    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
 
 
 def clean(text: str, limit: int) -> str:
