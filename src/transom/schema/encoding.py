@@ -46,7 +46,7 @@ def as_encodable(value: Any) -> Any:
     """Turn a value that msgspec does not know into one that it does."""
     if isinstance(value, dict | list | tuple | set | frozenset):
         # msgspec knows these, so it met one where only text or a number can be.
-        raise TypeError(f"a {type(value).__name__} cannot be a key")
+        raise TypeError(f"a {type(cast('object', value)).__name__} cannot be a key")
     # pydantic is never imported for this: whoever has a model has it already.
     dump = getattr(value, "model_dump_json", None)
     if dump is not None and not isinstance(value, type):

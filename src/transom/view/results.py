@@ -19,7 +19,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, TypeGuard, cast, get_args
 
 import msgspec
 
@@ -37,8 +37,10 @@ from transom.types import (
 
 __all__ = ["content_from_bytes", "to_result"]
 
-_BLOCKS: Final = get_args(ContentBlock)
+_BLOCKS: Final = frozenset(get_args(ContentBlock))
+_BYTES: Final = (bytes, bytearray, memoryview)
 _RESULT_KEYS: Final = frozenset({"_meta", "content", "isError", "structuredContent"})
+_MARKS: Final = _RESULT_KEYS - {"_meta"}
 # What a mapping needs, beside its `type`, to be a content block in wire form.
 _BLOCK_KEYS: Final = {
     "text": {"text"},
@@ -76,19 +78,25 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
         ValidationError: the value does not fit the output schema, is a malformed result, or cannot
             be sent as JSON at all.
     """
+    if output is None:  # the commonest first
+        if isinstance(value, str):
+            return ToolResult(content=[_text(value)])
+        if value is None:
+            return ToolResult(content=[TextContent("Done.")])
     if isinstance(value, ToolResult):
         return _checked(value, output)
-    if _is_result(value) and not _promises_content(output):
-        return _checked(_read_result(cast("Mapping[str, Any]", value)), output)
-    if output is not None and not _is_content(value):
-        return _structured(value, output)
-    if isinstance(value, str):
-        return ToolResult(content=[_text(value)])
-    if value is None:
-        return ToolResult(content=[TextContent("Done.")])
-    content = _content(value)
+    if _is_mapping(value):
+        if _is_result(value) and not _promises_content(output):
+            return _checked(_read_result(value), output)
+        content = [_block(value)] if output is None and _is_wire_block(value) else None
+    elif output is None or _is_content(value):
+        content = _content(value)
+    else:
+        content = None
     if content is not None:
         return _checked(ToolResult(content=content), output)
+    if output is not None:
+        return _structured(value, output)
     data = to_json(value)
     wrapped = data[:1] != b"{"
     structured = msgspec.json.decode(b'{"result":' + data + b"}" if wrapped else data)
@@ -138,17 +146,18 @@ def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
 # --- results and content in wire form --------------------------------------------------------
 
 
-def _is_result(value: object) -> bool:
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return type(value) is dict or isinstance(value, Mapping)
+
+
+def _is_result(value: Mapping[str, Any]) -> bool:
     """Tell a result from data that happens to have a key named `content`."""
-    if not isinstance(value, Mapping):
+    if _MARKS.isdisjoint(value):
         return False
-    keys = set(cast("Mapping[object, object]", value))
-    content = cast("Mapping[str, object]", value).get("content")
+    content = value.get("content")
     if isinstance(content, list) and content:
         return all(_is_block(block) for block in cast("list[object]", content))
-    if not _RESULT_KEYS.issuperset(keys):
-        return False
-    return content == [] if "content" in keys else bool(keys - {"_meta"})
+    return _RESULT_KEYS.issuperset(value) and (content == [] or "content" not in value)
 
 
 def _promises_content(output: Schema | None) -> bool:
@@ -168,31 +177,30 @@ def _read_result(value: Mapping[str, Any]) -> ToolResult:
 
 
 def _is_block(value: object) -> bool:
-    if isinstance(value, _BLOCKS):
-        return True
-    if not isinstance(value, Mapping):
-        return False
-    mapping = cast("Mapping[str, Any]", value)
-    kind = mapping.get("type")
+    return type(value) in _BLOCKS or (_is_mapping(value) and _is_wire_block(value))
+
+
+def _is_wire_block(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
     needed = _BLOCK_KEYS.get(kind) if isinstance(kind, str) else None
-    return needed is not None and needed <= mapping.keys()
+    return needed is not None and needed <= value.keys()
 
 
 def _is_content(value: object) -> bool:
     """Whether a handler means this as content, even if it has promised data."""
-    if isinstance(value, list | tuple) and value:
-        return all(isinstance(item, _BLOCKS) for item in cast("list[object]", value))
-    return isinstance(value, _BLOCKS)
+    if isinstance(value, (list, tuple)) and value:
+        return all(type(item) in _BLOCKS for item in cast("list[object]", value))
+    return type(cast("object", value)) in _BLOCKS
 
 
 def _content(value: object) -> list[ContentBlock] | None:
-    if isinstance(value, bytes | bytearray | memoryview) or _is_block(value):
+    if isinstance(value, _BYTES) or type(value) in _BLOCKS:
         return [_block(cast("object", value))]
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         return None
-    items = list(cast("list[object]", value))
+    items = cast("list[object]", value)
     if any(_is_block(item) for item in items) and all(
-        _is_block(item) or isinstance(item, str | bytes) for item in items
+        _is_block(item) or isinstance(item, (str, *_BYTES)) for item in items
     ):
         return [_block(item) for item in items]
     return None
@@ -201,9 +209,9 @@ def _content(value: object) -> list[ContentBlock] | None:
 def _block(value: object) -> ContentBlock:
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BYTES):
         return content_from_bytes(bytes(cast("Any", value)))
-    if isinstance(value, _BLOCKS):
+    if type(value) in _BLOCKS:
         return cast("ContentBlock", value)
     try:
         return msgspec.json.decode(to_json(value), type=ContentBlock)
