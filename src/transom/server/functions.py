@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 import mcp.types as mcp
@@ -68,7 +68,7 @@ def register_app_resource(
     *,
     html: Source,
     csp: Csp | None = None,
-    permissions: Iterable[str] | None = None,
+    permissions: Collection[str] | None = None,
     domain: str | None = None,
     prefers_border: bool | None = None,
     name: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ def view_page(
     *,
     html: Source,
     csp: Csp | None = None,
-    permissions: Iterable[str] | None = None,
+    permissions: Collection[str] | None = None,
     domain: str | None = None,
     prefers_border: bool | None = None,
     name: str | None = None,

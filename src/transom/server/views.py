@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from mcp.server.extension import Extension, ResourceBinding, ToolBinding
@@ -85,7 +85,7 @@ class Views(Extension):
         *,
         html: Source,
         csp: Csp | None = None,
-        permissions: Iterable[str] | None = None,
+        permissions: Collection[str] | None = None,
         domain: str | None = None,
         prefers_border: bool | None = None,
         name: str | None = None,
@@ -143,7 +143,7 @@ class Views(Extension):
         title: str | None = None,
         description: str | None = None,
         annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        visibility: Iterable[Visibility] | None = None,
+        visibility: Collection[Visibility] | None = None,
         meta: Mapping[str, Any] | None = None,
         text: Callable[[Any], str] | None = None,
         **unknown: object,
