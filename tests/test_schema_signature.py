@@ -12,13 +12,13 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
 import annotated_types
 import msgspec
 import pydantic
 import pytest
-from typing_extensions import Doc
+from typing_extensions import Doc, TypeAliasType
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema import from_signature
@@ -71,6 +71,17 @@ class Left:
 @dataclass
 class Right:
     y: int
+
+
+class Endless:
+    """As `type Endless = list[Endless]` in Python 3.12 and later, for all versions."""
+
+    @property
+    def __value__(self) -> Any:
+        return list[self]
+
+
+Endless.__name__ = "TypeAliasType"
 
 
 def properties(function: Callable[..., Any]) -> dict[str, Any]:
@@ -224,6 +235,26 @@ class TestWhatIsEmitted:
 
         tool.__annotations__["value"] = hint
         assert expected.items() <= properties(tool)["value"].items()
+
+    def test_a_type_alias_means_what_it_stands_for(self) -> None:
+        item = TypeVar("item")
+        ids = TypeAliasType("ids", list[Annotated[int, annotated_types.Ge(1)]])
+        pair = TypeAliasType("pair", tuple[item, item], type_params=(item,))
+
+        def tool(a, b): ...
+
+        tool.__annotations__.update(a=Annotated[ids, "Which"], b=pair[dt.date])
+        schema = from_signature(tool)
+        assert schema.json_schema["properties"]["a"] == {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 1},
+            "description": "Which",
+        }
+        assert schema.parse(b'{"a":[1],"b":["2026-01-26","2026-01-27"]}')["b"][1].day == 27
+        assert problems(schema, {"a": [0], "b": []}) == [
+            "a[0]: must be >= 1",
+            "b: must have at least 2 items",
+        ]
 
     def test_constraints_on_an_optional_value_are_about_the_value(self) -> None:
         def tool(size: Annotated[int | None, annotated_types.Ge(1), "How big"] = None) -> None: ...
@@ -602,6 +633,7 @@ class TestKindsOfFunction:
             (Annotated[int, annotated_types.Ge(1), annotated_types.Gt(1)], "both `gt` and `ge`"),
             (Annotated[str, annotated_types.Predicate(str.islower)], "Predicate .* is not run"),
             (Annotated[int, pydantic.AfterValidator(abs)], "AfterValidator .* is not run"),
+            (Endless(), "refers to itself: use a class"),
             ("Nowhere", "cannot resolve the type hint 'Nowhere'.*name 'Nowhere' is not defined"),
             ("list[", "cannot resolve the type hint"),
         ],

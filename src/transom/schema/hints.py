@@ -44,20 +44,30 @@ def translate(hint: Any) -> Any:
     Raises:
         SchemaError: it says something that cannot be held to.
     """
+    try:
+        return _translate(hint)
+    except RecursionError:
+        raise SchemaError(f"{hint} refers to itself: use a class instead of an alias") from None
+
+
+def _translate(hint: Any) -> Any:
     if hint is object:
         return Any
     if hint is dt.datetime:
         # msgspec also takes times without a zone, so it does not say this by itself.
         return Annotated[hint, msgspec.Meta(extra_json_schema={"format": "date-time"})]
     origin, arguments = get_origin(hint), get_args(hint)
+    if type(alias := origin or hint).__name__ == "TypeAliasType":  # typing's, or the older one's
+        value = alias.__value__
+        return _translate(value[arguments] if arguments else value)
     if origin is Annotated:
         return _annotate(arguments[0], _flatten(hint.__metadata__))
     if origin is Union or origin is types.UnionType:
-        return _union(translate(argument) for argument in arguments)
+        return _union(_translate(argument) for argument in arguments)
     if origin is None or origin is typing.Literal or not arguments:
         return hint
     if str(origin).rpartition(".")[2] in _WRAPPERS:
-        return translate(arguments[0])
+        return _translate(arguments[0])
     translated = tuple(_translate_argument(argument) for argument in arguments)
     return hint if translated == arguments else origin[translated]
 
@@ -73,7 +83,7 @@ def describe(hint: Any, description: str) -> Any:
 
 def _translate_argument(argument: Any) -> Any:
     kept = argument is Ellipsis or isinstance(argument, list)
-    return cast("Any", argument) if kept else translate(argument)
+    return cast("Any", argument) if kept else _translate(argument)
 
 
 def _union(members: Iterable[Any]) -> Any:
@@ -117,7 +127,7 @@ def _annotate(base: Any, metadata: Iterable[Any]) -> Any:
                 value = getattr(entry, name, None)
                 if value is not None and not callable(value):
                     found[name] = getattr(value, "pattern", value)  # of a compiled pattern
-    hint = _constrain(translate(base), constraints) if constraints else translate(base)
+    hint = _constrain(_translate(base), constraints) if constraints else _translate(base)
     return Annotated[hint, _meta(notes)] if notes else hint
 
 
