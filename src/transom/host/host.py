@@ -42,7 +42,7 @@ from transom.host.news import News
 from transom.host.openings import Openings, origin_of
 from transom.host.policy import Limits, Policy
 from transom.host.relist import Relist, settle
-from transom.host.renderers import Renderer, TakesScreenshots
+from transom.host.renderers import AttachesToHost, Renderer, TakesScreenshots
 from transom.host.servers import Servers
 from transom.host.shelf import Shelf
 from transom.host.surface import Change, Entry, Style, Surface
@@ -193,6 +193,8 @@ class Host:
             if renderer is not None and hasattr(renderer, "__aenter__"):
                 await stack.enter_async_context(renderer)
             self._stack = stack.pop_all()
+        if isinstance(self.renderer, AttachesToHost):
+            self.renderer.attach_host(self)
         return self
 
     async def __aexit__(
@@ -468,6 +470,19 @@ class Host:
         if view.state != "live":
             raise view.gone()
         return view
+
+    def set_context(self, **changes: Any) -> None:
+        """Change what Views are told of their surroundings, those that are open too.
+
+        Keys go by their wire name (`displayMode`); None takes a key away.
+
+        Raises:
+            msgspec.ValidationError: a value makes no sense.
+        """
+        self._openings.set_context(changes)
+        for view in self._shelf.values():
+            if view.bridge is not None and view.state == "live":
+                self._news.aside(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:
         """What each open View last wanted the model to know, the oldest first."""

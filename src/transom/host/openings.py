@@ -71,6 +71,13 @@ class Openings:
         self._on_opened = on_opened
         self._on_failed = on_failed
 
+    def set_context(self, changes: Mapping[str, Any]) -> None:
+        """Change what Views opened from now on are told of their surroundings."""
+        known = msgspec.json.decode(self._context.to_wire(), type=dict[str, Any])
+        merged = {**known, **changes}
+        given = {key: value for key, value in merged.items() if value is not None}
+        self._context = HostContext.from_wire(given)
+
     def begin(self, view_id: str, origin: Origin, upstream: Upstream, renderer: Renderer) -> View:
         """Begin to open a View; `view.opening` ends when it is live or has failed."""
         view = View(view_id, origin, self._home)

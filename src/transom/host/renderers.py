@@ -6,14 +6,17 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from transom.channel import Channel, memory_pair
 from transom.errors import TransomError, UsageError
 from transom.host.pages import Page
 from transom.view.app import App
 
-__all__ = ["InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
+if TYPE_CHECKING:
+    from transom.host.host import Host
+
+__all__ = ["AttachesToHost", "InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
 
 
 @runtime_checkable
@@ -29,6 +32,15 @@ class Renderer(Protocol):
         Raises:
             TransomError: it cannot be shown; the text says why.
         """
+        ...
+
+
+@runtime_checkable
+class AttachesToHost(Protocol):
+    """A renderer that serves its host's other wishes too: links, files, display modes, context."""
+
+    def attach_host(self, host: Host) -> None:
+        """It is about to show the Views of `host`."""
         ...
 
 

@@ -1,0 +1,212 @@
+"""Views in a browser without a window, for servers, tests and pictures. Needs Playwright.
+
+A browser that crashes, hangs or is killed takes its Views with it: they are reported closed. The
+next View gets a fresh browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from transom.channel import Channel
+from transom.errors import TransomError, ViewClosed
+from transom.host.pages import Page
+from transom.web.csp import CspMode
+from transom.web.renderers import BrowserRenderer
+from transom.web.stage import Stage, Violation
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Playwright
+    from playwright.async_api import Page as BrowserPage
+
+    from transom.host.host import Host
+
+__all__ = ["HeadlessRenderer", "find_chromium"]
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_ARGUMENTS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def find_chromium() -> str | None:
+    """The machine's own Chromium or Chrome; None: use the one Playwright brings."""
+    given = os.environ.get("TRANSOM_CHROMIUM")
+    return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+class HeadlessRenderer:
+    """Shows Views in a browser without a window.
+
+    Args:
+        csp: how much a View's page may do with itself: `compat` or `strict`.
+        executable: the browser; the machine's Chromium unless given.
+        size: the page's width and height.
+        dark: whether the page is dark.
+        timeout: seconds to wait for the browser to start and for pictures.
+        on_violation: told of everything a View tried and was not allowed.
+        on_console: told of what Views write to the browser's console: kind, text.
+    """
+
+    def __init__(
+        self,
+        *,
+        csp: CspMode = "compat",
+        executable: str | None = None,
+        size: tuple[int, int] = (1100, 800),
+        dark: bool = False,
+        timeout: float = 30.0,
+        on_violation: Callable[[Violation], object] | None = None,
+        on_console: Callable[[str, str], object] | None = None,
+    ) -> None:
+        self._stage_renderer = BrowserRenderer(
+            csp=csp,
+            open_page=self._open_page,
+            page_timeout=timeout,
+            confirm=False,
+            on_violation=on_violation,
+        )
+        self._executable = executable
+        self._size = size
+        self._dark = dark
+        self._timeout = timeout
+        self._on_console = on_console
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._page: BrowserPage | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """The Stage the Views are on."""
+        return self._stage_renderer.stage
+
+    @property
+    def page(self) -> BrowserPage | None:
+        """Playwright's page that shows the Stage, while there is one."""
+        return self._page
+
+    async def __aenter__(self) -> Self:
+        await self._stage_renderer.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self._close_browser()
+            if self._playwright is not None:
+                await self._playwright.stop()
+        finally:
+            await self._stage_renderer.__aexit__(kind, error, trace)
+
+    def attach_host(self, host: Host) -> None:
+        """Serve a host; links are never opened, for nobody is there to see them."""
+        self._stage_renderer.attach_host(host)
+
+    async def open(self, page: Page) -> Channel:
+        """Show a View, in a fresh browser if there is none.
+
+        Raises:
+            TransomError: no browser could be started.
+        """
+        return await self._stage_renderer.open(page)
+
+    async def screenshot(self, view_id: str) -> bytes:
+        """A PNG of what a View shows now.
+
+        Raises:
+            ViewClosed: it is not on the Stage.
+            TransomError: the browser could not take the picture.
+        """
+        if self._page is None or view_id not in self.stage.views:
+            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
+        frame = self._page.locator(f'[id="view-{view_id}"] iframe')
+        try:
+            return await frame.screenshot(timeout=self._timeout * 1000)
+        except Exception as error:
+            raise TransomError(f"No picture of View {view_id}: {_first_line(error)}") from error
+
+    # --- the browser -------------------------------------------------------------------------
+
+    async def _open_page(self, url: str) -> None:
+        await self._close_browser()
+        browser = await self._launch()
+        self._browser = browser
+        context = await browser.new_context(
+            viewport={"width": self._size[0], "height": self._size[1]},
+            color_scheme="dark" if self._dark else "light",
+        )
+        page = await context.new_page()
+        self._page = page
+        page.on("crash", lambda _: self._lost(page, "the page crashed"))
+        browser.on("disconnected", lambda _: self._lost(page, "the browser is gone"))
+        if self._on_console is not None:
+            on_console = self._on_console
+            page.on("console", lambda m: _void(on_console(m.type, m.text)))
+            page.on("pageerror", lambda error: _void(on_console("uncaught", str(error))))
+        await page.goto(url, timeout=self._timeout * 1000)
+
+    async def _launch(self) -> Browser:
+        if self._playwright is None:
+            try:
+                # Playwright is an optional dependency, and slow to import.
+                from playwright.async_api import async_playwright  # noqa: PLC0415
+            except ImportError:
+                raise TransomError(
+                    "Views without a window need Playwright: pip install 'transom[headless]'"
+                ) from None
+            self._playwright = await async_playwright().start()
+        arguments = [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
+        try:
+            return await self._playwright.chromium.launch(
+                executable_path=self._executable or find_chromium(),
+                args=arguments,
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+                timeout=self._timeout * 1000,
+            )
+        except Exception as error:
+            raise TransomError(
+                f"Chromium could not be started: {_first_line(error)}. Install it from your "
+                "system's packages (chromium), or with: playwright install chromium"
+            ) from error
+
+    def _lost(self, page: BrowserPage, reason: str) -> None:
+        if self._page is page:
+            self._page = None
+            self.stage.page_lost(reason)
+
+    async def _close_browser(self) -> None:
+        browser, self._browser, self._page = self._browser, None, None
+        if browser is not None:
+            with suppress(Exception):  # it may have crashed: there is nothing left to close
+                async with asyncio.timeout(5):
+                    await browser.close()
+
+
+def _void(_: object) -> None:
+    """What a listener returned does not matter."""
+
+
+def _is_root() -> bool:
+    geteuid: Any = getattr(os, "geteuid", None)
+    return geteuid is not None and geteuid() == 0
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

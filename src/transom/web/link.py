@@ -1,0 +1,197 @@
+"""A link to one Stage page that outlives its socket: nothing is lost and nothing comes twice.
+
+1. Every frame has a number. A side keeps what it sent until the other has said that it has it.
+2. When a socket is gone, the link waits `grace` seconds for another. The page then says what it
+   has, the link says what it has, and both send the rest again.
+3. A frame that was there already is dropped; a frame out of order ends the socket, not the link.
+4. While more than `high_water` bytes wait for the page, senders wait. A link whose page has been
+   away too long, or takes nothing for too long, is over.
+
+A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
+itself. A line that is only a number says what has arrived. No I/O here: the socket is a callback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable
+
+from transom.errors import PeerError
+
+__all__ = ["CONTROL", "Link"]
+
+CONTROL = "-"
+"""The view of frames that are about the Stage itself."""
+
+_ACK_EVERY = 32
+_ACK_SOON = 0.05
+
+
+class Link:
+    """Numbered frames to and from one page.
+
+    Args:
+        on_frame: gets the view and the message of each frame, once, in order.
+        on_over: told once, with the reason, when the link has ended.
+        grace: seconds to wait for the page to come back.
+        high_water: bytes on their way above which senders wait.
+        max_waiting: bytes on their way at which the link is given up.
+    """
+
+    def __init__(
+        self,
+        on_frame: Callable[[str, bytes], object],
+        on_over: Callable[[str], object],
+        *,
+        grace: float = 30.0,
+        high_water: int = 4 * 1024 * 1024,
+        max_waiting: int = 64 * 1024 * 1024,
+    ) -> None:
+        self.id = secrets.token_urlsafe(12)
+        self._on_frame = on_frame
+        self._on_over = on_over
+        self._grace = grace
+        self._high_water = high_water
+        self._max_waiting = max_waiting
+        self._send: Callable[[str], object] | None = None
+        self._sent = 0
+        self._received = 0
+        self._acked_there = 0
+        self._kept: deque[tuple[int, str]] = deque()
+        self._kept_bytes = 0
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ack_timer: asyncio.TimerHandle | None = None
+        self.over = False
+
+    @property
+    def received(self) -> int:
+        """The number of the last frame that has arrived."""
+        return self._received
+
+    @property
+    def full(self) -> bool:
+        """Whether senders should wait."""
+        return self._kept_bytes > self._high_water
+
+    # --- sockets -----------------------------------------------------------------------------
+
+    def attach(self, send: Callable[[str], object], received: int) -> None:
+        """A socket is there: `send` puts a text on it; `received` is what the page has.
+
+        Raises:
+            PeerError: the page claims what was never sent.
+        """
+        if received > self._sent or received < 0:
+            raise PeerError("The page claims frames that were never sent")
+        self._cancel_timer()
+        self._forget(received)
+        self._send = send
+        for _, frame in self._kept:
+            send(frame)
+
+    def detach(self, send: Callable[[str], object]) -> None:
+        """That socket is gone; the page has `grace` seconds to come back on another."""
+        if self._send is not None and self._send != send:
+            return  # it came back on another already
+        self._send = None
+        if not self.over and self._timer is None:
+            loop = asyncio.get_running_loop()
+            text = f"the page was away for more than {self._grace:g} s"
+            self._timer = loop.call_later(self._grace, self.end, text)
+
+    def end(self, reason: str) -> None:
+        """It is over: senders go on, and nothing is sent or heard any more."""
+        if self.over:
+            return
+        self.over = True
+        self._cancel_timer()
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+        self._send = None
+        self._kept.clear()
+        self._kept_bytes = 0
+        self._wake()
+        self._on_over(reason)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def post(self, view: str, message: bytes) -> None:
+        """Send, now or when the page is back."""
+        if self.over:
+            return
+        self._sent += 1
+        frame = f"{self._sent} {view}\n{message.decode()}"
+        self._kept.append((self._sent, frame))
+        self._kept_bytes += len(frame)
+        if self._kept_bytes > self._max_waiting:
+            self.end("the page does not take what is sent to it")
+        elif self._send is not None:
+            self._send(frame)
+
+    async def room(self) -> None:
+        """Wait until there is room for more, or the link is over."""
+        while self.full and not self.over:
+            place = asyncio.get_running_loop().create_future()
+            self._room.append(place)
+            await place
+
+    def _forget(self, number: int) -> None:
+        """The page has everything up to `number`."""
+        while self._kept and self._kept[0][0] <= number:
+            self._kept_bytes -= len(self._kept.popleft()[1])
+        if not self.full:
+            self._wake()
+
+    def _wake(self) -> None:
+        while self._room:
+            place = self._room.popleft()
+            if not place.done():
+                place.set_result(None)
+
+    # --- in ----------------------------------------------------------------------------------
+
+    def feed(self, text: str) -> None:
+        """Take what arrived on the socket.
+
+        Raises:
+            PeerError: it is not what a page sends; the socket should be closed.
+        """
+        head, newline, message = text.partition("\n")
+        number_text, _, view = head.partition(" ")
+        if not number_text.isascii() or not number_text.isdecimal() or len(number_text) > 15:
+            raise PeerError("A frame begins with its number")
+        number = int(number_text)
+        if not newline:
+            if view or number > self._sent:
+                raise PeerError("The page has frames that were never sent")
+            self._forget(number)
+            return
+        if number <= self._received:
+            return  # it was sent again because our word of it was lost
+        if number != self._received + 1:
+            raise PeerError(f"Frame {number} came after {self._received}")
+        self._received = number
+        self._acknowledge()
+        self._on_frame(view, message.encode())
+
+    def _acknowledge(self) -> None:
+        if self._received - self._acked_there >= _ACK_EVERY:
+            self._ack_now()
+        elif self._ack_timer is None:
+            self._ack_timer = asyncio.get_running_loop().call_later(_ACK_SOON, self._ack_now)
+
+    def _ack_now(self) -> None:
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+            self._ack_timer = None
+        self._acked_there = self._received
+        if self._send is not None:
+            self._send(str(self._received))
