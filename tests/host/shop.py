@@ -1,5 +1,6 @@
 """A server with a View, and the host around it. Run it as a script for a server of its own."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +13,28 @@ from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel, memory_pair
 from transom.host.pages import Page
 from transom.server.views import Views
+
+
+class Heard(list[Any]):
+    """A list that can be waited for."""
+
+    def __init__(self) -> None:
+        self._arrived = asyncio.Event()
+
+    def append(self, entry: Any) -> None:
+        super().append(entry)
+        self._arrived.set()
+
+    async def has(self, entry: Any, times: int = 1) -> None:
+        """Wait until the entry is there so many times."""
+        await self.where(lambda: self.count(entry) >= times)
+
+    async def where(self, condition: Callable[[], object]) -> None:
+        """Wait until it holds; looked at whenever something arrives."""
+        while not condition():
+            self._arrived.clear()
+            await self._arrived.wait()
+
 
 HTML = "<!doctype html><html><head><title>t</title></head><body>{}</body></html>"
 URI = "ui://orders/list.html"

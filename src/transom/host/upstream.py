@@ -216,8 +216,11 @@ class ClientUpstream:
             )
         except MCPError as error:
             raise error_from_mcp(error) from None
-        except ValueError:  # pydantic's: its text would quote the server
-            raise InvalidResult(f"Invalid result for {method} from the server") from None
+        except ValueError as error:  # pydantic's: its text would quote the server
+            task = _refused_task(error) if "task" in params else None
+            if task is None:
+                raise InvalidResult(f"Invalid result for {method} from the server") from None
+            return task
         return cast("dict[str, Any]", answer)
 
     async def _with_input(
@@ -244,6 +247,15 @@ class ClientUpstream:
 
 
 _upstreams: WeakValueDictionary[int, ClientUpstream] = WeakValueDictionary()
+
+
+def _refused_task(error: ValueError) -> dict[str, Any] | None:
+    """The SDK knows no answer to `tools/call` that is a task; what it refused is in its error."""
+    for problem in cast("list[dict[str, Any]]", getattr(error, "errors", list)()):
+        refused = problem.get("input")
+        if isinstance(refused, dict) and "task" in refused:
+            return cast("dict[str, Any]", refused)
+    return None
 
 
 def _awaitable(relay: Relay) -> ProgressFnT:

@@ -1,0 +1,693 @@
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+from tests.host.bare_view import BareView, text, tool
+from tests.host.scripted_server import ScriptedServer
+from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
+from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
+from transom.errors import ProtocolError, Refused, UsageError, ViewClosed
+from transom.host.audit import AuditLog, read_audit
+from transom.host.policy import ApprovalRequest
+from transom.types import Task, Tool, ToolResult
+
+
+async def changed_list(host: Host, view: BareView, *tools: dict[str, Any]) -> None:
+    """The View offers these tools from now on; returns when the host has seen it."""
+    listed = asyncio.Event()
+    host.on_tools_changed = listed.set
+    view.answers["tools/list"] = {"tools": list(tools)}
+    await view.tell("notifications/tools/list_changed")
+    await listed.wait()
+    host.on_tools_changed = None
+
+
+# --- approval --------------------------------------------------------------------------------
+
+
+async def test_a_tool_that_only_reads_runs_and_any_other_is_refused_with_a_way_out():
+    async with hosting(policy=Policy()) as host:
+        await host.call_tool("show_orders")
+        assert (await host.call_tool("orders-1__read")).text == "nothing"
+        with pytest.raises(Refused, match=r"write of View orders-1: .*Policy\(approve=...\)"):
+            await host.call_tool("orders-1__write", {"words": "x"})
+        [refusal] = await host.audit.read(event="refusal")
+        assert (refusal.tool, refusal.arguments, refusal.outcome) == (
+            *("write", {"words": "x"}, "refused"),
+        )
+
+
+async def test_the_approver_sees_what_is_asked_and_decides():
+    asked: list[ApprovalRequest] = []
+    verdicts: list[Any] = [Deny("not today"), Allow(), Allow()]
+
+    async def approve(request: ApprovalRequest) -> Any:
+        asked.append(request)
+        return verdicts[len(asked) - 1]
+
+    async with hosting(policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(Refused, match="write of View orders-1: not today"):
+            await host.call_tool("orders-1__write", {"words": "a"})
+        for _ in range(2):
+            await host.call_tool("orders-1__write", {"words": "b"})
+        await host.call_tool("orders-1__read")
+        assert len(asked) == 3
+        request = asked[0]
+        assert (request.view_id, request.server, request.arguments) == (
+            *("orders-1", "orders", {"words": "a"}),
+        )
+        assert request.app is not None
+        assert (request.app.name, request.tool.name) == ("editor", "write")
+        outcomes = [event.outcome for event in await host.audit.read(event="approval")]
+        assert outcomes == ["denied", "allowed", "allowed"]
+
+
+async def test_what_was_allowed_for_good_is_not_asked_again_even_after_it_was_disabled():
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request.tool.name)
+        return AllowAlways()
+
+    renderer = BareRenderer()
+    limits = Limits(relist_interval=0)
+    async with hosting(renderer=renderer, policy=Policy(approve=approve), limits=limits) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        for _ in range(3):
+            await host.call_tool("orders-1__echo")
+        assert asked == ["echo"]
+        view = renderer.views["orders-1"]
+        await changed_list(host, view)
+        await changed_list(host, view, tool("echo"))
+        await host.call_tool("orders-1__echo")
+        assert asked == ["echo"]
+        await host.call_tool("orders-2__echo")
+        assert asked == ["echo", "echo"]
+
+
+async def test_an_approval_is_for_the_definition_that_was_approved():
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request)
+        return AllowAlways() if len(asked) == 1 else Deny("that is something else")
+
+    renderer = BareRenderer({"tools/list": {"tools": [tool("echo", description="Say it back")]}})
+    limits = Limits(relist_interval=0)
+    async with hosting(renderer=renderer, policy=Policy(approve=approve), limits=limits) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("orders-1__echo")
+        view = renderer.views["orders-1"]
+        await changed_list(host, view, tool("echo", description="Delete everything"))
+        with pytest.raises(Refused, match="that is something else"):
+            await host.call_tool("orders-1__echo")
+        assert [request.changed for request in asked] == [False, True]
+        assert asked[1].tool.description == "Delete everything"
+
+
+async def test_a_tool_that_changes_while_the_user_is_asked_does_not_run():
+    renderer = BareRenderer({"tools/list": {"tools": [tool("echo", description="Say it back")]}})
+
+    async def approve(request: ApprovalRequest) -> Any:
+        other = tool("echo", description="Delete everything")
+        await changed_list(host, renderer.views["orders-1"], other)
+        return Allow()
+
+    limits = Limits(relist_interval=0)
+    async with hosting(renderer=renderer, policy=Policy(approve=approve), limits=limits) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(Refused, match="the tool changed while the user was asked"):
+            await host.call_tool("orders-1__echo")
+        methods = [method for method, _ in renderer.views["orders-1"].requests]
+        assert "tools/call" not in methods
+
+
+async def test_what_was_approved_is_what_is_sent():
+    arguments = {"words": "harmless"}
+
+    def approve(request: ApprovalRequest) -> Any:
+        arguments["words"] = "harmful"
+        return Allow()
+
+    async with hosting(policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        result = await host.call_tool("orders-1__write", arguments)
+        assert result.text == "wrote harmless"
+
+
+@pytest.mark.parametrize("answer", [None, True, "yes", ZeroDivisionError("broken")])
+async def test_an_approver_that_does_not_answer_properly_has_said_no(answer: Any):
+    errors = Heard()
+
+    def approve(request: ApprovalRequest) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with hosting(policy=Policy(approve=approve)) as host:
+        host.on_error = errors.append
+        await host.call_tool("show_orders")
+        with pytest.raises(Refused, match="The approver"):
+            await host.call_tool("orders-1__write", {"words": "x"})
+        assert (await host.call_tool("orders-1__read")).text == "nothing"
+        assert errors == ([answer] if isinstance(answer, Exception) else [])
+
+
+async def test_grants_end_with_their_view():
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request.tool.name)
+        return AllowAlways()
+
+    async with hosting(policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("orders-1__write", {"words": "x"})
+        await host.views["orders-1"].close()
+        await host.reopen("orders-1")
+        await host.call_tool("orders-1__write", {"words": "x"})
+        assert asked == ["write", "write"]
+
+
+# --- what Views ask of the host --------------------------------------------------------------
+
+
+async def test_a_views_messages_links_and_files_reach_the_host_with_the_view():
+    renderer = BareRenderer()
+    heard: list[Any] = []
+    async with hosting(renderer=renderer) as host:
+        host.on_message = lambda view, blocks: heard.append((view.id, blocks[0].text))
+        host.on_open_link = lambda view, url: heard.append((view.id, url))
+        host.on_download_file = lambda view, files: heard.append((view.id, files[0].name))
+        host.on_log = lambda view, entry: heard.append((view.id, entry.data))
+        host.on_size_changed = lambda view, width, height: heard.append((view.id, width, height))
+        host.on_request_display_mode = lambda view, mode: "fullscreen"
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+        block = {"type": "text", "text": "hello"}
+        assert await view.ask("ui/message", {"role": "user", "content": [block]}) == {}
+        assert await view.ask("ui/message", {"role": "user", "content": block}) == {}
+        assert await view.ask("ui/open-link", {"url": "https://a.example"}) == {}
+        refused = await view.ask("ui/open-link", {"url": "javascript:alert(1)"})
+        assert refused == {"isError": True}
+        file = {"type": "resource", "resource": {"uri": "file:///../../etc/passwd", "text": "x"}}
+        assert await view.ask("ui/download-file", {"contents": [file]}) == {}
+        mode = await view.ask("ui/request-display-mode", {"mode": "fullscreen"})
+        assert mode == {"mode": "fullscreen"}
+        await view.tell("notifications/message", {"level": "info", "data": "log"})
+        await view.tell("ui/notifications/size-changed", {"width": 10, "height": 20})
+        await view.ask("ping")
+    assert heard == [
+        ("orders-1", "hello"),
+        ("orders-1", "hello"),
+        ("orders-1", "https://a.example"),
+        ("orders-1", "passwd"),
+        ("orders-1", "log"),
+        ("orders-1", 10, 20),
+    ]
+
+
+async def test_what_the_host_has_no_handler_for_is_not_offered():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(ProtocolError, match="Method not found"):
+            await renderer.views["orders-1"].ask("ui/open-link", {"url": "https://a.example"})
+
+
+async def test_a_handler_that_refuses_or_breaks_is_a_refusal_or_an_error_and_no_more():
+    renderer = BareRenderer()
+    errors = Heard()
+    async with hosting(renderer=renderer) as host:
+        host.on_error = errors.append
+        host.on_message = lambda view, blocks: False
+        host.on_open_link = lambda view, url: 1 / 0
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+        message = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+        assert await view.ask("ui/message", message) == {"isError": True}
+        with pytest.raises(ProtocolError, match="^Internal error"):
+            await view.ask("ui/open-link", {"url": "https://a.example"})
+        await errors.where(lambda: errors)
+        assert isinstance(errors[0], ZeroDivisionError)
+        assert (await host.call_tool("orders-1__echo")).text == "called echo"
+
+
+async def test_a_view_calls_the_tools_of_its_server_that_are_for_views():
+    renderer = BareRenderer()
+    async with hosting("orders", "other", renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+
+        async def call(name: str, **arguments: Any) -> Any:
+            return await view.ask("tools/call", {"name": name, "arguments": arguments})
+
+        assert (await call("refresh", query="x"))["content"][0]["text"] == "orders refreshed x"
+        assert (await call("add", a=1, b=2))["structuredContent"] == {"result": 3}
+        with pytest.raises(ProtocolError, match="its visibility lacks 'app'"):
+            await call("search", query="x")
+        for other in ("show_other", "other__refresh", "orders-1__echo", "list_view_tools"):
+            with pytest.raises(ProtocolError, match="not found"):
+                await call(other)
+        listed = await view.ask("tools/list")
+        assert [each["name"] for each in listed["tools"]] == ["show_orders", "refresh", "add"]
+        calls = await host.audit.read(event="call")
+        assert [(event.tool, event.by) for event in calls if event.by] == [
+            *(("refresh", "orders-1"), ("add", "orders-1"))
+        ]
+        refusals = await host.audit.read(event="refusal")
+        assert [(event.tool, event.by) for event in refusals] == [
+            ("search", "orders-1"),
+            ("show_other", "orders-1"),
+            ("other__refresh", "orders-1"),
+            ("orders-1__echo", "orders-1"),
+            ("list_view_tools", "orders-1"),
+        ]
+        assert list(host.views) == ["orders-1"]
+
+
+async def test_a_tool_that_a_view_calls_opens_no_view():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        await renderer.views["orders-1"].ask("tools/call", {"name": "show_orders"})
+        assert list(host.views) == ["orders-1"]
+
+
+async def test_the_model_cannot_call_what_is_only_for_views():
+    async with hosting() as host:
+        with pytest.raises(ProtocolError, match="Tool refresh not found"):
+            await host.call_tool("refresh", {"query": "x"})
+        assert "refresh" not in await tool_names(host)
+
+
+# --- the indirect style ----------------------------------------------------------------------
+
+
+async def test_two_tools_list_and_call_every_views_tools():
+    async with hosting("orders", "other", naming="indirect") as host:
+        names = await tool_names(host)
+        assert names[:2] == ["list_view_tools", "call_view_tool"]
+        await host.call_tool("show_orders")
+        await host.call_tool("show_other")
+        assert await tool_names(host) == names
+        listed = await host.call_tool("list_view_tools")
+        assert listed.structured_content == json.loads(listed.text)
+        views = listed.structured_content["views"]
+        assert [(view["view_id"], view["server"]) for view in views] == [
+            *(("orders-1", "orders"), ("other-1", "other"))
+        ]
+        read, write = views[1]["tools"]
+        assert (read["name"], write["name"]) == ("read", "write")
+        assert read["description"].startswith("⟦View other-1 · server other")
+        assert write["inputSchema"]["required"] == ["words"]
+        one = await host.call_tool("list_view_tools", {"view_id": "orders-1"})
+        assert [view["view_id"] for view in one.structured_content["views"]] == ["orders-1"]
+        call = {"view_id": "other-1", "name": "write", "arguments": {"words": "hi"}}
+        assert (await host.call_tool("call_view_tool", call)).text == "wrote hi"
+        read_call = {"view_id": "other-1", "name": "read"}
+        assert (await host.call_tool("call_view_tool", read_call)).text == "hi"
+
+
+async def test_indirect_calls_are_asked_about_like_any_other():
+    async with hosting(naming="both", policy=Policy()) as host:
+        await host.call_tool("show_orders")
+        call = {"view_id": "orders-1", "name": "write", "arguments": {"words": "hi"}}
+        with pytest.raises(Refused):
+            await host.call_tool("call_view_tool", call)
+
+
+async def test_odd_names_can_be_called_indirectly_as_they_are_listed():
+    renderer = BareRenderer({"tools/list": {"tools": [tool("a b/c")]}})
+    async with hosting(renderer=renderer, naming="indirect") as host:
+        await host.call_tool("show_orders")
+        listed = await host.call_tool("list_view_tools")
+        [entry] = listed.structured_content["views"][0]["tools"]
+        call = {"view_id": "orders-1", "name": entry["name"]}
+        assert (await host.call_tool("call_view_tool", call)).text == "called a b/c"
+
+
+@pytest.mark.parametrize(
+    ("tool_name", "arguments", "error"),
+    [
+        ("call_view_tool", {"view_id": "orders-1"}, "needs view_id and name"),
+        ("call_view_tool", {"view_id": 5, "name": "x"}, "Invalid arguments for call_view_tool"),
+        ("call_view_tool", {"view_id": "orders-1", "name": "none"}, "has no tool none"),
+        ("call_view_tool", {"view_id": "orders-9", "name": "read"}, "no View orders-9"),
+        ("list_view_tools", {"view_id": "orders-9"}, "no View orders-9"),
+        ("list_view_tools", {"view_id": []}, "Invalid arguments for list_view_tools"),
+    ],
+)
+async def test_a_mistaken_indirect_call_says_what_is_wrong(
+    tool_name: str, arguments: dict[str, Any], error: str
+):
+    async with hosting(naming="indirect") as host:
+        await host.call_tool("show_orders")
+        with pytest.raises((ProtocolError, ViewClosed), match=error):
+            await host.call_tool(tool_name, arguments)
+
+
+def test_an_unknown_style_is_refused():
+    with pytest.raises(UsageError, match="naming is flat, indirect or both"):
+        Host(naming="sideways")  # type: ignore[arg-type]
+
+
+# --- a model at work -------------------------------------------------------------------------
+
+
+async def test_names_stay_stable_and_calls_land_where_they_should():
+    """Two Views, three servers with the same tools, and an agent that goes by names alone."""
+    views = {"alpha": Heard(), "beta": Heard()}
+    renderer = InProcessRenderer(
+        {f"ui://{name}/list.html": editor(log, name) for name, log in views.items()}
+    )
+    async with Host(renderer=renderer, policy=Policy.trusting(), naming="both") as host:
+        gamma = MCPServer("gamma")
+
+        @gamma.tool()
+        def search(query: str) -> str:
+            """Search."""
+            return f"gamma found {query}"
+
+        await host.add_server("alpha", shop("alpha"))
+        await host.add_server("beta", shop("beta"))
+        await host.add_server("gamma", gamma)
+        learned: dict[str, str] = {}
+
+        async def turn() -> list[str]:
+            """One turn of the agent: what it knows by now must still be called the same."""
+            offered = await host.tools_for("anthropic")
+            names = [each["name"] for each in offered]
+            assert len(set(names)) == len(names)
+            for each in offered:
+                before = learned.setdefault(each["name"], each["description"])
+                assert before == each["description"]
+            return names
+
+        async def say(name: str, **arguments: Any) -> str:
+            return (await host.call_tool(name, arguments)).text
+
+        first = await turn()
+        assert [name for name in first if "search" in name] == [
+            *("search", "beta__search", "gamma__search")
+        ]
+        assert await say("search", query="x") == "alpha found x"
+        assert await say("beta__search", query="x") == "beta found x"
+        assert await say("gamma__search", query="x") == "gamma found x"
+        await say("show_alpha", status="late")
+        await say("show_beta")
+        second = await turn()
+        assert second[: len(first)] == first
+        assert set(second) - set(first) == {
+            *("alpha-1__read", "alpha-1__write", "beta-1__read", "beta-1__write")
+        }
+        await say("alpha-1__write", words="to alpha")
+        await say("beta-1__write", words="to beta")
+        assert await say("alpha-1__read") == "to alpha"
+        assert await say("beta-1__read") == "to beta"
+        await host.remove_server("alpha")
+        third = await turn()
+        assert "search" not in third
+        assert await say("beta__search", query="y") == "beta found y"
+        assert await say("beta-1__read") == "to beta"
+        with pytest.raises(ViewClosed, match="alpha-1"):
+            await say("alpha-1__read")
+        await host.add_server("alpha", shop("alpha"))
+        assert "search" in await turn()
+        assert await say("search", query="z") == "alpha found z"
+        await say("show_alpha")
+        assert "alpha-2__read" in await turn()
+        assert await say("alpha-2__read") == "nothing"
+        assert views["beta"] == [("input", {}), ("result", "beta: open")]
+
+
+# --- tasks -----------------------------------------------------------------------------------
+
+
+async def test_a_views_task_is_asked_about_at_the_view():
+    done = asyncio.Event()
+
+    def make() -> App:
+        app = App("a", "1")
+
+        @app.tool(task="optional")
+        async def work(n: int) -> str:
+            """Work for long."""
+            await done.wait()
+            return f"worked {n}"
+
+        return app
+
+    async with hosting(renderer=InProcessRenderer({URI: make})) as host:
+        await host.call_tool("show_orders")
+        task = await host.call_tool("orders-1__work", {"n": 3}, task={"ttl": 60_000})
+        assert not isinstance(task, ToolResult)
+        assert task.task_id.startswith("orders-1/")
+        assert (await host.get_task(task.task_id)).status == "working"
+        assert (await host.get_task(task.task_id)).task_id == task.task_id
+        done.set()
+        assert (await host.task_result(task.task_id)).text == "worked 3"
+        assert (await host.get_task(task.task_id)).status == "completed"
+        [event] = await host.audit.read(event="call", tool="work")
+        assert event.outcome == "task"
+        other = await host.call_tool("orders-1__work", {"n": 4}, task={})
+        assert (await host.cancel_task(other.task_id)).status in ("cancelled", "completed")
+        await host.views["orders-1"].close()
+        with pytest.raises(ViewClosed, match="View orders-1 is closed"):
+            await host.get_task(task.task_id)
+
+
+TIMES = {"createdAt": "2026-01-01T12:00:00Z", "lastUpdatedAt": "2026-01-01T12:00:00Z", "ttl": None}
+
+
+def task_server(state: dict[str, str]) -> ScriptedServer:
+    """A server with a View, whose tool `crunch` runs as a task; `state` says how far it is."""
+
+    def handle(params: dict[str, Any]) -> dict[str, Any]:
+        return {"taskId": params["taskId"], "status": state["status"], **TIMES}
+
+    def call(params: dict[str, Any]) -> dict[str, Any]:
+        if params["name"] == "show_orders":
+            return text("shown")
+        return {"task": {"taskId": "t-1", "status": "working", **TIMES}}
+
+    page = {"uri": URI, "mimeType": "text/html;profile=mcp-app", "text": "<p>"}
+    show = tool("show_orders", _meta={"ui": {"resourceUri": URI}})
+    return ScriptedServer(
+        {
+            "tools/list": {"tools": [show, tool("crunch")]},
+            "tools/call": call,
+            "resources/read": {"contents": [page]},
+            "tasks/get": handle,
+            "tasks/cancel": lambda params: {**handle(params), "status": "cancelled"},
+            "tasks/result": text("crunched"),
+        },
+        capabilities={"tools": {}, "resources": {}, "tasks": {}},
+    )
+
+
+def cruncher() -> App:
+    app = App("a", "1")
+
+    @app.tool(task="optional")
+    async def crunch() -> Task:
+        """Hand the work to the server."""
+        return await app.start_server_task("crunch")
+
+    return app
+
+
+async def test_a_task_that_was_handed_to_the_server_outlives_its_view():
+    state = {"status": "working"}
+    renderer = InProcessRenderer({URI: cruncher})
+    async with (
+        task_server(state).client() as client,
+        Host(renderer=renderer, policy=Policy.trusting()) as host,
+    ):
+        await host.add_server("orders", client)
+        await host.call_tool("show_orders")
+        task = await host.call_tool("orders-1__crunch", task={})
+        assert isinstance(task, Task)
+        assert task.task_id == "orders-1/t-1"
+        assert (await host.get_task(task.task_id)).status == "working"
+        await host.views["orders-1"].close()
+        assert (await host.get_task(task.task_id)).status == "working"
+        state["status"] = "completed"
+        assert (await host.get_task(task.task_id)).status == "completed"
+        assert (await host.task_result(task.task_id)).text == "crunched"
+        assert (await host.cancel_task(task.task_id)).status == "cancelled"
+        with pytest.raises(ViewClosed):
+            await host.get_task("orders-1/t-2")
+
+
+async def test_a_view_cannot_make_the_host_ask_about_tasks_that_are_not_its_own():
+    renderer = BareRenderer({"tools/call": {"task": {"taskId": "t-1", "status": "working"}}})
+    server = task_server({"status": "working"})
+    async with server.client() as client, Host(renderer=renderer, policy=Policy.trusting()) as host:
+        await host.add_server("orders", client)
+        await host.call_tool("show_orders")
+        task = await host.call_tool("orders-1__echo", task={})
+        assert isinstance(task, Task)
+        await host.views["orders-1"].close()
+        with pytest.raises(ViewClosed):
+            await host.get_task(task.task_id)
+        assert server.asked("tasks/get") == []
+
+
+async def test_a_servers_own_task_brings_its_result_to_the_view_it_opened():
+    log = Heard()
+    server = task_server({"status": "completed"})
+    answer = {"task": {"taskId": "t-9", "status": "working", **TIMES}}
+    server.answers["tools/call"] = answer
+    renderer = InProcessRenderer({URI: editor(log)})
+    async with server.client() as client, Host(renderer=renderer) as host:
+        await host.add_server("orders", client)
+        task = await host.call_tool("show_orders", task={})
+        assert isinstance(task, Task)
+        assert task.task_id == "orders/t-9"
+        assert log == [("input", {})]
+        assert (await host.get_task(task.task_id)).status == "completed"
+        assert (await host.task_result(task.task_id)).text == "crunched"
+        await log.has(("result", "crunched"))
+
+
+@pytest.mark.parametrize("bad", ["nothing", "orders-1", "", "/"])
+async def test_an_unknown_task_is_an_error(bad: str):
+    async with hosting() as host:
+        with pytest.raises((ProtocolError, ViewClosed)):
+            await host.get_task(bad)
+
+
+# --- audit -----------------------------------------------------------------------------------
+
+
+async def test_everything_is_in_the_audit_in_the_order_it_happened(tmp_path: Path):
+    path = tmp_path / "audit.sqlite"
+    async with hosting(policy=Policy(), audit=path) as host:
+        await host.call_tool("show_orders", {"status": "late"})
+        await host.call_tool("orders-1__read")
+        with pytest.raises(Refused):
+            await host.call_tool("orders-1__write", {"words": "x"})
+        await host.views["orders-1"].close("enough")
+    events = [(e.event, e.outcome, e.view, e.tool) for e in read_audit(path)]
+    assert events == [
+        ("server", "added", None, None),
+        ("registration", "added", None, "show_orders"),
+        ("registration", "added", None, "search"),
+        ("registration", "added", None, "add"),
+        ("call", "ok", None, "show_orders"),
+        ("registration", "added", "orders-1", "read"),
+        ("registration", "added", "orders-1", "write"),
+        ("view", "opened", "orders-1", "show_orders"),
+        ("call", "ok", "orders-1", "read"),
+        ("refusal", "refused", "orders-1", "write"),
+        ("registration", "removed", "orders-1", "read"),
+        ("registration", "removed", "orders-1", "write"),
+        ("view", "closed", "orders-1", None),
+        ("registration", "removed", None, "show_orders"),
+        ("registration", "removed", None, "search"),
+        ("registration", "removed", None, "add"),
+    ]
+    assert all(event.ms is not None for event in read_audit(path, event="call"))
+
+
+async def test_an_audit_of_ones_own_gets_json_lines():
+    lines: list[str] = []
+    async with hosting(audit=lines.append) as host:
+        await host.call_tool("search", {"query": "x"})
+    calls = [json.loads(line) for line in lines if '"call"' in line]
+    assert [(call["tool"], call["arguments"], call["outcome"]) for call in calls] == [
+        ("search", {"query": "x"}, "ok")
+    ]
+
+
+async def test_an_audit_that_fails_breaks_no_call_and_is_reported_once():
+    errors = Heard()
+
+    def broken(line: str) -> None:
+        raise OSError("disk full")
+
+    async with Host(audit=broken) as host:
+        host.on_error = errors.append
+        await host.add_server("orders", shop())
+        for _ in range(3):
+            assert (await host.call_tool("search", {"query": "x"})).text == "orders found x"
+    assert [str(error) for error in errors] == ["disk full"]
+
+
+async def test_an_audit_can_be_made_with_a_hook_or_not_at_all():
+    def redact(event: Any) -> Any:
+        return msgspec.structs.replace(event, arguments=None)
+
+    async with hosting(audit=AuditLog(redact=redact)) as host:
+        await host.call_tool("search", {"query": "secret"})
+        assert [event.arguments for event in await host.audit.read(event="call")] == [None]
+    async with hosting(audit=None) as host:
+        await host.call_tool("search", {"query": "x"})
+        assert await host.audit.read() == []
+
+
+# --- events ----------------------------------------------------------------------------------
+
+
+async def test_handlers_may_be_many_sync_async_or_broken():
+    heard = Heard()
+    errors = Heard()
+    async with hosting() as host:
+
+        @host.on_view_opened
+        async def _(view: Any) -> None:
+            heard.append(("async", view.id))
+
+        @host.on_view_opened
+        def _(view: Any) -> None:
+            raise ZeroDivisionError
+
+        host.on_view_opened = lambda view: heard.append(("sync", view.id))
+        host.on_error = errors.append
+        await host.call_tool("show_orders")
+        await heard.has(("async", "orders-1"))
+        await heard.has(("sync", "orders-1"))
+        await errors.where(lambda: errors)
+        assert isinstance(errors[0], ZeroDivisionError)
+
+
+async def test_a_handler_may_use_the_host():
+    names = Heard()
+    async with hosting() as host:
+
+        @host.on_view_opened
+        async def _(view: Any) -> None:
+            await host.call_tool(f"{view.id}__write", {"words": "from the handler"})
+            names.append([tool.name for tool in await host.list_tools()])
+
+        await host.call_tool("show_orders")
+        await names.where(lambda: names)
+        assert "orders-1__write" in names[0]
+        assert (await host.call_tool("orders-1__read")).text == "from the handler"
+
+
+async def test_the_tools_of_views_are_plain_tools_for_whoever_lists_them():
+    async with hosting() as host:
+        await host.call_tool("show_orders")
+        tools = await host.list_tools()
+        assert all(isinstance(each, Tool) for each in tools)
+        mcp = await host.tools_for("mcp")
+        assert [each["name"] for each in mcp] == [each.name for each in tools]
+        with pytest.raises(UsageError, match="none of the known APIs"):
+            await host.tools_for("gemini")  # type: ignore[arg-type]
+
+
+async def test_a_result_of_a_view_is_the_views_own():
+    renderer = BareRenderer({"tools/call": {**text("hi"), "structuredContent": {"a": 1}, "x": 2}})
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        result = await host.call_tool("orders-1__echo")
+        assert (result.text, result.structured_content, result.extra) == ("hi", {"a": 1}, {"x": 2})

@@ -1,0 +1,335 @@
+import asyncio
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+from tests.host.shop import HTML, URI, BareRenderer, editor, shop
+from transom import App, Host, InProcessRenderer, Policy
+from transom.channel import Channel
+from transom.errors import InvalidResult, UsageError
+from transom.host.pages import Page, load_page, view_uri
+from transom.host.renderers import Renderer, TakesScreenshots
+from transom.protocol import wire
+from transom.types import Tool
+
+VIEW_TYPE = "text/html;profile=mcp-app"
+
+
+def page(uri: str = URI) -> Page:
+    return Page(view_id="v-1", server="v", uri=uri, html="")
+
+
+# --- which View a tool opens -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("meta", "uri"),
+    [
+        (None, None),
+        ({}, None),
+        ({"ui": {}}, None),
+        ({"ui": "odd"}, None),
+        ({"ui": {"visibility": ["app"]}}, None),
+        ({"ui": {"resourceUri": "ui://a"}}, "ui://a"),
+        ({"ui/resourceUri": "ui://old"}, "ui://old"),
+        ({"ui": {}, "ui/resourceUri": "ui://old"}, "ui://old"),
+        ({"ui": {"resourceUri": "ui://new"}, "ui/resourceUri": "ui://old"}, "ui://new"),
+        ({"ui": {"resourceUri": "ui://"}}, "ui://"),
+    ],
+)
+def test_the_nested_key_says_which_view_a_tool_opens_and_the_flat_one_where_it_is_not_there(
+    meta: Any, uri: str | None
+):
+    assert view_uri(Tool(name="t", meta=meta)) == uri
+
+
+@pytest.mark.parametrize("uri", [None, "", 5, "UI://a", "https://a", ["ui://a"], {"x": 1}, True])
+@pytest.mark.parametrize("key", ["nested", "flat"])
+def test_a_link_to_something_else_is_an_error(uri: Any, key: str):
+    meta = {"ui": {"resourceUri": uri}} if key == "nested" else {"ui/resourceUri": uri}
+    with pytest.raises(InvalidResult, match="Tool t links no ui:// resource but"):
+        view_uri(Tool(name="t", meta=meta))
+
+
+def test_a_bad_nested_link_is_not_saved_by_a_good_flat_one():
+    meta = {"ui": {"resourceUri": None}, "ui/resourceUri": "ui://old"}
+    with pytest.raises(InvalidResult, match="but null"):
+        view_uri(Tool(name="t", meta=meta))
+
+
+# --- what the page is ------------------------------------------------------------------------
+
+
+class Shelf:
+    """A server that has these resources."""
+
+    capabilities: Mapping[str, Any] = {"resources": {}}
+
+    def __init__(self, contents: list[dict[str, Any]], listed: list[Any] | None = None) -> None:
+        self.contents = contents
+        self.listed = listed or [[]]
+        self.asked: list[str] = []
+
+    async def request(self, method: str, params: Mapping[str, Any], **_: Any) -> bytes:
+        self.asked.append(method)
+        if method == "resources/read":
+            return wire.encode({"contents": self.contents})
+        number = int(params.get("cursor", 0))
+        listing: dict[str, Any] = {"resources": self.listed[number]}
+        if number + 1 < len(self.listed):
+            listing["nextCursor"] = str(number + 1)
+        return wire.encode(listing)
+
+
+def part(**members: Any) -> dict[str, Any]:
+    return {"uri": URI, "mimeType": VIEW_TYPE, **members}
+
+
+async def load(server: Any, max_bytes: int = 1000) -> Page:
+    return await load_page(server, view_id="v-1", server="v", uri=URI, max_bytes=max_bytes)
+
+
+async def test_a_page_is_read_from_text():
+    loaded = await load(Shelf([part(text="<p>ü</p>")]))
+    assert (loaded.html, loaded.uri, loaded.view_id, loaded.server) == ("<p>ü</p>", URI, "v-1", "v")
+    assert (loaded.csp, loaded.permissions, loaded.domain, loaded.prefers_border) == (None,) * 4
+
+
+async def test_a_page_is_read_from_base64_of_utf8():
+    blob = base64.b64encode("<p>ü€</p>".encode()).decode()
+    assert (await load(Shelf([part(blob=blob)]))).html == "<p>ü€</p>"
+
+
+@pytest.mark.parametrize("blob", ["not base64!", base64.b64encode(b"\xff\xfe").decode(), "YQ"])
+async def test_a_blob_that_is_no_text_is_an_error(blob: str):
+    with pytest.raises(InvalidResult, match="not base64 of UTF-8"):
+        await load(Shelf([part(blob=blob)]))
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [],
+        [part(text="a", mimeType="text/html")],
+        [part(text="a", mimeType="text/html; profile=mcp-app")],
+        [part(text="a", mimeType=None)],
+        [part()],
+        [part(text="a", blob="YQ==")],
+        [part(text="a"), part(text="b")],
+    ],
+)
+async def test_a_page_is_exactly_one_part_of_exactly_the_right_type(contents: list[Any]):
+    with pytest.raises(InvalidResult, match="must hold one text or blob of type text/html;profile"):
+        await load(Shelf(contents))
+
+
+async def test_other_parts_beside_the_page_do_no_harm():
+    contents = [part(text="a", mimeType="text/plain"), part(text="page")]
+    assert (await load(Shelf(contents))).html == "page"
+
+
+async def test_a_page_that_is_too_large_is_an_error():
+    assert (await load(Shelf([part(text="ü" * 500)]))).html == "ü" * 500
+    with pytest.raises(InvalidResult, match="1002 bytes, over the limit of 1000"):
+        await load(Shelf([part(text="ü" * 501)]))
+    with pytest.raises(InvalidResult, match="over the limit of 1000"):
+        await load(Shelf([part(blob=base64.b64encode(b"a" * 1001).decode())]))
+    with pytest.raises(InvalidResult, match="over the limit of 1000"):
+        await load(Shelf([part(text="x" * 100_000)]))
+
+
+WISHES = {
+    "csp": {"connectDomains": ["https://a.example"]},
+    "permissions": {"camera": {}},
+    "domain": "x.example",
+    "prefersBorder": False,
+}
+
+
+async def test_what_a_page_needs_stands_beside_its_content():
+    server = Shelf(
+        [part(text="a", _meta={"ui": WISHES})],
+        [[{"uri": URI, "name": "x", "_meta": {"ui": {"csp": {"connectDomains": ["evil"]}}}}]],
+    )
+    loaded = await load(server)
+    assert loaded.csp == WISHES["csp"]
+    assert loaded.permissions == WISHES["permissions"]
+    assert (loaded.domain, loaded.prefers_border) == ("x.example", False)
+    assert server.asked == ["resources/read"]
+
+
+async def test_or_else_in_the_listing_on_whatever_page_of_it():
+    server = Shelf(
+        [part(text="a")],
+        [
+            [{"uri": "ui://other", "name": "o", "_meta": {"ui": {"domain": "wrong"}}}],
+            [{"uri": URI, "name": "x", "_meta": {"ui": WISHES}}],
+        ],
+    )
+    loaded = await load(server)
+    assert loaded.csp == WISHES["csp"]
+    assert loaded.domain == "x.example"
+
+
+async def test_wishes_of_the_wrong_kind_are_no_wishes():
+    ui = {"csp": ["*"], "permissions": "all", "domain": 5, "prefersBorder": "yes"}
+    loaded = await load(Shelf([part(text="a", _meta={"ui": ui})]))
+    assert (loaded.csp, loaded.permissions, loaded.domain, loaded.prefers_border) == (None,) * 4
+
+
+# --- rendering in process --------------------------------------------------------------------
+
+
+async def test_every_view_gets_an_app_of_its_own():
+    made: list[App] = []
+
+    def make() -> App:
+        made.append(App("a", "1"))
+        return made[-1]
+
+    renderer = InProcessRenderer({URI: make})
+    async with Host(renderer=renderer, policy=Policy.trusting()) as host:
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        assert len(made) == 2
+        assert all(app.connected for app in made)
+    assert not any(app.connected for app in made)
+
+
+async def test_an_app_may_be_made_in_a_while():
+    async def make() -> App:
+        await asyncio.sleep(0)
+        return editor()()
+
+    async with Host(renderer=InProcessRenderer({URI: make}), policy=Policy.trusting()) as host:
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        assert (await host.call_tool("orders-1__read")).text == "nothing"
+
+
+async def test_a_resource_without_an_app_says_which_there_are():
+    with pytest.raises(UsageError, match=f"no App for ui://x; there are: {URI}"):
+        await InProcessRenderer({URI: editor()}).open(page("ui://x"))
+
+
+async def test_leaving_the_renderer_ends_what_is_still_connecting():
+    renderer = InProcessRenderer({URI: editor()})
+    async with renderer:
+        channel = await renderer.open(page())
+        await asyncio.sleep(0)
+        assert b"ui/initialize" in await channel.receive()
+    assert renderer._connecting == set()
+
+
+# --- renderers of one's own ------------------------------------------------------------------
+
+
+async def test_a_host_enters_and_leaves_a_renderer_that_can_be():
+    life: list[str] = []
+
+    class Living(BareRenderer):
+        async def __aenter__(self) -> None:
+            life.append("in")
+
+        async def __aexit__(self, *_: object) -> None:
+            life.append("out")
+
+    renderer = Living()
+    assert isinstance(renderer, Renderer)
+    async with Host(renderer=renderer) as host:
+        assert life == ["in"]
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+    assert life == ["in", "out"]
+
+
+async def test_the_renderer_gets_the_page_and_what_it_needs():
+    renderer = BareRenderer()
+    async with Host(renderer=renderer) as host:
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+    [shown] = renderer.pages
+    assert shown.html == HTML.format("orders")
+    assert (shown.view_id, shown.server, shown.uri) == ("orders-1", "orders", URI)
+
+
+async def test_screenshots_come_from_a_renderer_that_takes_them():
+    class Camera(BareRenderer):
+        async def screenshot(self, view_id: str) -> bytes:
+            return f"PNG of {view_id}".encode()
+
+    assert isinstance(Camera(), TakesScreenshots)
+    async with Host(renderer=Camera()) as host:
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        assert await host.views["orders-1"].screenshot() == b"PNG of orders-1"
+
+
+async def test_a_renderer_that_takes_none_says_so():
+    async with Host(renderer=BareRenderer()) as host:
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        with pytest.raises(UsageError, match="BareRenderer cannot take screenshots"):
+            await host.views["orders-1"].screenshot()
+
+
+class Failing:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def open(self, page: Page) -> Channel:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (UsageError("no screen"), "no screen"),
+        (ZeroDivisionError("a secret"), "it could not be shown: ZeroDivisionError"),
+    ],
+)
+async def test_a_renderer_that_fails_costs_the_view_and_not_the_result(error: Exception, told: str):
+    failed: list[Any] = []
+    async with Host(renderer=Failing(error)) as host:
+        host.on_view_failed = lambda view, why: failed.append((view.id, view.state, why))
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders", {"status": "late"})
+        assert result.text == "orders: late"
+        note = result.meta["transom/view"]
+        assert note == {"id": "orders-1", "state": "failed", "error": told}
+        assert failed == [("orders-1", "failed", error)]
+        assert not host.views
+        [event] = await host.audit.read(event="view")
+        assert (event.outcome, event.view, event.detail) == ("failed", "orders-1", told)
+
+
+async def test_without_a_renderer_tools_that_link_a_view_just_run():
+    async with Host() as host:
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders")
+        assert result.text == "orders: open"
+        assert "transom/view" not in (result.meta or {})
+        assert not host.views
+
+
+async def test_a_tool_with_a_bad_link_runs_and_the_link_is_reported():
+    server = MCPServer("x")
+    errors: list[BaseException] = []
+
+    @server.tool(meta={"ui": {"resourceUri": "https://elsewhere.example"}})
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    async with Host(renderer=BareRenderer()) as host:
+        host.on_error = errors.append
+        await host.add_server("x", server)
+        result = await host.call_tool("look")
+        assert result.text == "seen"
+        assert "links no ui:// resource" in result.meta["transom/view"]["error"]
+        assert "links no ui:// resource" in str(errors[0])
+        assert not host.views

@@ -1,0 +1,640 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.host.bare_view import BareView, text, tool
+from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
+from transom import App, Host, InProcessRenderer, Limits, Policy
+from transom.errors import (
+    ConnectionClosed,
+    InvalidResult,
+    ProtocolError,
+    Refused,
+    RequestTimeout,
+    UsageError,
+    ViewClosed,
+)
+
+
+def small(**limits: Any) -> Limits:
+    return Limits(**{"relist_interval": 0.0, **limits})
+
+
+# --- opening ---------------------------------------------------------------------------------
+
+
+async def test_a_view_gets_the_input_then_the_result():
+    log: list[Any] = []
+    renderer = InProcessRenderer({URI: editor(log)})
+    async with hosting(renderer=renderer) as host:
+        opened: list[str] = []
+        host.on_view_opened = lambda view: opened.append(view.id)
+        await host.call_tool("show_orders", {"status": "late"})
+        assert log == [("input", {"status": "late"}), ("result", "orders: late")]
+        assert opened == ["orders-1"]
+        view = host.views["orders-1"]
+        assert (view.id, view.server, view.uri, view.state) == ("orders-1", "orders", URI, "live")
+        assert view.app is not None
+        assert view.app.name == "editor"
+        assert [each.name for each in view.tools] == ["read", "write"]
+
+
+async def test_a_view_gets_an_error_result_like_any_other():
+    log: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        result = await host.call_tool("show_orders", {"status": "broken"})
+        assert result.is_error
+        assert log[1][0] == "result"
+        assert "no such status" in log[1][1] or "Error" in log[1][1]
+
+
+async def test_a_view_whose_call_fails_or_is_cancelled_is_told_so():
+    log = Heard()
+    started, server = asyncio.Event(), shop()
+
+    @server.tool(meta={"ui": {"resourceUri": URI}})
+    async def hang() -> str:
+        """Hang."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    renderer = InProcessRenderer({URI: editor(log)})
+    async with Host(renderer=renderer, policy=Policy.trusting()) as host:
+        await host.add_server("orders", server)
+        call = asyncio.create_task(host.call_tool("hang"))
+        await started.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await log.has(("cancelled", "The call was cancelled"))
+        with pytest.raises(RequestTimeout):
+            await host.call_tool("hang", timeout=0.01)
+        await log.has(("cancelled", "The call failed"))
+        assert log.count(("input", {})) == 2
+
+
+async def test_the_view_opens_while_the_tool_still_works():
+    input_seen, server = asyncio.Event(), shop()
+
+    @server.tool(meta={"ui": {"resourceUri": URI}})
+    async def wait_for_view() -> str:
+        """End when the View has the input."""
+        await input_seen.wait()
+        return "done"
+
+    def make() -> App:
+        app = App("a", "1")
+        app.on_tool_input = lambda _: input_seen.set()
+        return app
+
+    async with Host(renderer=InProcessRenderer({URI: make})) as host:
+        await host.add_server("orders", server)
+        assert (await host.call_tool("wait_for_view")).text == "done"
+
+
+async def test_a_view_is_told_which_tool_opened_it_and_what_the_host_can_do():
+    renderer = BareRenderer(setup=lambda view: initialise(view))
+    answers: list[dict[str, Any]] = []
+
+    async def initialise(view: BareView) -> None:
+        answers.append(await view.initialize())
+        await view.tell("ui/notifications/initialized")
+
+    async with hosting(renderer=renderer) as host:
+        host.on_open_link = lambda view, url: None
+        await host.call_tool("show_orders")
+    [answer] = answers
+    assert answer["hostInfo"]["name"] == "transom"
+    assert answer["hostContext"]["toolInfo"]["tool"]["name"] == "show_orders"
+    capabilities = answer["hostCapabilities"]
+    assert capabilities["tools"] == {"listChanged": True}
+    assert "serverTools" in capabilities
+    assert "openLinks" in capabilities
+    assert "updateModelContext" in capabilities
+    assert "downloadFile" not in capabilities
+    assert "message" not in capabilities
+
+
+async def test_a_view_that_goes_before_it_is_initialised_has_failed():
+    async def leave(view: BareView) -> None:
+        await view.initialize()
+        await view.channel.aclose()
+
+    async with hosting(renderer=BareRenderer(setup=leave)) as host:
+        result = await host.call_tool("show_orders")
+        assert result.text == "orders: open"
+        assert result.meta["transom/view"]["state"] == "failed"
+        assert "closed" in result.meta["transom/view"]["error"]
+        assert not host.views
+
+
+async def test_a_view_that_is_closed_while_it_opens_has_failed_with_the_reason():
+    opening = asyncio.Event()
+
+    async def stall(view: BareView) -> None:
+        opening.set()
+
+    async with hosting(renderer=BareRenderer(setup=stall)) as host:
+        call = asyncio.create_task(host.call_tool("show_orders"))
+        await opening.wait()
+        view = host.views["orders-1"]
+        assert view.state == "opening"
+        with pytest.raises(ViewClosed, match="not open yet"):
+            await view.call_tool("read")
+        await view.close("the user closed it")
+        result = await call
+        assert result.text == "orders: open"
+        assert result.meta["transom/view"]["error"] == "the user closed it"
+        assert not host.views
+
+
+# --- closing ---------------------------------------------------------------------------------
+
+
+async def test_closing_asks_the_view_to_wind_up_first_and_takes_its_tools_away():
+    log: list[Any] = []
+    closed: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        host.on_view_closed = lambda view: closed.append((view.id, view.state, view.reason))
+        await host.call_tool("show_orders")
+        await host.views["orders-1"].close("enough")
+        assert log[-1] == ("teardown",)
+        assert closed == [("orders-1", "closed", "enough")]
+        assert await tool_names(host) == ["show_orders", "search", "add"]
+        assert not host.views
+
+
+async def test_a_call_to_a_closed_view_names_it_and_says_how_to_get_another():
+    async with hosting() as host:
+        await host.call_tool("show_orders")
+        view = host.views["orders-1"]
+        await view.close("enough")
+        for call in (
+            host.call_tool("orders-1__read"),
+            host.call_tool("orders-1__never_existed"),
+            view.call_tool("read"),
+        ):
+            with pytest.raises(ViewClosed) as caught:
+                await call
+            assert caught.value.view_id == "orders-1"
+            assert str(caught.value) == (
+                "View orders-1 is closed: enough. Call show_orders to open another one"
+            )
+        refusals = await host.audit.read(event="refusal")
+        assert len(refusals) == 3
+
+
+async def test_a_call_that_runs_when_its_view_goes_is_a_view_closed_too():
+    asked = asyncio.Event()
+
+    async def never(params: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    renderer = BareRenderer({"tools/call": never})
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        call = asyncio.create_task(host.call_tool("orders-1__echo"))
+        await asked.wait()
+        await renderer.views["orders-1"].channel.aclose()
+        with pytest.raises(ViewClosed, match="View orders-1 is closed: the other side closed"):
+            await call
+        assert not host.views
+        outcomes = [event.outcome for event in await host.audit.read(event="call", view="orders-1")]
+        assert outcomes == ["failed"]
+
+
+async def test_closing_twice_or_at_once_closes_once():
+    closed: list[str] = []
+    async with hosting() as host:
+        host.on_view_closed = lambda view: closed.append(view.id)
+        await host.call_tool("show_orders")
+        view = host.views["orders-1"]
+        await asyncio.gather(*(view.close() for _ in range(5)))
+        await view.close()
+    assert closed == ["orders-1"]
+
+
+async def test_whoever_gives_up_waiting_does_not_keep_a_view_from_closing():
+    held = asyncio.Event()
+
+    async def slow(params: Any) -> Any:
+        await held.wait()
+        return {}
+
+    renderer = BareRenderer({"ui/resource-teardown": slow})
+    async with hosting(renderer=renderer) as host:
+        closed = asyncio.Event()
+        host.on_view_closed = lambda view: closed.set()
+        await host.call_tool("show_orders")
+        closing = asyncio.create_task(host.views["orders-1"].close())
+        await renderer.views["orders-1"].asked("ui/resource-teardown")
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        held.set()
+        await closed.wait()
+        assert not host.views
+
+
+async def test_a_view_that_asks_to_be_closed_is_closed_the_same_way_unless_it_is_pinned():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        closed = asyncio.Event()
+        host.on_view_closed = lambda view: closed.set()
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        host.views["orders-1"].pin()
+        for number in (1, 2):
+            view = renderer.views[f"orders-{number}"]
+            await view.tell("ui/notifications/request-teardown")
+        await closed.wait()
+        assert list(host.views) == ["orders-1"]
+        assert "ui/resource-teardown" in [method for method, _ in view.requests]
+
+
+async def test_leaving_the_host_tears_every_view_down():
+    log: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+    assert log.count(("teardown",)) == 2
+
+
+# --- least recently used ---------------------------------------------------------------------
+
+
+async def test_the_least_recently_used_view_makes_room_for_a_new_one():
+    log: list[Any] = []
+    renderer = InProcessRenderer({URI: editor(log)})
+    async with hosting(renderer=renderer, limits=small(max_live_views=2)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        await host.call_tool("orders-1__read")
+        await host.call_tool("show_orders")
+        assert sorted(host.views) == ["orders-1", "orders-3"]
+        assert log.count(("teardown",)) == 1
+        with pytest.raises(ViewClosed, match="it was the least recently used of 2 Views"):
+            await host.call_tool("orders-2__read")
+
+
+async def test_a_view_that_uses_its_server_is_used():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer, limits=small(max_live_views=2)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        params = {"name": "refresh", "arguments": {"query": "x"}}
+        await renderer.views["orders-1"].ask("tools/call", params)
+        await host.call_tool("show_orders")
+        assert sorted(host.views) == ["orders-1", "orders-3"]
+
+
+async def test_a_pinned_view_stays_and_an_unpinned_one_goes():
+    async with hosting(limits=small(max_live_views=2)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        host.views["orders-1"].pin()
+        await host.call_tool("show_orders")
+        assert sorted(host.views) == ["orders-1", "orders-3"]
+        host.views["orders-1"].unpin()
+        await host.call_tool("show_orders")
+        assert sorted(host.views) == ["orders-3", "orders-4"]
+
+
+async def test_when_every_view_is_pinned_no_more_open_and_the_result_is_safe():
+    async with hosting(limits=small(max_live_views=1)) as host:
+        await host.call_tool("show_orders")
+        host.views["orders-1"].pin()
+        result = await host.call_tool("show_orders", {"status": "late"})
+        assert result.text == "orders: late"
+        note = result.meta["transom/view"]
+        assert note["state"] == "failed"
+        assert "Close or unpin one, or raise Limits.max_live_views" in note["error"]
+        assert list(host.views) == ["orders-1"]
+
+
+async def test_views_that_open_at_once_stay_within_the_limit():
+    live: list[int] = []
+    async with hosting(limits=small(max_live_views=3)) as host:
+        host.on_view_opened = lambda view: live.append(
+            sum(each.state == "live" for each in host.views.values())
+        )
+        for _ in range(3):
+            await host.call_tool("show_orders")
+        await asyncio.gather(*(host.call_tool("show_orders") for _ in range(3)))
+        assert max(live) <= 3
+        assert len(host.views) <= 3
+
+
+async def test_a_view_that_will_not_wind_up_does_not_hold_up_a_new_one_for_long():
+    async def never(params: Any) -> Any:
+        await asyncio.Event().wait()
+
+    renderer = BareRenderer({"ui/resource-teardown": never})
+    limits = small(max_live_views=1, teardown_timeout=0.05)
+    async with hosting(renderer=renderer, limits=limits) as host:
+        await host.call_tool("show_orders")
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"] == {"id": "orders-2", "state": "live"}
+        assert list(host.views) == ["orders-2"]
+
+
+# --- reopening -------------------------------------------------------------------------------
+
+
+async def test_a_closed_view_is_reopened_under_its_id_with_its_input_and_result():
+    log: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        await host.call_tool("show_orders", {"status": "late"})
+        await host.views["orders-1"].close()
+        log.clear()
+        view = await host.reopen("orders-1")
+        assert (view.id, view.state) == ("orders-1", "live")
+        assert log == [("input", {"status": "late"}), ("result", "orders: late")]
+        assert (await host.call_tool("orders-1__read")).text == "nothing"
+        assert await host.reopen("orders-1") is view
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"]["id"] == "orders-2"
+
+
+async def test_reopening_a_view_whose_call_was_cancelled_tells_it_so():
+    log: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        await host.call_tool("show_orders")
+        view = host.views["orders-1"]
+        await view.deliver(cancelled="no")
+        await view.close()
+        log.clear()
+        await host.reopen("orders-1")
+        assert log == [("input", {}), ("cancelled", "no")]
+
+
+async def test_what_never_was_or_cannot_be_opened_is_not_reopened():
+    async with hosting() as host:
+        with pytest.raises(ViewClosed, match="There is no View orders-7"):
+            await host.reopen("orders-7")
+        await host.call_tool("show_orders")
+        await host.views["orders-1"].close()
+        host.renderer = None
+        with pytest.raises(UsageError, match="without a renderer"):
+            await host.reopen("orders-1")
+        host.renderer = InProcessRenderer({})
+        with pytest.raises(ViewClosed, match="could not be opened: There is no App for"):
+            await host.reopen("orders-1")
+        host.renderer = InProcessRenderer({URI: editor()})
+        assert (await host.reopen("orders-1")).state == "live"
+
+
+async def test_a_reopened_view_needs_its_server():
+    async with hosting() as host:
+        await host.call_tool("show_orders")
+        await host.views["orders-1"].close()
+        await host.remove_server("orders")
+        with pytest.raises(ConnectionClosed, match="Server orders is gone"):
+            await host.reopen("orders-1")
+
+
+async def test_results_of_closed_views_are_kept_only_as_far_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.host.shelf._MAX_CLOSED_BYTES", 2000)
+    async with hosting() as host:
+        for _ in range(20):
+            await host.call_tool("show_orders", {"status": "x" * 200})
+        for view in list(host.views.values()):
+            await view.close()
+        with pytest.raises(ViewClosed, match="^View orders-1 is closed$"):
+            await host.call_tool("orders-1__read")
+        assert (await host.reopen("orders-20")).state == "live"
+
+
+# --- apart from each other -------------------------------------------------------------------
+
+
+async def test_two_views_of_one_resource_never_mix():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders", {"status": "one"})
+        await host.call_tool("show_orders", {"status": "two"})
+        one, two = renderer.views["orders-1"], renderer.views["orders-2"]
+        one.answers["tools/call"] = lambda params: text("first")
+        two.answers["tools/call"] = lambda params: text("second")
+        assert (await host.call_tool("orders-1__echo")).text == "first"
+        assert (await host.call_tool("orders-2__echo")).text == "second"
+        assert (await one.told("tool-input"))["arguments"] == {"status": "one"}
+        assert (await two.told("tool-input"))["arguments"] == {"status": "two"}
+        for view, words in ((one, "mine"), (two, "yours")):
+            block = {"type": "text", "text": words}
+            await view.ask("ui/update-model-context", {"content": [block]})
+        context = host.model_context()
+        assert [(each.view_id, each.content[0].text) for each in context] == [
+            *(("orders-1", "mine"), ("orders-2", "yours"))
+        ]
+        await host.views["orders-1"].close()
+        assert [each.view_id for each in host.model_context()] == ["orders-2"]
+
+
+async def test_the_last_update_of_the_context_counts():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        assert host.model_context() == []
+        view = renderer.views["orders-1"]
+        await view.ask("ui/update-model-context", {"structuredContent": {"n": 1}})
+        await view.ask("ui/update-model-context", {"structuredContent": {"n": 2}})
+        [context] = host.model_context()
+        assert context.structured_content == {"n": 2}
+        assert (context.server, context.app.name) == ("orders", "bare")
+
+
+async def test_a_context_that_is_too_large_is_refused_and_the_last_one_stays():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer, max_context_bytes=100) as host:
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+        assert await view.ask("ui/update-model-context", {"structuredContent": {"n": 1}}) == {}
+        large = {"structuredContent": {"n": "x" * 200}}
+        assert await view.ask("ui/update-model-context", large) == {"isError": True}
+        assert host.model_context()[0].structured_content == {"n": 1}
+
+
+# --- fresh lists -----------------------------------------------------------------------------
+
+
+async def test_a_views_change_is_seen_by_the_next_listing():
+    app = editor()()
+    renderer = InProcessRenderer({URI: lambda: app})
+    async with hosting(renderer=renderer, limits=small()) as host:
+        await host.call_tool("show_orders")
+        await host.list_tools()
+        changed = asyncio.Event()
+        host.on_tools_changed = changed.set
+        app.update_tool("write", disabled=True)
+        await changed.wait()
+        assert (await tool_names(host))[3:] == ["orders-1__read"]
+        with pytest.raises(ProtocolError, match="Tool orders-1__write not found"):
+            await host.call_tool("orders-1__write", {"words": "x"})
+        changed.clear()
+        app.update_tool("write", disabled=False)
+        await changed.wait()
+        assert (await host.call_tool("orders-1__write", {"words": "x"})).text == "wrote x"
+
+
+async def test_changes_are_told_once_a_turn_and_only_when_there_are_any():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer, limits=small()) as host:
+        await host.call_tool("show_orders")
+        await host.list_tools()
+        told = asyncio.Event()
+        times: list[int] = []
+        host.on_tools_changed = lambda: (times.append(1), told.set())
+        view = renderer.views["orders-1"]
+        await view.tell("notifications/tools/list_changed")
+        await view.asked("tools/list", 2)
+        await host.list_tools()
+        assert times == []
+        view.answers["tools/list"] = {"tools": [tool("a"), tool("b")]}
+        await view.tell("notifications/tools/list_changed")
+        await told.wait()
+        assert times == [1]
+        assert (await tool_names(host))[3:] == ["orders-1__a", "orders-1__b"]
+
+
+async def test_a_view_that_did_not_change_is_not_asked():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        for _ in range(5):
+            await host.list_tools()
+            await host.call_tool("orders-1__echo")
+        asked = [method for method, _ in renderer.views["orders-1"].requests]
+        assert asked.count("tools/list") == 1
+
+
+async def test_a_view_that_never_tells_of_changes_is_asked_again_after_a_call():
+    renderer = BareRenderer(setup=lambda view: view.be_ready({"tools": {}}))
+    async with hosting(renderer=renderer, limits=small()) as host:
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+        view.answers["tools/list"] = {"tools": [tool("echo"), tool("more")]}
+        assert (await tool_names(host))[3:] == ["orders-1__echo"]
+        await host.call_tool("orders-1__echo")
+        assert (await tool_names(host))[3:] == ["orders-1__echo", "orders-1__more"]
+
+
+async def test_a_view_without_tools_is_never_asked_for_them():
+    renderer = BareRenderer(setup=lambda view: view.be_ready({}))
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        assert await tool_names(host) == ["show_orders", "search", "add"]
+        assert host.views["orders-1"].tools == []
+        assert "tools/list" not in [method for method, _ in renderer.views["orders-1"].requests]
+
+
+async def test_a_view_that_cannot_list_shows_what_it_had():
+    renderer = BareRenderer()
+    errors = Heard()
+    async with hosting(renderer=renderer, limits=small()) as host:
+        host.on_error = errors.append
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+        view.answers["tools/list"] = ProtocolError(-32603, "broken")
+        await view.tell("notifications/tools/list_changed")
+        assert (await tool_names(host))[3:] == ["orders-1__echo"]
+        await errors.where(lambda: errors)
+        assert "broken" in str(errors[0])
+
+
+# --- calling ---------------------------------------------------------------------------------
+
+
+async def test_a_call_by_the_views_own_name_is_the_same_call():
+    async with hosting() as host:
+        await host.call_tool("show_orders")
+        view = host.views["orders-1"]
+        assert (await view.call_tool("write", {"words": "hi"})).text == "wrote hi"
+        assert (await host.call_tool("orders-1__read")).text == "hi"
+        with pytest.raises(ProtocolError, match="View orders-1 has no tool nothing"):
+            await view.call_tool("nothing")
+
+
+async def test_a_tool_that_is_not_for_the_model_cannot_be_called_for_it():
+    hidden = tool("hidden", _meta={"ui": {"visibility": ["app"]}})
+    renderer = BareRenderer({"tools/list": {"tools": [hidden, tool("echo")]}})
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        assert (await tool_names(host))[3:] == ["orders-1__echo"]
+        with pytest.raises(ProtocolError, match="not found"):
+            await host.call_tool("orders-1__hidden")
+        with pytest.raises(Refused, match="not for the model"):
+            await host.views["orders-1"].call_tool("hidden")
+        called = [
+            params["name"]
+            for method, params in renderer.views["orders-1"].requests
+            if method == "tools/call"
+        ]
+        assert called == []
+
+
+async def test_progress_of_a_views_tool_reaches_the_caller():
+    steps: list[Any] = []
+
+    renderer = BareRenderer()
+
+    async def work(params: Any) -> Any:
+        token = params["_meta"]["progressToken"]
+        for n in range(3):
+            notice = {"progressToken": token, "progress": n, "total": 3}
+            await renderer.views["orders-1"].tell("notifications/progress", notice)
+        return text("done")
+
+    renderer.answers = {"tools/call": work}
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        result = await host.call_tool("orders-1__echo", on_progress=steps.append)
+        assert result.text == "done"
+        assert [step.progress for step in steps] == [0, 1, 2]
+
+
+async def test_a_view_that_takes_too_long_or_answers_too_much_is_an_error():
+    async def never(params: Any) -> Any:
+        await asyncio.Event().wait()
+
+    renderer = BareRenderer({"tools/call": never})
+    async with hosting(renderer=renderer, limits=small(max_result_bytes=1000)) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(RequestTimeout):
+            await host.call_tool("orders-1__echo", timeout=0.02)
+        renderer.views["orders-1"].answers["tools/call"] = text("x" * 2000)
+        with pytest.raises(InvalidResult, match="over the limit of 1000"):
+            await host.call_tool("orders-1__echo")
+        outcomes = [event.outcome for event in await host.audit.read(event="call", view="orders-1")]
+        assert outcomes == ["timeout", "failed"]
+        renderer.views["orders-1"].answers["tools/call"] = text("fine")
+        assert (await host.call_tool("orders-1__echo")).text == "fine"
+
+
+async def test_cancelling_a_call_tells_the_view_and_the_audit():
+    renderer = BareRenderer()
+    cancelled, asked = asyncio.Event(), asyncio.Event()
+
+    async def never(params: Any) -> Any:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    renderer.answers = {"tools/call": never}
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        call = asyncio.create_task(host.call_tool("orders-1__echo"))
+        await asked.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await cancelled.wait()
+        [event] = await host.audit.read(event="call", view="orders-1")
+        assert event.outcome == "cancelled"
