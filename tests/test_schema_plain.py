@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from transom.errors import SchemaError
-from transom.schema.plain import deeper_than, inline
+from transom.schema.inlining import inline
+from transom.schema.plain import deeper_than
 
 STRING = {"type": "string"}
 

@@ -13,7 +13,8 @@ from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import make_checker
 from transom.schema.contract import Direction
 from transom.schema.encoding import to_json
-from transom.schema.plain import copy_document, inline, require_object, wrap_other
+from transom.schema.inlining import inline
+from transom.schema.plain import copy_document, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, shorten
 
 __all__ = ["Custom", "Document", "Validator"]

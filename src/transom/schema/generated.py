@@ -14,7 +14,7 @@ import msgspec
 from transom.errors import SchemaError
 from transom.schema.contract import Direction
 from transom.schema.hints import field_hints, is_pydantic, reachable_classes, translate
-from transom.schema.plain import inline
+from transom.schema.inlining import inline
 from transom.schema.pydantics import json_schema_of
 from transom.schema.settled import needs_settling
 
