@@ -396,17 +396,19 @@ async def test_leaving_the_bridge_tears_the_view_down():
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "reported"),
     [
-        ProtocolError(-32601, "Method not found"),
-        ProtocolError(-32603, "MCP error -32603: no"),
-        ProtocolError(-32000, "please stay"),
+        (ProtocolError(-32601, "Method not found"), []),
+        (ProtocolError(-32000, "please stay"), ["ProtocolError: please stay (-32000)"]),
     ],
 )
-async def test_teardown_completes_when_the_view_answers_with_an_error(answer: ProtocolError):
-    async with ready(answers={"ui/resource-teardown": answer}) as (bridge, _, _):
+async def test_teardown_completes_when_the_view_answers_with_an_error(
+    answer: ProtocolError, reported: list[str]
+):
+    async with ready(answers={"ui/resource-teardown": answer}) as (bridge, _, errors):
         assert await bridge.teardown() is False
         assert bridge.state is State.CLOSED
+        assert errors == reported
 
 
 async def test_teardown_completes_when_the_view_is_silent():

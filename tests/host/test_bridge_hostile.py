@@ -110,11 +110,11 @@ async def test_the_first_answer_counts_and_the_second_is_reported():
         await view.send(id=request["id"], result=text("second"))
         await view.send(id=request["id"], error={"code": 1, "message": "third"})
         assert (await call).text == "first"
-        assert "response for an unknown request: 0" in errors[0]
-        assert "error for an unknown request: 0" in errors[1]
+        assert "response for an unknown request: 1" in errors[0]
+        assert "error for an unknown request: 1" in errors[1]
 
 
-@pytest.mark.parametrize("wrong", [77, "0", -1])
+@pytest.mark.parametrize("wrong", [77, "1", 0])
 async def test_an_answer_with_a_wrong_id_answers_nothing(wrong: Any):
     async with raw() as (bridge, view, errors):
         call = await begun(bridge.call_tool("a"))

@@ -413,7 +413,7 @@ async def test_the_wait_for_the_view_counts_towards_the_calls_time():
         assert left < 0.1
 
 
-async def test_ids_of_the_two_directions_are_independent_and_begin_at_zero():
+async def test_ids_count_up_whatever_the_other_direction_does():
     async with ready() as (bridge, view, _):
         seen: list[Any] = []
         serve = view.session._on_request
@@ -426,7 +426,7 @@ async def test_ids_of_the_two_directions_are_independent_and_begin_at_zero():
         await bridge.ping()
         await view.ask("ping")
         await bridge.call_tool("a")
-        assert seen == [0, 1]
+        assert seen == [1, 2]
 
 
 async def test_a_ping_that_is_not_answered_is_a_timeout():

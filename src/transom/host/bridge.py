@@ -20,6 +20,7 @@ from msgspec import Raw
 
 from transom.channel import Channel
 from transom.errors import (
+    METHOD_NOT_FOUND,
     AlreadyConnected,
     CapabilityMissing,
     InvalidResult,
@@ -146,6 +147,7 @@ class Bridge:
                 max_bytes=self.limits.max_message_bytes,
                 max_depth=self.limits.max_message_depth,
                 max_incoming=self.limits.max_requests,
+                first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),
         )
         self._forward = (
@@ -247,7 +249,9 @@ class Bridge:
         try:
             await self._session.request(method, params, timeout=limit)
         except TransomError as error:
-            self.report(error)
+            # A View with nothing to wind up has no handler for this, and no fault either.
+            if not isinstance(error, ProtocolError) or error.code != METHOD_NOT_FOUND:
+                self.report(error)
             return False
         return True
 
