@@ -7,12 +7,13 @@ import msgspec
 import pytest
 
 from tests.check.cases import CASES, NEVER_REPORTS, Case, Seen
-from tests.check.fake import Server
+from tests.check.fake import URI, Server, page
 from transom.check.calling import Calling
-from transom.check.catalogue import order, selected
+from transom.check.catalogue import Hits, Skip, order, selected
 from transom.check.report import Report, apply_rules
 from transom.check.rules import RULES
 from transom.check.runner import Options, collect
+from transom.check.snapshot import Snapshot
 from transom.errors import UsageError
 
 EVERY_ID = [
@@ -123,6 +124,45 @@ def test_rules_sort_as_the_contract_numbers_them():
     ]  # fmt: skip
 
 
-def test_the_documentation_names_every_rule():
+def test_the_documentation_lists_every_rule_as_it_is():
     page = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
-    assert set(re.findall(r"^\| ([A-Z]\d+) \|", page, re.MULTILINE)) == set(EVERY_ID)
+    rows = re.findall(r"^\| ([A-Z]\d+) \| (\w+) \| (.+) \|$", page, re.MULTILINE)
+    suffix = {True: " (heuristic)", False: ""}
+    assert rows == [(r.id, r.severity, r.title + suffix[r.heuristic]) for r in RULES]
+
+
+async def test_localhost_is_left_alone_while_developing():
+    server = Server(pages={URI: page(ui={"csp": {"connectDomains": ["http://localhost:3000"]}})})
+    seen = (await collect(server.connect, Options(dev=True), version="1")).snapshot
+    report = apply_rules("orders", seen)
+
+    assert report.findings == ()
+    assert Skip("P11", "not while developing (--dev)") in report.skipped
+
+
+async def test_heuristic_rules_are_off_unless_they_are_named():
+    seen = (await collect(Server().connect, Options(), version="1")).snapshot
+
+    assert HEURISTICS & set(apply_rules("orders", seen).checked) == set()
+    assert "B16" in apply_rules("orders", seen, heuristics=["B16"]).checked
+
+
+async def test_a_rule_that_fails_is_skipped_and_takes_nothing_with_it():
+    def broken(_: Snapshot) -> Hits:
+        raise ValueError("oops")
+        yield
+
+    seen = (await collect(Server().connect, Options(), version="1")).snapshot
+    rules = [msgspec.structs.replace(RULES[0], check=broken), RULES[6]]
+    report = apply_rules("orders", seen, rules)
+
+    assert report.skipped == (Skip("A1", "the rule itself failed: ValueError: oops"),)
+    assert report.checked == ("B2",)
+
+
+async def test_the_domain_of_the_server_itself_is_no_sandbox_domain():
+    server = Server(pages={URI: page(ui={"domain": "app.example.com"})})
+    options = Options(server_host="example.com")
+    seen = (await collect(server.connect, options, version="1")).snapshot
+
+    assert "C13" in {finding.rule for finding in apply_rules("orders", seen).findings}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from transom.check.jsonvalue import Json, JsonObject, as_list, as_object
-from transom.check.schemas import fits
+from transom.check.schemas import fits, problems_of
 
 __all__ = ["fitting_arguments", "unfitting_arguments"]
 
@@ -43,13 +43,16 @@ def fitting_arguments(schema: JsonObject) -> JsonObject | None:
 
 
 def unfitting_arguments(schema: JsonObject) -> JsonObject | None:
-    """Arguments that do not fit, by the type of one property; `None` when anything fits."""
+    """Arguments that do not fit, by the type of one property; `None` when none are known."""
     base = fitting_arguments(schema) or {}
-    for name in as_object(schema.get("properties")):
-        for wrong in _WRONG:
-            candidate: JsonObject = {**base, name: wrong}
-            if not fits(candidate, schema):
-                return candidate
+    try:
+        for name in as_object(schema.get("properties")):
+            for wrong in _WRONG:
+                candidate: JsonObject = {**base, name: wrong}
+                if problems_of(candidate, schema, limit=1):
+                    return candidate
+    except ValueError:
+        return None  # a schema that cannot be used says of nothing that it does not fit
     return None
 
 

@@ -17,6 +17,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 NEEDS_BROWSER = "needs --browser"
 NEEDS_CALL = "needs --call"
 HEURISTIC = "a heuristic: needs --heuristics"
+IN_DEVELOPMENT = "not while developing (--dev)"
 SHOWN_UNCALLED = 8
 
 
@@ -123,6 +124,8 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
             }
             if facts[rule.id] is None:
                 return NEEDS_BROWSER
+        case "read" if rule.id == "P11" and seen.dev:
+            return IN_DEVELOPMENT
         case "tools":
             if seen.apps.tools_problem is not None and not seen.tools:
                 return seen.apps.tools_problem

@@ -48,6 +48,7 @@ _ATTRIBUTE = re.compile(
     r"""([^\s"'>/=]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""", re.DOTALL
 )
 _CSS_URL = re.compile(r"""url\(\s*["']?([^"')\s]{1,2000})""", re.IGNORECASE)
+_CSS_CUSTOM = re.compile(r"--[\w-]+\s*:[^;{}]*")
 _CSS_IMPORT = re.compile(r"""@import\s+["']([^"']{1,2000})""", re.IGNORECASE)
 _JS_CONNECT = re.compile(
     r"""(?:\bfetch|\bnew\s+(?:WebSocket|EventSource)|\.sendBeacon)\s*\(\s*["'`]"""
@@ -137,7 +138,7 @@ class _Pass:
             if end is None:
                 return
             if found["declaration"]:
-                self.doctype |= html[found.end() : end].lower().startswith("doctype html")
+                self.doctype |= html[found.end() : end].lower().split()[:2] == ["doctype", "html"]
                 at = end + 1
                 continue
             name = found["name"].lower()
@@ -210,6 +211,8 @@ class _Pass:
         self.apis.update(api for api, pattern in _APIS.items() if pattern.search(text))
 
     def _css(self, text: str) -> None:
+        # A custom property loads nothing by itself, and style sheets are full of unused ones.
+        text = _CSS_CUSTOM.sub("", text)
         for url in _CSS_IMPORT.findall(text):
             self._add("style", url)
         for url in _CSS_URL.findall(text):

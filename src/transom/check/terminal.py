@@ -30,7 +30,7 @@ def print_report(console: Console, report: Report, *, show_all: bool = False) ->
         console.print(Text.assemble(("Not checked: ", "bold red"), report.failure))
         console.print()
     if report.findings:
-        console.print(_table(report.findings, show_all=show_all))
+        console.print(_table(report.findings, show_all=show_all, plain=not console.is_terminal))
     for note in report.notes:
         if note != report.failure:
             console.print(Text.assemble(("Remark: ", "bold"), note))
@@ -89,7 +89,7 @@ def _heading(report: Report) -> RenderableType:
     return Padding(Group(*lines), (0, 0, 0 if report.findings else 1, 0))
 
 
-def _table(findings: Sequence[Finding], *, show_all: bool) -> Table:
+def _table(findings: Sequence[Finding], *, show_all: bool, plain: bool) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, expand=True)
     table.add_column("Severity", no_wrap=True)
     table.add_column("Rule", no_wrap=True)
@@ -98,7 +98,7 @@ def _table(findings: Sequence[Finding], *, show_all: bool) -> Table:
     for finding, hidden in _shortened(findings, show_all=show_all):
         if last[0] not in ("", finding.severity):
             table.add_section()
-        message = _marked(finding.message)
+        message = Text(finding.message) if plain else _marked(finding.message)
         if hidden:
             message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
         # A rule that speaks several times in a row is named once.

@@ -230,9 +230,9 @@ def _progress() -> Generator[Progressing, None, None]:
     """A bar on stderr while it works, when a person is watching."""
     bar = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
+        TextColumn("{task.description}", markup=False),
         console=Console(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),

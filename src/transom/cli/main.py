@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from transom.cli import check
+from transom.cli import open as opening
 
 __all__ = ["app"]
 
@@ -44,3 +45,4 @@ def main(
 
 
 app.command("check", no_args_is_help=True)(check.check)
+app.command("open", no_args_is_help=True)(opening.open_view)

@@ -207,8 +207,6 @@ def no_localhost(seen: Snapshot) -> Hits:
 
     Run with `--dev` while you work on the server.
     """
-    if seen.dev:
-        return
     for page, entry, origin in _declared_origins(seen):
         if origin.loopback:
             yield on_page(page, f": `{entry}` left in csp.")

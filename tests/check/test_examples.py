@@ -1,0 +1,127 @@
+"""Arguments made from a schema fit it, and those meant not to fit do not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom.check.examples import fitting_arguments, unfitting_arguments
+from transom.check.schemas import fits, problems_of, schema_problem
+
+
+def one(schema, *, required=True):
+    made = {"type": "object", "properties": {"x": schema}}
+    return {**made, "required": ["x"]} if required else made
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string"}, "example"),
+        ({"type": "string", "default": "a"}, "a"),
+        ({"type": "string", "examples": ["b", "c"]}, "b"),
+        ({"enum": ["d", "e"]}, "d"),
+        ({"const": 7}, 7),
+        ({"type": "string", "minLength": 9}, "examplexx"),
+        ({"type": "string", "maxLength": 3}, "exa"),
+        ({"type": "string", "format": "date"}, "2026-01-26"),
+        ({"type": "string", "format": "uri"}, "https://example.com/"),
+        ({"type": "integer"}, 1),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "integer", "maximum": -3}, -3),
+        ({"type": "integer", "exclusiveMinimum": 5}, 6),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5),
+        ({"type": "integer", "minimum": 3, "multipleOf": 4}, 4),
+        ({"type": "boolean"}, False),
+        ({"type": ["null", "string"]}, "example"),
+        ({"type": "array", "items": {"type": "integer"}}, []),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 1),
+        ({"oneOf": [{"type": "string", "enum": ["z"]}]}, "z"),
+        (
+            {"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]},
+            {"y": "example"},
+        ),
+        ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, 3),
+    ],
+)
+def test_arguments_fit_the_schema(schema, value):
+    assert fitting_arguments(one(schema)) == {"x": value}
+
+
+def test_only_what_is_required_is_given():
+    assert fitting_arguments(one({"type": "string"}, required=False)) == {}
+    assert fitting_arguments({"type": "object"}) == {}
+
+
+def test_references_inside_the_schema_are_followed():
+    schema = {
+        **one({"$ref": "#/$defs/Status"}),
+        "$defs": {"Status": {"enum": ["open"]}, "a/b": {"$ref": "#/$defs/Status"}},
+    }
+    assert fitting_arguments(schema) == {"x": "open"}
+    assert fitting_arguments({**schema, **one({"$ref": "#/$defs/a~1b"})}) == {"x": "open"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        one({"type": "string", "pattern": "^[A-Z]{3}$"}),
+        one({"$ref": "https://example.com/schema.json"}),
+        one({"not": {}}),
+        {"type": "string"},
+        {"type": "object", "required": ["x"], "properties": {"x": False}},
+    ],
+)
+def test_no_arguments_are_better_than_wrong_ones(schema):
+    assert fitting_arguments(schema) is None
+
+
+def test_wrong_arguments_do_not_fit():
+    schema = one({"type": "string"})
+    wrong = unfitting_arguments(schema)
+    assert wrong is not None
+    assert not fits(wrong, schema)
+
+
+def test_nothing_is_wrong_where_anything_fits():
+    assert unfitting_arguments({"type": "object"}) is None
+    assert unfitting_arguments(one({})) is None
+
+
+def test_a_schema_that_names_another_is_never_fetched():
+    schema = one({"$ref": "http://127.0.0.1:9/schema.json"})
+    with pytest.raises(ValueError, match="not fetched"):
+        problems_of({"x": 1}, schema)
+    assert schema_problem({"$schema": "http://127.0.0.1:9/dialect", "type": "object"}) is None
+
+
+def test_a_schema_that_nests_too_deep_is_not_used():
+    schema = {"type": "object"}
+    for _ in range(200):
+        schema = {"type": "object", "properties": {"x": schema}}
+    assert schema_problem(schema) == "it nests deeper than 64 levels"
+    assert fitting_arguments(schema) is None
+    assert unfitting_arguments(schema) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            ["type", "properties", "required", "x", "$ref", "items", "anyOf", "enum", "minimum",
+             "multipleOf", "minItems", "allOf", "minLength", "prefixItems", "#/x"]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(["type", "properties", "required", "allOf"]), JSON))
+def test_no_schema_makes_it_fail(schema):
+    made = fitting_arguments(schema)
+    assert made is None or fits(made, schema)
+    wrong = unfitting_arguments(schema)
+    assert wrong is None or not fits(wrong, schema)

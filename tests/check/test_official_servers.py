@@ -1,0 +1,44 @@
+"""The official example servers: a handful of them here, all of them in docs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from transom.check import Options, check
+from transom.check.calling import Calling
+from transom.check.connect import process
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
+
+
+@pytest.mark.parametrize(
+    ("name", "tools", "found"),
+    [
+        ("basic-vanillajs", 1, {"A2", "N1", "C11"}),
+        ("debug", 3, {"A2", "N1", "C11", "B12"}),
+        ("map", 2, {"A2", "N1", "C11", "D3", "P4"}),
+        ("video-resource", 1, {"A2", "N1", "C11"}),
+    ],
+)
+async def test_an_official_server_is_checked_without_a_false_alarm(name, tools, found):
+    command = ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
+    options = Options(timeout=30, calling=Calling(all=True))
+
+    report = await check(name, process(command), options=options)
+
+    assert report.failure is None
+    assert report.tools == tools
+    assert report.summary.error == 0
+    assert {finding.rule for finding in report.findings} == found
+    assert {"needs --browser", "a heuristic: needs --heuristics"} == {
+        skip.reason for skip in report.skipped
+    }
+
+
+def test_the_documentation_has_all_twenty():
+    page = (ROOT / "docs" / "check-official-servers.md").read_text()
+    rows = re.findall(r"^\| ([a-z-]+) \| \d+\.\d+\.\d+ \| 0 \|", page, re.MULTILINE)
+    assert len(rows) == 20
+    assert set(re.findall(r"^### (.+)$", page, re.MULTILINE)) == set(rows)

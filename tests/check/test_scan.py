@@ -1,0 +1,127 @@
+"""Reading a page without running it."""
+
+import time
+
+import pytest
+
+from transom.check.scan import Reference, scan
+
+
+def references(html: str) -> list[Reference]:
+    return list(scan(html).references)
+
+
+@pytest.mark.parametrize(
+    ("html", "kind", "url"),
+    [
+        ("<script src=https://a.example/x.js></script>", "script", "https://a.example/x.js"),
+        ("<SCRIPT SRC='//a.example/x.js'></SCRIPT>", "script", "//a.example/x.js"),
+        ('<link rel="stylesheet" href="x.css">', "style", "x.css"),
+        ('<link href="x.js" rel="modulepreload">', "script", "x.js"),
+        ('<link rel="preload" as="font" href="f.woff2">', "asset", "f.woff2"),
+        ("<img alt='a > b' src=' https://a.example/i.png '>", "image", "https://a.example/i.png"),
+        ("<video poster=p.png></video>", "image", "p.png"),
+        ("<audio><source src=a.mp3></audio>", "media", "a.mp3"),
+        ("<iframe src=https://a.example></iframe>", "frame", "https://a.example"),
+        ("<base href=https://a.example/>", "base", "https://a.example/"),
+        ("<style>a { background: url( 'https://a.example/b.png' ) }</style>", "asset",
+         "https://a.example/b.png"),
+        ("<style>@import 'https://a.example/c.css';</style>", "style", "https://a.example/c.css"),
+        ("<p style='background:url(b.png)'>Hi</p>", "asset", "b.png"),
+        ("<script type=module>import x from 'https://esm.example/x'</script>", "script",
+         "https://esm.example/x"),
+        ("<script>const m = await import('https://esm.example/y')</script>", "script",
+         "https://esm.example/y"),
+    ],
+)  # fmt: skip
+def test_what_a_page_loads_is_found(html, kind, url):
+    assert references(html) == [Reference(kind, url)]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<a href=https://a.example>link</a>",
+        "<link rel=icon href=/favicon.ico>",
+        "<link rel=preconnect href=https://a.example>",
+        "<!-- <script src=x.js></script> -->",
+        "<textarea><img src=x.png></textarea>",
+        "<noscript><img src=x.png></noscript>",
+        "<script>const html = '<img src=x.png>'</script>",
+        '<script type=application/json>{"a": "fetch(\'https://a.example\')"}</script>',
+        "<img src='{{ url }}'>",
+        "<svg><path clip-path='url(#clip)' style='mask: url(#m)'/></svg>",
+        "<style>:root { --icon: url(images/icon.svg) }</style>",
+        "<script>// see https://a.example/docs</script>",
+        "<script>const schema = 'https://json-schema.org/draft'; from = 'https://x.example'</script>",
+    ],
+)
+def test_what_a_page_only_mentions_is_left_alone(html):
+    assert references(html) == []
+    assert scan(html).connects == ()
+
+
+@pytest.mark.parametrize(
+    ("script", "url"),
+    [
+        ("fetch('https://a.example/x')", "https://a.example/x"),
+        ("await fetch( `https://a.example/x`, {})", "https://a.example/x"),
+        ("new WebSocket('wss://a.example')", "wss://a.example"),
+        ('new EventSource("https://a.example/e")', "https://a.example/e"),
+        ("navigator.sendBeacon('https://a.example/b')", "https://a.example/b"),
+        ("x.open('GET', 'https://a.example/x')", "https://a.example/x"),
+    ],
+)
+def test_what_a_script_connects_to_is_found(script, url):
+    assert scan(f"<script>{script}</script>").connects == (url,)
+
+
+@pytest.mark.parametrize(
+    ("script", "api"),
+    [
+        ("navigator.mediaDevices.getUserMedia({ audio: true })", "microphone"),
+        ("const R = window.webkitSpeechRecognition", "microphone"),
+        ("navigator.mediaDevices.getUserMedia({video: {width: 1}})", "camera"),
+        ("navigator.geolocation.watchPosition(f)", "geolocation"),
+        ("navigator.clipboard?.writeText(t)", "clipboardWrite"),
+    ],
+)
+def test_what_needs_a_permission_is_found(script, api):
+    assert scan(f"<script>{script}</script>").apis == {api}
+
+
+def test_a_document_is_known_by_its_doctype_and_its_html_tag():
+    assert scan("<!-- (c) --><!DOCTYPE  html><html lang=en><body>Hi</body></html>").doctype
+    assert scan("<!doctype html><html><body>Hi").doctype
+    assert not scan("<!doctype svg><html><body>Hi").doctype
+    assert scan("<HTML><body></body></HTML>").html_tag
+    assert not scan("plain text").html_tag
+
+
+def test_a_body_is_text_or_an_element_that_can_show():
+    assert scan("<html><body>Hi</body></html>").body
+    assert scan("<html><div></div></html>").body
+    assert not scan("<html><head><title>T</title><meta charset=utf-8></head> </html>").body
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<" * 500_000,
+        "<a " * 200_000,
+        "<a ='" * 100_000,
+        "<!--" * 200_000,
+        "<script>" * 100_000,
+        "<style>url(" + "url(" * 200_000,
+        "<script>" + "fetch(" * 200_000,
+        "<script>" + "getUserMedia({" * 50_000,
+        '<p style="' + "-" * 500_000 + '">',
+        "<p " + "a " * 30_000 + ">" + "<p " + "=" * 60_000 + ">",
+        "<style>" + "--a:" * 200_000,
+    ],
+    ids=range(11),
+)
+def test_a_hostile_page_costs_no_more_than_its_length(hostile):
+    before = time.perf_counter()
+    scan(hostile)
+    assert time.perf_counter() - before < 5

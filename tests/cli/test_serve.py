@@ -1,0 +1,149 @@
+"""Server objects in Python files and modules are found and run over stdio."""
+
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
+
+from transom.check.client import Conversation, NoAnswer
+from transom.check.connect import process
+from transom.check.jsonvalue import as_object
+from transom.cli.serve import find_server
+from transom.errors import UsageError
+
+
+def module(**names: object) -> ModuleType:
+    made = ModuleType("orders")
+    vars(made).update(names)
+    return made
+
+
+def test_the_server_with_the_usual_name_is_found():
+    mine, other = MCPServer("mine"), MCPServer("other")
+    assert find_server(module(other=other, server=mine)) is mine
+    assert find_server(module(app=mine, other=other)) is mine
+
+
+def test_the_only_server_is_found_whatever_its_name():
+    only = Server("only")
+    assert find_server(module(orders=only, alias=only, MCPServer=MCPServer, n=1)) is only
+
+
+def test_a_module_without_a_server_has_none():
+    assert find_server(module(x=1, MCPServer=MCPServer)) is None
+
+
+def test_several_servers_have_to_be_told_apart():
+    with pytest.raises(UsageError, match="there are several servers, name one: a, b"):
+        find_server(module(a=MCPServer("a"), b=MCPServer("b")))
+
+
+def test_a_server_can_be_named_and_made_on_demand():
+    a, b = MCPServer("a"), MCPServer("b")
+    assert find_server(module(a=a, b=b), "b") is b
+    assert find_server(module(make=lambda: a), "make") is a
+
+
+@pytest.mark.parametrize("name", ["gone", "number", "a.b.c"])
+def test_a_name_that_is_no_server_is_refused(name):
+    with pytest.raises(UsageError, match=f"{name} in orders is not an MCPServer"):
+        find_server(module(number=7), name)
+
+
+PLAIN = """
+    from mcp.server.mcpserver import MCPServer
+    server = MCPServer("plain")
+    @server.tool()
+    def tell() -> str:
+        '''Tell.'''
+        return "told"
+"""
+LOW_LEVEL = """
+    from mcp.server import Server
+    anything = Server("low", version="1")
+"""
+SCRIPT = """
+    from mcp.server.mcpserver import MCPServer
+    def main():
+        server = MCPServer("script")
+        server.run()
+    if __name__ == "__main__":
+        main()
+"""
+UNGUARDED = """
+    from mcp.server.mcpserver import MCPServer
+    server = MCPServer("unguarded")
+    server.run()
+"""
+NEIGHBOUR = """
+    from helper import NAME
+    from mcp.server.mcpserver import MCPServer
+    mcp = MCPServer(NAME)
+"""
+FAST = """
+    from fastmcp import FastMCP
+    mcp = FastMCP("fast")
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (PLAIN, "plain"),
+        (LOW_LEVEL, "low"),
+        (SCRIPT, "script"),
+        (UNGUARDED, "unguarded"),
+        (NEIGHBOUR, "neighbour"),
+        (FAST, "fast"),
+    ],
+    ids=["plain", "low-level", "script", "unguarded", "neighbour", "fastmcp"],
+)
+async def test_a_python_file_serves_its_server(tmp_path, source, name):
+    file = tmp_path / "orders.py"
+    file.write_text(textwrap.dedent(source))
+    (tmp_path / "helper.py").write_text("NAME = 'neighbour'")
+
+    assert await hello(str(file)) == name
+
+
+async def test_a_module_serves_its_server(tmp_path):
+    (tmp_path / "orders.py").write_text(textwrap.dedent(PLAIN))
+
+    assert await hello("orders:server", cwd=tmp_path) == "plain"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("def", "SyntaxError"),
+        ("x = 1", "the server exited with code 0"),
+    ],
+)
+async def test_a_file_that_cannot_serve_says_why(tmp_path, source, says):
+    file = tmp_path / "orders.py"
+    file.write_text(source)
+
+    with pytest.raises(NoAnswer) as failed:
+        await hello(str(file))
+    assert says in str(failed.value)
+
+
+async def test_a_module_without_a_server_says_so(tmp_path):
+    (tmp_path / "orders.py").write_text("x = 1")
+
+    with pytest.raises(NoAnswer) as failed:
+        await hello("orders:server", cwd=tmp_path)
+    assert "transom: server in orders is not an MCPServer, FastMCP or Server" in str(failed.value)
+
+
+async def hello(text: str, cwd: Path | None = None) -> object:
+    """The name of the server that runs."""
+    connect = process([sys.executable, "-m", "transom.cli.serve", text], cwd=cwd)
+    async with connect() as pipe:
+        answer = await Conversation(pipe, {}, version="1", timeout=30).open()
+    return as_object(answer["serverInfo"])["name"]
