@@ -427,28 +427,32 @@ async function outcome(name, run, output, report) {
 
 // --- Tools ----------------------------------------------------------------------------------------
 
-/** The tools of one App, or of the page (what `document.modelContext` registered). */
+const FIELDS = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta"];
+
+/** The tools of one App, or of the page: what `document.modelContext` registered. */
 class Shelf {
   tools = new Set();
+  report = console.error;
+  told = () => {};
 
   /** What a host is shown: our own, and the page's if we speak for it. */
   visible() {
-    return [...this.tools, ...(this === speaker ? page.tools : [])];
+    return [...new Set([...this.tools, ...(this === speaker ? page.tools : [])])];
   }
 
   find(name) {
     return this.visible().find((tool) => tool.name === name);
   }
 
-  checkName(name) {
-    must(
-      isString(name) && /^[\w.-]{1,128}$/.test(name),
-      `${quoted(String(name))} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -`,
-    );
+  /** See that a tool could be registered under this name. */
+  free(name) {
+    must(/^[\w.-]{1,128}$/.test(isString(name) && name), `${quoted(`${name}`)} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -`);
     must(!this.find(name), `Tool ${name} is already registered`);
   }
 
-  add(tool) {
+  add(config, run) {
+    this.free(config.name);
+    const tool = makeTool(this, config, run);
     this.tools.add(tool);
     this.changed(tool, tool.enabled);
     return tool;
@@ -459,149 +463,696 @@ class Shelf {
     mirror(tool);
     if (shown) this.told();
   }
-
-  told() {}
-
-  report(error) {
-    console.error(error);
-  }
 }
 
 const page = new Shelf();
 let speaker = page; // the shelf of the App that speaks for the page
-let mirror = () => {};
-page.find = (name) => speaker.visible().find((tool) => tool.name === name);
-page.told = () => speaker !== page && speaker.told();
-page.report = (error) => (speaker === page ? console.error(error) : speaker.report(error));
-
-const FIELDS = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta"];
+let mirror = () => {}; // tells `document.modelContext` of a change
 
 /**
  * A tool, live: what it says now is what hosts see and what calls are checked against. Setting a
  * field is an `update` with it. Once removed, it does nothing and tells nobody.
  */
-class Tool {
-  #shelf;
-  #run;
-  #fields = {};
-  #head;
-  #input;
-  #output;
-  #made = "";
-  #enabled;
-  #reason;
-  #error;
+function makeTool(shelf, config, run) {
+  let fields = {};
+  let enabled = config.enabled ?? true;
+  let head, input, output, reason, error, last;
+  const stale = () => !shelf.tools.has(tool);
 
-  static {
-    for (const field of FIELDS) {
-      Object.defineProperty(Tool.prototype, field, {
-        get() {
-          return this.#fields[field];
-        },
-        set(value) {
-          this.update({ [field]: value });
-        },
-      });
+  function apply(changes) {
+    const next = { ...fields };
+    for (const field of FIELDS) if (has(changes, field)) next[field] = changes[field] ?? undefined;
+    const { inputSchema: source, outputSchema, ...rest } = next;
+    for (const [field, value] of Object.entries(rest)) {
+      must(
+        value === undefined || (/^[a_]/.test(field) ? isObject : isString)(value),
+        `Tool ${next.name}: ${field} is of the wrong type`,
+        TypeError,
+      );
     }
-  }
-
-  constructor(shelf, config, run) {
-    this.#shelf = shelf;
-    this.#run = run;
-    this.#enabled = config.enabled ?? true;
-    this.#apply(config);
-  }
-
-  get enabled() {
-    return this.#enabled;
-  }
-
-  set enabled(value) {
-    if (value) this.enable();
-    else this.disable();
-  }
-
-  /** Why it is disabled, if that was said. */
-  get reason() {
-    return this.#reason;
-  }
-
-  /** Why its lazy schema could not be made the last time. */
-  get error() {
-    return this.#error;
-  }
-
-  get #stale() {
-    return !this.#shelf.tools.has(this);
-  }
-
-  enable() {
-    if (this.#enabled || this.#stale) return;
-    this.#enabled = true;
-    this.#reason = undefined;
-    this.#shelf.changed(this, true);
-  }
-
-  /** Hide it from hosts and refuse calls, telling them `reason`. It stays registered. */
-  disable(reason) {
-    if (this.#stale) return;
-    const was = this.#enabled;
-    this.#enabled = false;
-    this.#reason = reason;
-    this.#shelf.changed(this, was);
-  }
-
-  /** Change what is given; undefined takes a field away. An error leaves the tool as it was. */
-  update(changes) {
-    if (this.#stale) return;
-    if (has(changes, "name") && changes.name !== this.name) this.#shelf.checkName(changes.name);
-    const before = JSON.stringify(this.#head);
-    const lazy = !this.#input;
-    if (FIELDS.some((field) => has(changes, field))) {
-      this.#apply(changes);
-      if (lazy || !this.#input || JSON.stringify(this.#head) !== before) {
-        this.#shelf.changed(this, this.#enabled);
-      }
-    }
-    if (has(changes, "enabled")) this.enabled = changes.enabled;
-  }
-
-  remove() {
-    const { tools } = this.#shelf;
-    if (tools.delete(this)) this.#shelf.changed(this, this.#enabled);
-  }
-
-  #apply(changes) {
-    const fields = { ...this.#fields };
-    for (const field of FIELDS) if (has(changes, field)) fields[field] = changes[field] ?? undefined;
-    const { name, title, description, inputSchema: source, outputSchema, annotations, _meta } = fields;
-    const head = { name, title, description, annotations, _meta };
-    for (const [field, value] of Object.entries(head)) {
-      const good = /^[a_]/.test(field) ? isObject : isString;
-      must(value === undefined || good(value), `Tool ${name}: ${field} is not valid`, TypeError);
-    }
-    for (const [hint, value] of Object.entries(annotations ?? {})) {
+    for (const [hint, value] of Object.entries(rest.annotations ?? {})) {
       must(!/Hint$/.test(hint) || typeof value === "boolean", `${hint} is true or false`, TypeError);
     }
     const lazy = isFunction(source) && !source["~standard"];
     must(
       !lazy || source.constructor.name !== "AsyncFunction",
-      `Tool ${name}: a lazy inputSchema must be a sync function; keep what is fetched in your ` +
-        "state and update the tool when it changes",
+      `Tool ${next.name}: a lazy inputSchema must be a sync function. Keep what is fetched in ` +
+        "your state, and update the tool when it changes",
       TypeError,
     );
-    const input = lazy ? undefined : makeSchema(source ?? {});
-    const output = outputSchema && makeSchema(outputSchema, true);
-    this.#head = copy({ ...head, inputSchema: input?.json, outputSchema: output?.json });
-    this.#fields = fields;
-    this.#input = input;
-    this.#output = output;
-    this.#error = undefined;
+    const takes = lazy ? undefined : makeSchema(source ?? {});
+    const gives = outputSchema && makeSchema(outputSchema, true);
+    head = copy({ ...rest, inputSchema: takes?.json, outputSchema: gives?.json });
+    [fields, input, output, error] = [next, takes, gives, undefined];
   }
 
   /** The input schema as it is now; undefined if a lazy one cannot be made. */
-  #schema() {
-    if (this.#input) return this.#input;
-    ...
+  function schema() {
+    if (input) return input;
+    try {
+      const made = fields.inputSchema();
+      made?.then?.(null, () => {});
+      must(!made?.then, "a lazy inputSchema must not be async");
+      const written = !made?.["~standard"] && JSON.stringify(made);
+      if (!written || last?.written !== written) {
+        last = { ...makeSchema(made), written };
+        if (!stale()) mirror(tool);
+      }
+      error = undefined;
+      return last;
+    } catch (problem) {
+      if (`${error}` !== `${problem}`) shelf.report(problem);
+      error = problem;
+    }
   }
+
+  const tool = {
+    get enabled() {
+      return enabled;
+    },
+    set enabled(value) {
+      if (value) tool.enable();
+      else tool.disable();
+    },
+    /** Why it is disabled, if that was said. */
+    get reason() {
+      return reason;
+    },
+    /** Why its lazy schema could not be made the last time. */
+    get error() {
+      return error;
+    },
+    enable() {
+      if (enabled || stale()) return;
+      [enabled, reason] = [true, undefined];
+      shelf.changed(tool, true);
+    },
+    /** Hide it from hosts and refuse calls, saying why. It stays registered. */
+    disable(why) {
+      if (stale()) return;
+      const was = enabled;
+      [enabled, reason] = [false, why];
+      shelf.changed(tool, was);
+    },
+    /** Change what is given; undefined takes a field away. An error leaves the tool as it was. */
+    update(changes) {
+      if (stale()) return;
+      if (has(changes, "name") && changes.name !== fields.name) shelf.free(changes.name);
+      const before = input && JSON.stringify(head);
+      if (FIELDS.some((field) => has(changes, field))) {
+        apply(changes);
+        if (!before || !input || JSON.stringify(head) !== before) shelf.changed(tool, enabled);
+      }
+      if (has(changes, "enabled")) tool.enabled = changes.enabled;
+    },
+    remove() {
+      if (shelf.tools.delete(tool)) shelf.changed(tool, enabled);
+    },
+    /** Its entry in a listing; undefined if it has none now. */
+    definition() {
+      const inputSchema = enabled && schema()?.json;
+      return inputSchema && { ...head, inputSchema };
+    },
+    /** Run it as a host does; what the callback returned. */
+    async handler(given, extra) {
+      const { name } = fields;
+      must(enabled, `Tool ${name} is disabled${reason ? `: ${reason}` : ""}`, ToolError);
+      const known = schema();
+      must(known, `Tool ${name} is unavailable right now`, ToolError);
+      try {
+        extra.arguments = await known.parse(given);
+      } catch (misfit) {
+        if (!(misfit instanceof Misfit)) shelf.report(misfit);
+        const why = misfit instanceof Misfit ? misfit.message : "\n- could not be checked";
+        throw new ToolError(`Invalid arguments for tool ${name}:${why}`);
+      }
+      return run(extra.arguments, extra);
+    },
+    /** Run it as a host does; the result to answer with. */
+    call: (given, extra) =>
+      outcome(fields.name, () => tool.handler(given, extra), output, shelf.report),
+  };
+  for (const field of FIELDS) {
+    Object.defineProperty(tool, field, {
+      enumerable: true,
+      get: () => fields[field],
+      set: (value) => tool.update({ [field]: value }),
+    });
+  }
+  apply(config);
+  return tool;
+}
+
+/** Change a tool by name, as WebMCP does: `disabled`, `description` and `inputSchema`. */
+function updateTool(shelf, name, changes) {
+  const tool = shelf.find(name);
+  must(tool, `Tool ${name} is not registered`);
+  const { disabled, ...rest } = changes;
+  for (const key of keys(rest)) {
+    must(
+      /^(description|inputSchema)$/.test(key),
+      `updateTool cannot change ${key} of ${name}: ` +
+        (FIELDS.includes(key) ? "use handle.update()" : "remove the tool and register it again"),
+      TypeError,
+    );
+  }
+  must(disabled === undefined || typeof disabled === "boolean", "disabled is true or false", TypeError);
+  tool.update(rest);
+  if (disabled === false) tool.enable();
+  else if (disabled && tool.enabled) tool.disable();
+}
+
+/** What a callback may use while it runs. */
+function makeExtra(signal, { id, method, _meta, notify, send } = {}) {
+  const progressToken = _meta?.progressToken;
+  const sendNotification = async (notice) => signal.aborted || notify?.(notice);
+  return {
+    signal,
+    requestId: id,
+    _meta,
+    sendNotification,
+    sendRequest: send,
+    mcpReq: { id, method, _meta, signal, notify: sendNotification, send },
+    /** Tell the host how far the work is, if it asked to know. */
+    sendProgress: async (progress, total, message) =>
+      progressToken !== undefined &&
+      sendNotification({
+        method: "notifications/progress",
+        params: { progressToken, progress, total, message },
+      }),
+  };
+}
+
+// --- App ------------------------------------------------------------------------------------------
+
+/** JSON-RPC over `postMessage`. Messages of any other window are not heard. */
+export class PostMessageTransport {
+  #target;
+  #listen;
+
+  constructor(target = globalThis.parent, source = target) {
+    this.#target = target;
+    this.#listen = (event) => event.source === source && this.onmessage?.(event.data);
+  }
+
+  async start() {
+    addEventListener("message", this.#listen);
+  }
+
+  async send(message) {
+    this.#target.postMessage(message, "*");
+  }
+
+  async close() {
+    removeEventListener("message", this.#listen);
+    this.onclose?.();
+  }
+}
+
+const isArguments = ({ arguments: given = {} }) => isObject(given);
+const EVENTS = {
+  "ui/notifications/tool-input": ["toolinput", isArguments],
+  "ui/notifications/tool-input-partial": ["toolinputpartial", isArguments],
+  "ui/notifications/tool-result": ["toolresult", ({ content = [] }) => isArray(content)],
+  "ui/notifications/tool-cancelled": ["toolcancelled", ({ reason = "" }) => isString(reason)],
+  "ui/notifications/host-context-changed": ["hostcontextchanged", isObject],
+};
+
+/**
+ * A View's end of the conversation with its host.
+ *
+ * Options: `autoResize` (true), `strict` (throw where the default is to warn), `pageSize` (100).
+ * Handlers: `ontoolinput ontoolinputpartial ontoolresult ontoolcancelled onhostcontextchanged`,
+ * also through `addEventListener`; `onlisttools oncalltool onteardown onerror onclose`.
+ */
+export class App {
+  onerror;
+  onclose;
+  onteardown;
+  #info;
+  #given;
+  #options;
+  #shelf = new Shelf();
+  #slots = {};
+  #onlisttools;
+  #oncalltool;
+  #wanted = false;
+  #declared;
+  #transport;
+  #ready = false;
+  #host;
+  #context;
+  #nextId = 0;
+  #pending = new Map();
+  #running = new Map();
+  #due = false;
+  #stopResize;
+
+  static {
+    for (const [event] of Object.values(EVENTS)) {
+      Object.defineProperty(App.prototype, `on${event}`, {
+        get() {
+          return this.#slots[event].handler;
+        },
+        set(handler) {
+          if (handler) this.#early(event);
+          this.#slots[event].handler = handler;
+        },
+      });
+    }
+  }
+
+  constructor(info, capabilities = {}, options = {}) {
+    this.#info = info;
+    this.#given = capabilities;
+    this.#options = options;
+    for (const [event] of Object.values(EVENTS)) this.#slots[event] = { listeners: [] };
+    this.#shelf.report = (error) => this.#report(error);
+    this.#shelf.told = () => this.#toldSoon();
+    if (speaker === page) speaker = this.#shelf;
+  }
+
+  // --- tools
+
+  /** Every registered tool, disabled ones too. */
+  get tools() {
+    return this.#shelf.visible();
+  }
+
+  /**
+   * Offer a tool to the host. `callback(args, extra)`, or `callback(extra)` if there is no
+   * `inputSchema`; then the arguments are `extra.arguments`.
+   */
+  registerTool(name, config, callback) {
+    must(isFunction(callback), "registerTool(name, config, callback): the callback is missing", TypeError);
+    this.#shelf.free(name);
+    this.#want(`tool ${name} was registered`, false);
+    const run = config.inputSchema ? callback : (_, extra) => callback(extra);
+    const tool = this.#shelf.add({ ...config, name }, run);
+    this.#wanted = true;
+    return tool;
+  }
+
+  updateTool(name, changes) {
+    updateTool(this.#shelf, name, changes);
+  }
+
+  get onlisttools() {
+    return this.#onlisttools;
+  }
+
+  set onlisttools(handler) {
+    if (handler) this.#want("onlisttools was set");
+    this.#onlisttools = handler;
+  }
+
+  get oncalltool() {
+    return this.#oncalltool;
+  }
+
+  set oncalltool(handler) {
+    if (handler) this.#want("oncalltool was set");
+    this.#oncalltool = handler;
+  }
+
+  #want(why, commit = true) {
+    must(
+      !this.#transport || this.#declared.tools,
+      `The View is connected and did not declare the tools capability, but ${why}. ` +
+        "Register a tool before connect(), or pass { tools: {} } to App",
+    );
+    this.#wanted ||= commit;
+  }
+
+  #toldSoon() {
+    if (!this.#ready || !this.#declared.tools?.listChanged || this.#due) return;
+    this.#due = true;
+    soon(() => this.#due && this.#tell());
+  }
+
+  #tell() {
+    this.#due = false;
+    return this.notification({ method: "notifications/tools/list_changed", params: {} });
+  }
+
+  /** Tell the host that the tools have changed, now. Counts for the changes made in this turn. */
+  async sendToolListChanged() {
+    must(this.#transport, "Not connected");
+    must(this.#declared.tools?.listChanged, "The View did not declare tools: { listChanged: true }");
+    this.#guard("sendToolListChanged");
+    return this.#tell();
+  }
+
+  // --- events
+
+  addEventListener(event, handler) {
+    this.#early(event);
+    this.#slots[event].listeners.push(handler);
+  }
+
+  removeEventListener(event, handler) {
+    const { listeners } = this.#slot(event);
+    const at = listeners.indexOf(handler);
+    if (at >= 0) listeners.splice(at, 1);
+  }
+
+  #slot(event) {
+    must(has(this.#slots, event), `Unknown event: ${event}`);
+    return this.#slots[event];
+  }
+
+  /** The first handler of an event that comes once, set after the handshake, has missed it. */
+  #early(event) {
+    const slot = this.#slot(event);
+    if (this.#ready && !slot.known && event !== "hostcontextchanged") {
+      this.#complain(`on${event} was set after the handshake and may have missed its event`);
+    }
+    slot.known = true;
+  }
+
+  #complain(text) {
+    must(!this.#options.strict, text);
+    console.warn(text);
+  }
+
+  #report(error) {
+    try {
+      if (this.onerror) this.onerror(error);
+      else console.error(error);
+    } catch (worse) {
+      console.error(worse);
+    }
+  }
+
+  /** Run a handler; what goes wrong is reported, and nobody else's problem. */
+  async #try(action) {
+    try {
+      return await action();
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  // --- life
+
+  getHostContext() {
+    return this.#host && this.#context;
+  }
+
+  getHostCapabilities() {
+    return this.#host?.hostCapabilities;
+  }
+
+  getHostVersion() {
+    return this.#host?.hostInfo;
+  }
+
+  /** Shake hands with the host. Tools and handlers come first. */
+  async connect(transport = new PostMessageTransport(), options) {
+    must(!this.#transport, "App is already connected. Call close() before connecting again.");
+    const declare = (this.#wanted || page.tools.size) && !this.#given.tools;
+    this.#declared = { ...this.#given, ...(declare && { tools: { listChanged: true } }) };
+    speaker = this.#shelf;
+    this.#transport = transport;
+    transport.onmessage = (message) => this.#receive(message);
+    transport.onclose = () => this.#ended();
+    try {
+      await transport.start();
+      const host = await this.#ask("ui/initialize", {
+        appInfo: this.#info,
+        appCapabilities: this.#declared,
+        protocolVersion: PROTOCOL_VERSION,
+      }, options);
+      const { protocolVersion, hostInfo, hostCapabilities, hostContext = {} } = host;
+      must(
+        isString(protocolVersion) && [hostInfo, hostCapabilities, hostContext].every(isObject),
+        "Invalid result for ui/initialize",
+      );
+      this.#host = host;
+      this.#context = hostContext;
+      this.#send({ method: "ui/notifications/initialized" });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.#ready = true;
+    if (this.#options.autoResize ?? true) this.#stopResize = this.setupSizeChangedNotifications();
+  }
+
+  /** End the connection. Calls that run are cancelled. Tools and handlers stay. */
+  async close() {
+    const transport = this.#transport;
+    if (!transport) return;
+    for (const [id, { signal }] of this.#running) {
+      if (!signal.aborted) {
+        this.#send({ id, error: { code: SERVER_ERROR, message: "The call was cancelled" } });
+      }
+    }
+    this.#ended();
+    await transport.close();
+  }
+
+  #ended() {
+    if (!this.#transport) return;
+    this.#transport = this.#host = undefined;
+    this.#ready = this.#due = false;
+    this.#stopResize?.();
+    for (const running of this.#running.values()) running.abort();
+    for (const { reject } of this.#pending.values()) reject(new Error("Connection closed"));
+    this.#running.clear();
+    this.#pending.clear();
+    this.#try(() => this.onclose?.());
+  }
+
+  /** Report the size of the content now and whenever it changes, until the function returned is called. */
+  setupSizeChangedNotifications() {
+    let scheduled, last;
+    const report = () => {
+      scheduled ??= requestAnimationFrame(() => {
+        scheduled = undefined;
+        const { style } = document.documentElement;
+        const { height: before } = style;
+        style.height = "max-content";
+        const height = Math.ceil(document.documentElement.getBoundingClientRect().height);
+        style.height = before;
+        const width = Math.ceil(innerWidth);
+        if (this.#transport && last !== (last = `${width} ${height}`)) this.sendSizeChanged({ width, height });
+      });
+    };
+    report();
+    const observer = new ResizeObserver(report);
+    observer.observe(document.documentElement);
+    observer.observe(document.body);
+    return () => {
+      observer.disconnect();
+      cancelAnimationFrame(scheduled);
+    };
+  }
+
+  // --- messages
+
+  #send(message) {
+    must(this.#transport, "Not connected");
+    this.#transport.send(copy({ jsonrpc: "2.0", ...message }));
+  }
+
+  #receive(data) {
+    if (data?.jsonrpc !== "2.0") return;
+    let message;
+    try {
+      const written = JSON.stringify(data);
+      must(written.length <= MAX_MESSAGE, "A message is too long");
+      message = JSON.parse(written);
+      const { id = 0, method, params = {}, result, error, jsonrpc, ...rest } = message;
+      must(
+        !keys(rest).length &&
+          (isString(id) ? id.length <= 256 : Number.isSafeInteger(id)) &&
+          isObject(params) &&
+          (isString(method) ? !result && !error : has(message, "id") && isObject(result) !== isObject(error)),
+        "Invalid JSON-RPC message received",
+      );
+    } catch (problem) {
+      return this.#report(problem);
+    }
+    const { id, method, params = {} } = message;
+    if (!method) this.#answered(id, message);
+    else if (has(message, "id")) this.#asked(id, method, params);
+    else this.#notified(method, params);
+  }
+
+  #answered(id, { result, error }) {
+    const waiting = this.#pending.get(id);
+    if (!waiting) return this.#report(new Error(`Received a response for an unknown request: ${id}`));
+    if (error) waiting.reject(new ProtocolError(error.code, error.message, error.data));
+    else waiting.resolve(result);
+  }
+
+  async #asked(id, method, params) {
+    if (this.#running.has(id)) return this.#report(new Error(`Request id ${id} is in use`));
+    if (this.#running.size >= MAX_RUNNING) {
+      return this.#send({ id, error: { code: SERVER_ERROR, message: "Too many requests in flight" } });
+    }
+    const running = new AbortController();
+    this.#running.set(id, running);
+    const extra = makeExtra(running.signal, {
+      id,
+      method,
+      _meta: params._meta,
+      notify: (notice) => this.notification(notice),
+      send: (request, options) => this.request(request, options),
+    });
+    let answer;
+    try {
+      answer = { result: await this.#serve(method, params, extra) };
+      copy(answer);
+    } catch (error) {
+      const { code, message, data } = error instanceof ProtocolError ? error : { code: INTERNAL_ERROR, message: "Internal error" };
+      if (!(error instanceof ProtocolError)) this.#report(error);
+      answer = { error: { code, message, data } };
+    }
+    if (this.#running.get(id) !== running) return;
+    this.#running.delete(id);
+    if (!running.signal.aborted) this.#send({ id, ...answer });
+  }
+
+  async #serve(method, params, extra) {
+    if (method === "ping") return {};
+    if (method === "ui/resource-teardown") {
+      const answer = await this.#try(() => this.onteardown?.(params, extra));
+      return isObject(answer) ? answer : {};
+    }
+    if (this.#declared.tools) {
+      if (method === "tools/list") return this.#list(params.cursor, extra);
+      if (method === "tools/call") return this.#call(params, extra);
+    }
+    throw new ProtocolError(METHOD_NOT_FOUND, "Method not found");
+  }
+
+  #notified(method, params) {
+    if (method === "notifications/cancelled") {
+      this.#running.get(params.requestId)?.abort(params.reason);
+    } else if (method === "notifications/progress") {
+      this.#pending.get(params.progressToken)?.progress(params);
+    } else if (has(EVENTS, method)) {
+      const [event, good] = EVENTS[method];
+      if (!good(params)) return this.#report(new Error(`Invalid params for ${method}`));
+      if (event === "hostcontextchanged") {
+        const merged = Object.entries({ ...this.#context, ...params });
+        this.#context = Object.fromEntries(merged.filter(([, value]) => value !== null));
+      }
+      const given = event === "toolresult" ? { content: [], ...params } : params;
+      const { handler, listeners } = this.#slots[event];
+      for (const each of [handler, ...listeners]) this.#try(() => each?.(given));
+    }
+  }
+
+  // --- what the host asks about tools
+
+  /** A page: registered tools, then what `onlisttools` adds. A cursor says where the next begins. */
+  async #list(cursor, extra) {
+    const size = this.#options.pageSize ?? 100;
+    let start = { index: 0 };
+    if (cursor !== undefined) {
+      try {
+        start = JSON.parse(decodeURIComponent(cursor));
+        must(Number.isInteger(start.index) && start.index >= 0 && (start.after || start.more));
+      } catch {
+        throw new ProtocolError(INVALID_PARAMS, "Invalid cursor");
+      }
+    }
+    const answer = (tools, next) => ({ tools, ...(next && { nextCursor: encodeURIComponent(JSON.stringify(next)) }) });
+    const found = [];
+    if (!start.more) {
+      const tools = this.tools;
+      const after = tools.findIndex((tool) => tool.name === start.after) + 1;
+      for (let index = after || start.index; index < tools.length; index++) {
+        const entry = tools[index].definition();
+        if (!entry) continue;
+        if (found.length === size) return answer(found, { after: tools[index - 1].name, index });
+        found.push(entry);
+      }
+      if (!this.#onlisttools) return answer(found);
+      if (found.length === size) return answer(found, { more: true, index: 0 });
+      start = { index: 0 };
+    }
+    const added = (await this.#onlisttools?.(start.cursor ? { cursor: start.cursor } : {}, extra)) ?? [];
+    const kept = (isArray(added) ? added : added.tools ?? []).filter((tool) => {
+      const good = isString(tool?.name) && (tool.inputSchema ?? { type: "object" }).type === "object";
+      if (!good) this.#report(new Error("onlisttools returned a tool without a name or an object inputSchema"));
+      return good && !this.#shelf.find(tool.name);
+    });
+    const end = start.index + size - found.length;
+    found.push(...copy(kept.slice(start.index, end)).map((tool) => ({ inputSchema: { type: "object", properties: {} }, ...tool })));
+    if (end < kept.length) return answer(found, { more: true, index: end, cursor: start.cursor });
+    return answer(found, added.nextCursor && { more: true, index: 0, cursor: added.nextCursor });
+  }
+
+  async #call(params, extra) {
+    const { name, task } = params;
+    const given = params.arguments ?? {};
+    const refuse = (code, text) => { throw new ProtocolError(code, text); };
+    if (!isString(name) || !isObject(given)) refuse(INVALID_PARAMS, "Invalid params for tools/call");
+    const shown = cut(name, 128);
+    if (task) refuse(METHOD_NOT_FOUND, `Tool ${shown} cannot run as a task`);
+    const tool = this.#shelf.find(name);
+    const report = (error) => this.#report(error);
+    if (tool) return tool.call(given, extra);
+    if (!this.#oncalltool) refuse(INVALID_PARAMS, `Tool ${shown} not found`);
+    return outcome(shown, () => this.#oncalltool({ ...params, arguments: given }, extra), undefined, report);
+  }
+
+  // --- what the View asks
+
+  #ask(method, params, { timeout = TIMEOUT, signal, onprogress } = {}) {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const id = this.#nextId++;
+      const meta = onprogress && { _meta: { ...params?._meta, progressToken: id } };
+      let timer;
+      const end = (settle) => (value) => {
+        clearTimeout(timer);
+        this.#pending.delete(id);
+        settle(value);
+      };
+      const give = (error) => {
+        if (!this.#pending.has(id)) return;
+        this.#send({ method: "notifications/cancelled", params: { requestId: id, reason: `${error.message ?? error}` } });
+        this.#pending.get(id).reject(error);
+      };
+      const wait = () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => give(new Error(`${method}: no answer within ${timeout} ms`)), timeout);
+      };
+      this.#send({ id, method, params: params || meta ? { ...params, ...meta } : undefined });
+      this.#pending.set(id, {
+        resolve: end(resolve),
+        reject: end(reject),
+        progress: (notice) => {
+          wait();
+          this.#try(() => onprogress?.(notice));
+        },
+      });
+      wait();
+      signal?.addEventListener("abort", () => give(signal.reason));
+    });
+  }
+
+  #guard(method) {
+    if (!this.#ready) this.#complain(`${method} was called before the handshake had ended: await connect() first`);
+  }
+
+  /** Ask the host. The named methods say it more kindly. */
+  async request({ method, params }, options) {
+    must(this.#transport, "Not connected");
+    if (method !== "ping") this.#guard(method);
+    return this.#ask(method, params, options);
+  }
+
+  /** Tell the host. */
+  async notification({ method, params }) {
+    this.#send({ method, params });
+  }
+
+  /** Ask; in strict mode only what the host said it can do. */
+  async #want2() {}
 }
