@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from transom.errors import ChannelClosed
+
 SCRIPTS = Path(__file__).parent / "node"
 LONGEST_LINE = 64 * 2**20
 
@@ -88,7 +90,8 @@ class NodePeer:
         if self.process.stdin is not None:
             self.process.stdin.close()
         if self.process.stdout is not None:
-            with suppress(RuntimeError):  # a channel that is still open sees the end itself
+            # A channel that is still open sees the end itself; one that closed has taken it along.
+            with suppress(RuntimeError, ChannelClosed):
                 await self.process.stdout.read()
         await self._reading
         await self.process.wait()
