@@ -28,8 +28,8 @@ MAY_IMPORT = {
     "channel": BOTTOM,
     "events": {"errors"},
     "mcptypes": BOTTOM,
-    "queues": BOTTOM | {"channel"},
-    "session": BOTTOM | {"schema", "channel", "queues"},
+    "queues": BOTTOM | {"channel", "events"},
+    "session": BOTTOM | {"schema", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
     "host": UP_TO_SESSION | {"mcptypes"},
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.

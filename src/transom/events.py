@@ -14,15 +14,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeGuard, TypeVar, overload
 
-from transom.queues import is_awaitable
-
-__all__ = ["Event", "Handler", "Slot"]
+__all__ = ["Event", "Handler", "Slot", "is_awaitable"]
 
 Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
 Owner = TypeVar("Owner")
+
+
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Whether it can be awaited. `inspect.isawaitable` says the same in five times the time."""
+    return hasattr(value, "__await__")
 
 
 def _arity(handler: Handler) -> int | None:

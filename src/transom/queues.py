@@ -6,20 +6,15 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeGuard
 
 from transom.channel import Channel
 from transom.errors import ChannelClosed, PeerError
+from transom.events import is_awaitable
 
-__all__ = ["InTurn", "Outbox", "is_awaitable", "wake_one"]
+__all__ = ["InTurn", "Outbox", "wake_one"]
 
 Notice = Callable[[], object] | Awaitable[object]
 """Something to call, whose result may have to be awaited; or something to await."""
-
-
-def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
-    """Whether it can be awaited. `inspect.isawaitable` says the same in five times the time."""
-    return hasattr(value, "__await__")
 
 
 def wake_one(waiters: deque[asyncio.Future[None]]) -> None:

@@ -33,10 +33,11 @@ from transom.errors import (
     ProtocolError,
     RequestTimeout,
 )
+from transom.events import is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
 from transom.protocol.wire import RequestId
-from transom.queues import InTurn, Outbox, is_awaitable, wake_one
+from transom.queues import InTurn, Outbox, wake_one
 
 __all__ = ["OnProgress", "Session"]
 

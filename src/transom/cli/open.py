@@ -140,13 +140,11 @@ def _object(what: str, text: str) -> dict[str, Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _call(text: str) -> Call:
+def _call(text: str) -> tuple[str, Arguments]:
     name, equals, arguments = text.partition("=")
     if not name:
-        raise UsageError(
-            f"--call {text}: name a tool of the View, as in --call 'pick={{\"id\": 1}}'"
-        )
-    return Call(name, _object(f"--call {name}", arguments) if equals else {})
+        raise UsageError(f"--call {text}: name a tool of the View, as in --call 'pick={{}}'")
+    return name, _object(f"--call {name}", arguments) if equals else {}
 
 
 def _print_json(event: Event) -> None:

@@ -31,12 +31,11 @@ from transom.errors import (
     ProtocolError,
     UsageError,
 )
-from transom.events import Event
+from transom.events import Event, is_awaitable
 from transom.protocol import wire
 from transom.protocol.messages import PROTOCOL_VERSION, InitializeResult
 from transom.protocol.methods import HOST, VIEW, read_result
 from transom.protocol.peer import Peer
-from transom.queues import is_awaitable
 from transom.session import Session
 from transom.types import (
     AppCapabilities,

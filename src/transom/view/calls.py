@@ -28,7 +28,7 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
-from transom.queues import is_awaitable
+from transom.events import is_awaitable
 from transom.schema import Schema
 from transom.types import Task, TextContent, ToolResult
 from transom.view.context import CallContext

@@ -19,9 +19,8 @@ from typing import Any, cast
 import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
-from transom.events import Slot
+from transom.events import Slot, is_awaitable
 from transom.protocol.messages import ListToolsResult
-from transom.queues import is_awaitable
 from transom.types import Tool
 from transom.view.registry import Registry
 from transom.view.tools import Unavailable
