@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge"]
 
+_READY = State.READY  # looking a member up in its enum is slow, and every call does
+_decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
 
 
@@ -326,7 +328,7 @@ class Bridge:
         """
         if timeout is None:
             timeout = self.limits.call_timeout
-        if self._lifecycle.state is not State.READY or not self._offers_tools:
+        if self._lifecycle.state is not _READY or not self._offers_tools:
             timeout = await self._until_callable("tools/call", timeout)
         call: dict[str, Any] = {"name": name}
         if arguments is not None:
@@ -341,8 +343,14 @@ class Bridge:
         if len(raw) > self.limits.max_result_bytes:
             size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
             raise InvalidResult(f"{name}: a result of {size}")
-        result: ToolResult = _read_result(raw)
-        if result.extra and "task" in result.extra and not result.content:
+        try:
+            result = _decode_result(raw)
+            if not result.extra:
+                return result
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            pass  # keys we do not know, or no result at all: sorted out below
+        result = _read_result(raw)
+        if "task" in result.extra and not result.content:
             return self._task_handle(name, raw, asked=task is not None)
         return result
 
@@ -395,7 +403,7 @@ class Bridge:
         limit = self.limits.list_timeout if timeout is None else timeout
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit
-        if self._lifecycle.state is not State.READY or not self._offers_tools:
+        if self._lifecycle.state is not _READY or not self._offers_tools:
             await self._until_callable("tools/list", limit)
 
         def ask(params: bytes) -> Awaitable[Raw]:
