@@ -15,12 +15,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
 __all__ = ["Channel", "Receiver", "lines", "memory_pair"]
+
+_BURST = 64  # messages delivered in memory before other tasks get a turn
+_STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side
 
 Receiver = Callable[[bytes | None], None]
 """Takes the messages of a channel one by one, then None."""
@@ -81,7 +83,12 @@ class _Pipe:
         if self.delivering:
             return
         self.delivering = True
+        left = _BURST
         while self.messages:
+            if not left:  # two ends that keep answering each other must not starve everyone else
+                asyncio.get_running_loop().call_soon(self.deliver_more, receiver)
+                return
+            left -= 1
             receiver(self.messages.popleft())
             if self.writers:
                 self.wake_writer()
@@ -89,6 +96,10 @@ class _Pipe:
         if self.closed:
             self.receiver = None
             receiver(None)
+
+    def deliver_more(self, receiver: Receiver) -> None:
+        self.delivering = False
+        self.deliver(receiver)
 
     def wake_writer(self) -> None:
         while self.writers:
@@ -117,7 +128,9 @@ class _MemoryChannel:
             try:
                 await writer
             except asyncio.CancelledError:
-                if writer.done() and not writer.cancelled():
+                if writer in pipe.writers:
+                    pipe.writers.remove(writer)
+                elif not writer.cancelled():
                     pipe.wake_writer()  # the place was given to us; pass it on
                 raise
         if pipe.closed:
@@ -186,8 +199,10 @@ class _LinesChannel:
         self._write(data)
         try:
             await self._writer.drain()
-        except (ConnectionError, RuntimeError) as error:
+        except (OSError, RuntimeError) as error:
             raise ChannelClosed(f"The channel is closed: {error}") from error
+        if self._closed:
+            raise ChannelClosed("This side closed the channel")
 
     def send_nowait(self, data: bytes) -> bool:
         transport = self._writer.transport
@@ -205,9 +220,9 @@ class _LinesChannel:
         self._writer.write(data + b"\n")
 
     async def receive(self) -> bytes:
-        while True:
+        while not self._closed:
             end = self._buffer.find(b"\n", self._searched)
-            if end >= 0:
+            if 0 <= end <= self._max_bytes:
                 line = bytes(self._buffer[:end]).strip()
                 del self._buffer[: end + 1]
                 self._searched = 0
@@ -215,25 +230,47 @@ class _LinesChannel:
                     return line
                 continue
             self._searched = len(self._buffer)
-            if self._searched > self._max_bytes:
+            if end >= 0 or self._searched > self._max_bytes:
                 await self.aclose()
                 raise ChannelClosed(f"A line is longer than {self._max_bytes} bytes")
             try:
                 chunk = await self._reader.read(262144)
-            except (ConnectionError, OSError) as error:
+            except OSError as error:
                 raise ChannelClosed(f"The channel broke: {error}") from error
-            if not chunk or self._closed:
+            if not chunk:
                 raise ChannelClosed("The other side closed the channel")
             self._buffer += chunk
+        raise ChannelClosed("This side closed the channel")
 
     async def aclose(self) -> None:
         if self._closed:
             return
         self._closed = True
-        self._reader.feed_eof()
+        # Not `feed_eof`: what the other side still sends would then be an error in the transport.
+        self._reader.set_exception(ChannelClosed("This side closed the channel"))
+        # Of two pipes, each has a transport; asyncio has no public way from a reader to its own.
+        reading: asyncio.ReadTransport | None = getattr(self._reader, "_transport", None)
+        if reading is not None:
+            reading.close()
         self._writer.close()
-        with suppress(ConnectionError, OSError):  # it was broken before we closed it
-            await self._writer.wait_closed()
+        await self._flush()
+
+    async def _flush(self) -> None:
+        """Let what was sent go out, for as long as the other side reads it."""
+        transport = self._writer.transport
+        closed = asyncio.ensure_future(self._writer.wait_closed())
+        closed.add_done_callback(_retrieve)
+        left = transport.get_write_buffer_size()
+        while not (await asyncio.wait((closed,), timeout=_STUCK))[0]:
+            before, left = left, transport.get_write_buffer_size()
+            if left and left >= before:
+                transport.abort()
+
+
+def _retrieve(future: asyncio.Future[None]) -> None:
+    """Take note of how it ended: that it was broken before we closed it is no news."""
+    if not future.cancelled():
+        future.exception()
 
 
 def lines(
@@ -244,6 +281,8 @@ def lines(
 ) -> Channel:
     """Newline-delimited JSON over asyncio streams, such as a subprocess's pipes or a socket.
 
-    A line longer than `max_bytes` closes the channel: there is no telling where the next begins.
+    A line longer than `max_bytes` closes the channel: whoever sends such a line is not to be
+    trusted with the next. Closing lets what was sent go out, unless the other side has stopped
+    reading.
     """
     return _LinesChannel(reader, writer, max_bytes)
