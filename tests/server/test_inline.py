@@ -198,3 +198,34 @@ def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
     file.write_text(text)
     for source in (text, file, lambda: text):
         assert "class App" in Page("ui://a/b", source).read()
+
+
+def test_the_real_library_has_the_same_members_inlined_as_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.undo()
+    inline._library.cache_clear()
+    module = tmp_path / "transom.mjs"
+    module.write_text(inline._file().read_text(encoding="utf-8"))
+    page = inline_transom('<!doctype html><script src="transom.js"></script>')
+    [(_, body)] = Found(page).scripts
+    program = """
+        const vm = require("node:vm");
+        const [file, script] = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+        import(file).then((module) => {
+            const world = vm.createContext({ console, EventTarget, Event, URL, setTimeout });
+            vm.runInContext(script, world);
+            console.log(JSON.stringify([Object.keys(module), Object.keys(world.transom)]));
+        });
+    """
+    done = subprocess.run(
+        ["node", "-e", program],
+        input=json.dumps([str(module), body]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    imported, inlined = json.loads(done.stdout)
+    assert "App" in imported
+    assert sorted(inlined) == sorted(imported)
