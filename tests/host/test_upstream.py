@@ -8,7 +8,7 @@ from typing import Any
 
 import fastmcp
 import pytest
-from mcp import Client
+from mcp import Client, ClientSession
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ElicitRequestParams, ElicitResult
 from mcp_types import HEADER_MISMATCH
@@ -193,6 +193,16 @@ async def test_a_view_hammering_unknown_tools_does_not_hammer_the_server():
         assert len(server.asked("tools/list")) <= 2
 
 
+async def test_a_tool_that_came_without_notice_is_found_before_long():
+    server = ScriptedServer({"tools/list": listing(), "tools/call": text("ran")})
+    async with server.client() as client, ready(upstream=client) as (_, view, _):
+        with pytest.raises(ProtocolError, match="Tool new not found"):
+            await view.ask("tools/call", {"name": "new"})
+        server.answers["tools/list"] = listing(tool("new"))
+        ClientUpstream.of(client)._listed_at -= 2
+        assert await view.ask("tools/call", {"name": "new"}) == text("ran")
+
+
 async def test_a_view_sees_the_tools_it_may_call_page_by_page():
     pages = {
         "": {"tools": [tool("a", extra=1), tool("b", _meta=HIDDEN)], "nextCursor": "p2", "x": 1},
@@ -270,6 +280,14 @@ async def test_a_server_that_cannot_list_its_tools_lets_no_call_through():
             await view.ask("tools/call", {"name": "a"})
         server.answers["tools/list"] = listing(tool("a"))
         assert await view.ask("tools/call", {"name": "a"}) == text("ran")
+
+
+async def test_a_server_whose_list_is_nonsense_lets_no_call_through():
+    server = ScriptedServer({"tools/list": {"tools": "secret"}, "tools/call": text("ran")})
+    async with served(server) as (_, view, errors):
+        with pytest.raises(ProtocolError, match="Internal error"):
+            await view.ask("tools/call", {"name": "a"})
+        assert errors == ["InvalidResult: Invalid result for tools/list from the server"]
 
 
 # --- progress and cancellation ---------------------------------------------------------------
@@ -490,6 +508,15 @@ async def test_a_client_that_is_not_connected_is_refused():
     client = Client(MCPServer("s"))
     with pytest.raises(NotConnected, match="not connected"):
         ClientUpstream.of(client)
+
+
+async def test_a_session_that_has_not_shaken_hands_is_refused():
+    async with (
+        ScriptedServer()._transport() as (reader, writer),
+        ClientSession(reader, writer) as s,
+    ):
+        with pytest.raises(NotConnected, match="server capabilities are not available"):
+            ClientUpstream.of(s)
 
 
 @pytest.mark.parametrize("thing", [object(), "http://localhost", MCPServer("s")])
@@ -808,6 +835,25 @@ async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_ha
         await view.ask("tools/call", {"name": "a"})
         assert len(opened) == 2
         assert len(server.asked("tools/list")) >= 2
+
+
+async def test_a_subscription_that_the_server_ends_stays_ended():
+    server = ScriptedServer({"tools/list": {**listing(), **HOP}})
+
+    async def listen(params: dict[str, Any]) -> dict[str, Any]:
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": server.ids[-1]}}
+        granted = {"notifications": params["notifications"], **meta}
+        await server.tell("notifications/subscriptions/acknowledged", granted)
+        return {"resultType": "complete"}
+
+    server.answers["subscriptions/listen"] = listen
+    async with server.modern_client() as client, ready(upstream=client.session) as (_, view, _):
+        changes = ClientUpstream.of(client)._changes
+        assert changes._listener is not None
+        await changes._listener
+        assert not changes.watching
+        assert len(server.asked("subscriptions/listen")) == 1
+        assert await view.ask("ping") == {}
 
 
 async def test_a_server_that_will_not_be_listened_to_is_asked_for_its_list_again():

@@ -15,7 +15,7 @@ class Reports:
     """Calls such handlers. What they raise is dropped: there is nobody left to tell.
 
     Args:
-        most: how many async ones may run at a time; more are dropped.
+        most: how many async ones may run at a time; while they do, nothing more is told.
     """
 
     def __init__(self, most: int = 64) -> None:
@@ -24,10 +24,10 @@ class Reports:
 
     def tell(self, handlers: Slot, about: object) -> None:
         """Call `handlers` with `about`."""
+        if len(self._running) >= self._most:
+            return
         waiting = handlers.fire(about, on_problem=_drop)
-        if inspect.iscoroutine(waiting) and len(self._running) >= self._most:
-            waiting.close()
-        elif inspect.isawaitable(waiting):
+        if inspect.isawaitable(waiting):
             task = asyncio.ensure_future(waiting)
             self._running.add(task)
             task.add_done_callback(self._running.discard)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from transom.errors import NotConnected
 from transom.host.coalesce import Coalesced
 from transom.host.forward import Forward
 
@@ -53,5 +55,6 @@ class ServerNews:
                 self._telling.want()
 
     async def _tell(self) -> None:
-        while self._changes and self._ready:
-            await self._notify(self._changes.pop(), b"{}")
+        with suppress(NotConnected):  # the View is gone; its news with it
+            while self._changes and self._ready:
+                await self._notify(self._changes.pop(), b"{}")

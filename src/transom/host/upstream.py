@@ -121,6 +121,7 @@ class ClientUpstream:
 
         Raises:
             ProtocolError: the server's error.
+            InvalidResult: the server's answer is no list of tools.
         """
         if not self._changes.watching and self._age() >= _ASK_AGAIN:
             self._version += 1  # nobody told us that nothing changed
@@ -165,6 +166,8 @@ class ClientUpstream:
                     seen.add(cursor)
         except MCPError as error:
             raise error_from_mcp(error) from None
+        except ValueError:  # pydantic's: its text would quote the server
+            raise InvalidResult("Invalid result for tools/list from the server") from None
         finally:
             self._listing = None
         self._tools, self._known_version = found, version

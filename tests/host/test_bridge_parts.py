@@ -1,0 +1,137 @@
+"""The small parts a Bridge is made of, where the whole does not reach them."""
+
+import asyncio
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import pytest
+
+from transom.errors import NotConnected
+from transom.events import Slot
+from transom.host.coalesce import Coalesced
+from transom.host.forward import Forward
+from transom.host.reports import Reports
+from transom.host.values import object_json, result_json
+from transom.types import HostContext, Tool
+
+
+async def test_a_coalesced_call_that_fails_is_reported_and_the_next_one_runs():
+    calls: list[int] = []
+    done = asyncio.Event()
+
+    async def call() -> None:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            coalesced.want()
+            raise RuntimeError("first")
+        done.set()
+
+    reported: list[str] = []
+    coalesced = Coalesced(call, lambda error: reported.append(str(error)))
+    coalesced.want()
+    coalesced.want()
+    await done.wait()
+    assert calls == [0, 1]
+    assert reported == ["first"]
+
+
+async def test_a_coalesced_call_that_is_closed_before_its_turn_never_runs():
+    calls: list[None] = []
+    coalesced = Coalesced(lambda: calls.append(None), print)
+    coalesced.want()
+    coalesced.close()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert calls == []
+
+
+async def test_reports_to_slow_handlers_do_not_pile_up_without_end():
+    release = asyncio.Event()
+    ended: list[int] = []
+    handlers = Slot("on_error")
+
+    @handlers
+    async def _(about: int) -> None:
+        await release.wait()
+        ended.append(about)
+
+    reports = Reports(most=3)
+    for number in range(10):
+        reports.tell(handlers, number)
+    release.set()
+    while len(ended) < 3:  # noqa: ASYNC110 - nobody waits for a report
+        await asyncio.sleep(0)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert ended == [0, 1, 2]
+
+
+class SlowServer:
+    """An upstream that tells its progress as fast as it can."""
+
+    capabilities: ClassVar[Any] = {"tools": {}}
+
+    async def tools(self) -> dict[str, Tool]:
+        return {"t": Tool("t")}
+
+    async def tool(self, name: str) -> Tool | None:
+        return Tool(name)
+
+    async def request(self, method: str, params: Any, *, on_progress: Any = None) -> bytes:
+        await asyncio.gather(*(on_progress(step, None, None) for step in range(100)))
+        return b'{"content":[]}'
+
+    def subscribe(self, observer: Any) -> Any:
+        return lambda: None
+
+
+async def test_progress_that_a_slow_view_cannot_take_is_dropped():
+    sent: list[bytes] = []
+    release = asyncio.Event()
+
+    async def notify(method: str, params: bytes) -> None:
+        sent.append(params)
+        await release.wait()
+
+    asking = asyncio.ensure_future(
+        Forward(SlowServer(), notify).ask(
+            "tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}'
+        )
+    )
+    while not sent:  # noqa: ASYNC110 - the progress is not told to anyone else
+        await asyncio.sleep(0)
+    release.set()
+    assert await asking == b'{"content":[]}'
+    assert sent == [b'{"progressToken":"p","progress":0}']
+
+
+async def test_progress_for_a_view_that_is_gone_stops_nothing():
+    async def notify(method: str, params: bytes) -> None:
+        raise NotConnected("gone")
+
+    answer = Forward(SlowServer(), notify).ask(
+        "tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}'
+    )
+    assert await answer == b'{"content":[]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "json"),
+    [
+        ({"a": 1}, b'{"a":1}'),
+        (MappingProxyType({"a": 1}), b'{"a":1}'),
+        (HostContext(theme="x", extra={"y": 1}), b'{"y":1,"theme":"x"}'),
+    ],
+)
+def test_objects_are_structs_or_mappings(value: Any, json: bytes):
+    assert object_json(value) == json
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [1]])
+def test_other_things_are_no_objects(value: Any):
+    with pytest.raises(TypeError, match="Expected a struct or a mapping"):
+        object_json(value)
+
+
+def test_a_result_that_is_just_a_mapping_gets_content():
+    assert result_json(MappingProxyType({"isError": True})) == b'{"content":[],"isError":true}'
