@@ -11,7 +11,7 @@ import msgspec
 from transom.errors import Problem, ValidationError
 from transom.schema.problems import shorten
 
-__all__ = ["as_encodable", "cannot_send", "to_json"]
+__all__ = ["cannot_send", "to_json"]
 
 
 def to_json(value: object) -> bytes:
@@ -42,7 +42,7 @@ def cannot_send(error: Exception) -> ValidationError:
     return ValidationError([Problem("", f"cannot be sent as JSON: {why}")])
 
 
-def as_encodable(value: Any) -> Any:
+def _as_encodable(value: Any) -> Any:
     """Turn a value that msgspec does not know into one that it does."""
     if isinstance(value, dict | list | tuple | set | frozenset):
         # msgspec knows these, so it met one where only text or a number can be.
@@ -59,4 +59,4 @@ def as_encodable(value: Any) -> Any:
     raise TypeError(f"there is no JSON for an object of type {type(value).__name__}")
 
 
-_encode = msgspec.json.Encoder(enc_hook=as_encodable).encode
+_encode = msgspec.json.Encoder(enc_hook=_as_encodable).encode

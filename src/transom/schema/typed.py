@@ -9,7 +9,7 @@ import msgspec
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
-from transom.schema.encoding import as_encodable, to_json
+from transom.schema.encoding import to_json
 from transom.schema.generated import generate, unsupported
 from transom.schema.hints import is_pydantic, translate
 from transom.schema.plain import require_object, wrap_other
@@ -18,6 +18,9 @@ from transom.schema.pydantics import read_pydantic
 from transom.schema.settled import settle
 
 __all__ = ["Typed", "typed_input", "typed_output"]
+
+
+_decode_plain = msgspec.json.Decoder().decode
 
 
 class Typed:
@@ -151,7 +154,7 @@ def typed_output(hint: Any) -> Typed:
 
 
 def _plain_values(value: Any) -> Any:
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=as_encodable)
+    return _decode_plain(to_json(value))
 
 
 def _decode_custom(cls: type, value: Any) -> Any:
