@@ -1,6 +1,8 @@
 """Origins, what covers them, and policies that let in too much."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from transom.check.origins import (
     broad_wildcard,
@@ -11,6 +13,7 @@ from transom.check.origins import (
     unsafe,
 )
 from transom.check.policies import loose_directives
+from transom.web.csp import build_csp
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,34 @@ def test_wildcards_over_what_anyone_can_register_are_broad(host):
     origin = parse_origin(f"https://*.{host}")
     assert origin is not None
     assert broad_wildcard(origin)
+
+
+ENTRIES = st.lists(
+    st.sampled_from(
+        [
+            "https://a.example", "https://a.example/", "wss://*.b.example:8443", "*", "'self'",
+            "https:", "data:", "https://a.example; script-src *", "http://localhost:3000", "a b",
+        ]
+    )
+    | st.text(max_size=20),
+    max_size=5,
+)  # fmt: skip
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "connectDomains": ENTRIES,
+            "resourceDomains": ENTRIES,
+            "frameDomains": ENTRIES,
+            "baseUriDomains": ENTRIES,
+        },
+    ),
+    st.sampled_from(["compat", "strict"]),
+)
+def test_our_own_host_never_lets_in_more_than_was_declared(declared, mode):
+    assert list(loose_directives(build_csp(declared, mode), declared)) == []
 
 
 TIGHT = "default-src 'none'; base-uri 'self'"

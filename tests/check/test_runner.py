@@ -19,6 +19,7 @@ from tests.check.fake import BACKEND, HELPER, HTML, SHOW, URI, Server, error, pa
 from transom.check import Options, check
 from transom.check.calling import Calling
 from transom.check.runner import Unreachable, collect
+from transom.check.snapshot import GeneratedPolicy, Snapshot, ViewObservation, VisibilityDecision
 from transom.check.streams import in_process, url
 
 
@@ -291,6 +292,33 @@ async def test_no_more_pages_are_read_than_the_limit():
 
     assert len(collected.snapshot.pages) == 2
     assert "only the first 2 UI resources were read" in collected.notes
+
+
+async def test_our_own_host_is_asked_what_it_would_do():
+    declared = {"connectDomains": ["https://api.example.com"]}
+    server = Server(pages={URI: page(ui={"csp": declared})})
+    options = Options(build_csp=lambda csp: f"connect-src {csp['connectDomains'][0]}")
+    seen = (await collect(server.connect, options, version="1")).snapshot
+
+    assert seen.host.policies == (
+        GeneratedPolicy(URI, declared, "connect-src https://api.example.com"),
+    )
+    assert VisibilityDecision("list_page", ("app",), "model", allowed=False) in (
+        seen.host.decisions or ()
+    )
+
+
+async def test_views_are_rendered_when_there_is_someone_to_do_it():
+    class Observer:
+        async def observe(self, seen: Snapshot) -> list[ViewObservation]:
+            return [ViewObservation(page.uri, 3, initialized=False) for page in seen.pages]
+
+    report = await check("orders", Server().connect, options=Options(observer=Observer()))
+
+    assert "V2" in report.checked
+    assert [finding.message for finding in report.findings] == [
+        f"`{URI}` never completed ui/initialize within 3s."
+    ]
 
 
 async def test_progress_is_told_and_ends_complete():

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from transom import __version__
 from transom.check.catalogue import Finding, Rule, Severity, Skip
 from transom.check.connect import Connect
 from transom.check.report import Report, apply_rules, nothing_checked
@@ -31,7 +32,7 @@ async def check(
     rules: Sequence[Rule] = RULES,
     heuristics: Iterable[str] = (),
     options: Options | None = None,
-    version: str = "0",
+    version: str = __version__,
     progress: Progress = unseen,
 ) -> Report:
     """Check one server. Never raises for what a server does: that is what the report is for.

@@ -44,7 +44,9 @@ def loose_directives(policy: str, declared: JsonObject) -> Iterator[str]:
 def _declared(directive: str, declared: JsonObject) -> set[str]:
     field = _FIELDS.get(directive) or _FIELDS.get(directive.rpartition("-")[0])
     entries = as_list(declared.get(field)) if field else []
-    return {entry for entry in entries if isinstance(entry, str) and parse_origin(entry)}
+    # A trailing slash means the same origin; hosts may be kind and drop it.
+    origins = [entry.removesuffix("/") for entry in entries if isinstance(entry, str)]
+    return {origin for origin in origins if parse_origin(origin)}
 
 
 def _is_local(source: str) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from transom.check.catalogue import Finding, Rule, Severity, Skip, clean, order
 from transom.check.jsonvalue import JsonObject, as_object
 from transom.check.rules import RULES
-from transom.check.snapshot import Snapshot
+from transom.check.snapshot import HostObservation, Snapshot
 
 __all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
 
@@ -117,13 +117,7 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
             if seen.views is None:
                 return NEEDS_BROWSER
         case "host":
-            facts = {
-                "B17": seen.host.decisions,
-                "P17": seen.host.policies,
-                "V8": seen.host.closed_view_calls,
-            }
-            if facts[rule.id] is None:
-                return NEEDS_BROWSER
+            return _unknown_of_host(rule, seen.host)
         case "read" if rule.id == "P11" and seen.dev:
             return IN_DEVELOPMENT
         case "tools":
@@ -132,6 +126,17 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
         case _:
             pass
     return None
+
+
+def _unknown_of_host(rule: Rule, host: HostObservation) -> str | None:
+    """Why a rule about our own host cannot be checked."""
+    facts: dict[str, tuple[object, str]] = {
+        "B17": (host.decisions, "no host was asked"),
+        "P17": (host.policies, "no host was asked"),
+        "V8": (host.closed_view_calls, NEEDS_BROWSER),
+    }
+    known, reason = facts[rule.id]
+    return reason if known is None else None
 
 
 def _failure(seen: Snapshot) -> str | None:

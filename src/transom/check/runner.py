@@ -16,9 +16,15 @@ from transom.check.calling import Caller, Calling
 from transom.check.client import Answered, Conversation, NoAnswer
 from transom.check.connect import Connect, PipeClosed
 from transom.check.hosting import visibility_decisions
-from transom.check.jsonvalue import JsonObject
+from transom.check.jsonvalue import JsonObject, as_object
 from transom.check.listed import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
-from transom.check.snapshot import HostObservation, Snapshot, ViewObservation, Visit
+from transom.check.snapshot import (
+    GeneratedPolicy,
+    HostObservation,
+    Snapshot,
+    ViewObservation,
+    Visit,
+)
 from transom.errors import TransomError
 
 __all__ = ["Collected", "Options", "Progress", "Unreachable", "ViewObserver", "collect", "unseen"]
@@ -55,6 +61,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     dev: bool = False
     server_host: str | None = None
     observer: ViewObserver | None = None
+    """Renders Views; `None` renders none."""
+    build_csp: Callable[[JsonObject], str] | None = None
+    """How our own host makes a CSP from what a resource declares (P17)."""
     max_pages: int = 50
 
 
@@ -116,7 +125,9 @@ class _Collection:
             pages=tuple(self._pages),
             calls=tuple(self._caller.calls) if self._caller else None,
             uncalled=tuple(self._caller.uncalled) if self._caller else (),
-            host=HostObservation(decisions=visibility_decisions(apps.tools)),
+            host=HostObservation(
+                decisions=visibility_decisions(apps.tools), policies=self._policies()
+            ),
             server_host=self._options.server_host,
             dev=self._options.dev,
         )
@@ -215,6 +226,13 @@ class _Collection:
                 self._pages[index] = msgspec.structs.replace(first, again=again)
 
     # --- odds and ends -----------------------------------------------------------------------
+
+    def _policies(self) -> tuple[GeneratedPolicy, ...] | None:
+        build = self._options.build_csp
+        if build is None:
+            return None
+        declared = [(page.uri, as_object(page.effective_ui.get("csp"))) for page in self._pages]
+        return tuple(GeneratedPolicy(uri, csp, build(csp)) for uri, csp in declared)
 
     def _announce(self, steps: int, text: str) -> None:
         """More steps to come, or the next one."""

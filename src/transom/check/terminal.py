@@ -146,7 +146,7 @@ def _summary(report: Report) -> RenderableType:
         line.append(_count(count, *_NAMES[severity]), style)
     if not report.findings:
         line = Text("Nothing to complain about.", style="bold green")
-    checked = Text(f"{len(report.checked)} rules checked", style="dim")
+    checked = Text(f"{_count(len(report.checked), 'rule', 'rules')} checked", style="dim")
     if report.skipped:
         checked.append(f", {len(report.skipped)} skipped:")
     lines: list[RenderableType] = [line, checked]

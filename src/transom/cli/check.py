@@ -10,7 +10,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, cast
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
+from transom import __version__
 from transom.check import Options, Report
 from transom.check import check as run_check
 from transom.check.calling import Calling
@@ -32,6 +32,7 @@ from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli.target import Command, parse_target
 from transom.errors import UsageError
+from transom.web.csp import build_csp
 
 __all__ = ["check"]
 
@@ -141,6 +142,7 @@ def check(
             dev=dev,
             server_host=host,
             observer=_observer() if browser else None,
+            build_csp=build_csp,
         )
     except UsageError as error:
         typer.echo(f"transom check: {error}", err=True)
@@ -153,7 +155,6 @@ def check(
                 rules=chosen,
                 heuristics=wanted,
                 options=options,
-                version=version("transom"),
                 progress=progress,
             )
         )
@@ -173,7 +174,7 @@ def _print(
         case Format.JSON:
             text = as_json(report)
         case Format.SARIF:
-            text = as_sarif(report, version("transom"))
+            text = as_sarif(report, __version__)
         case Format.JUNIT:
             text = as_junit(report, fail_on.value)
     typer.echo(text)
@@ -212,9 +213,9 @@ def _calling(call: bool, call_all: bool, given: list[str]) -> Calling | None:
 
 def _observer() -> ViewObserver:
     """The part that renders Views, if it is there."""
-    if find_spec("transom.check.browser") is None:
+    if find_spec("transom.cli.observer") is None:
         raise UsageError("--browser: no renderer of Views is available in this installation")
-    return cast("ViewObserver", import_module("transom.check.browser").observer())
+    return cast("ViewObserver", import_module("transom.cli.observer").observer())
 
 
 def _named(text: str) -> list[Rule]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
+from transom import __version__
 from transom.cli import check
 from transom.cli import open as opening
 
@@ -24,7 +24,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"transom {version('transom')}")
+        typer.echo(f"transom {__version__}")
         raise typer.Exit
 
 
