@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format bench
+.PHONY: help setup demo test check format bench compat
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -40,3 +40,7 @@ format: ## mend what lint and formatting can mend by themselves
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)
+
+compat: ## show the official example servers' Views in Chromium and write docs/compatibility.md
+	@scripts/setup
+	@$(PYTHON_IN_VENV) scripts/compat.py $(ARGS)

@@ -7,10 +7,13 @@ next View gets a fresh browser.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +25,7 @@ from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Playwright
+    from playwright.async_api import BrowserContext, Playwright
     from playwright.async_api import Page as BrowserPage
 
     from transom.host.host import Host
@@ -83,7 +86,8 @@ class HeadlessRenderer:
         self._timeout = timeout
         self._on_console = on_console
         self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
+        self._context: BrowserContext | None = None
+        self._profile: TemporaryDirectory[str] | None = None
         self._page: BrowserPage | None = None
 
     @property
@@ -144,23 +148,17 @@ class HeadlessRenderer:
 
     async def _open_page(self, url: str) -> None:
         await self._close_browser()
-        browser = await self._launch()
-        self._browser = browser
-        context = await browser.new_context(
-            viewport={"width": self._size[0], "height": self._size[1]},
-            color_scheme="dark" if self._dark else "light",
-        )
-        page = await context.new_page()
-        self._page = page
+        context = self._context = await self._launch()
+        page = self._page = context.pages[0] if context.pages else await context.new_page()
         page.on("crash", lambda _: self._lost(page, "the page crashed"))
-        browser.on("disconnected", lambda _: self._lost(page, "the browser is gone"))
+        context.on("close", lambda _: self._lost(page, "the browser is gone"))
         if self._on_console is not None:
             on_console = self._on_console
             page.on("console", lambda m: _void(on_console(m.type, m.text)))
             page.on("pageerror", lambda error: _void(on_console("uncaught", str(error))))
         await page.goto(url, timeout=self._timeout * 1000)
 
-    async def _launch(self) -> Browser:
+    async def _launch(self) -> BrowserContext:
         if self._playwright is None:
             try:
                 # Playwright is an optional dependency, and slow to import.
@@ -170,11 +168,14 @@ class HeadlessRenderer:
                     "Views without a window need Playwright: pip install 'transom[headless]'"
                 ) from None
             self._playwright = await async_playwright().start()
-        arguments = [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
+        self._profile = _fresh_profile()
         try:
-            return await self._playwright.chromium.launch(
+            return await self._playwright.chromium.launch_persistent_context(
+                self._profile.name,
                 executable_path=self._executable or find_chromium(),
-                args=arguments,
+                args=[*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])],
+                viewport={"width": self._size[0], "height": self._size[1]},
+                color_scheme="dark" if self._dark else "light",
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
@@ -192,11 +193,27 @@ class HeadlessRenderer:
             self.stage.page_lost(reason)
 
     async def _close_browser(self) -> None:
-        browser, self._browser, self._page = self._browser, None, None
-        if browser is not None:
+        context, self._context, self._page = self._context, None, None
+        if context is not None:
             with suppress(Exception):  # it may have crashed: there is nothing left to close
                 async with asyncio.timeout(5):
-                    await browser.close()
+                    await context.close()
+        if self._profile is not None:
+            self._profile.cleanup()
+            self._profile = None
+
+
+def _fresh_profile() -> TemporaryDirectory[str]:
+    """A profile that is gone afterwards, in which framed pages have storage of their own.
+
+    Private windows, and some systems' Chromium by default, keep it from them.
+    """
+    profile = TemporaryDirectory(prefix="transom-", ignore_cleanup_errors=True)
+    preferences = Path(profile.name) / "Default" / "Preferences"
+    preferences.parent.mkdir()
+    cookies = {"block_third_party_cookies": False, "cookie_controls_mode": 0}
+    preferences.write_text(json.dumps({"profile": cookies}))
+    return profile
 
 
 def _void(_: object) -> None:

@@ -1,0 +1,188 @@
+"""Shows the Views of the official example servers and writes docs/compatibility.md.
+
+    .venv/bin/python scripts/compat.py [NAME …]
+
+With names, only those are shown and the page is left alone. Each server runs behind `Host` and
+`HeadlessRenderer`, in real Chromium: its View must initialise and get its tool's input and result;
+its tools are listed, and each is called once with arguments that fit and once with others.
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transom import Host, Policy, Tool, ToolResult, __version__
+from transom.check.examples import fitting_arguments, unfitting_arguments
+from transom.errors import TransomError
+from transom.host.views import View
+from transom.web.headless import HeadlessRenderer
+from transom.web.stage import Violation
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
+PAGE = ROOT / "docs" / "compatibility.md"
+SERVERS = (
+    "basic-preact", "basic-react", "basic-solid", "basic-svelte", "basic-vanillajs", "basic-vue",
+    "budget-allocator", "cohort-heatmap", "customer-segmentation", "debug", "map", "pdf",
+    "scenario-modeler", "shadertoy", "sheet-music", "system-monitor", "threejs", "transcript",
+    "video-resource", "wiki-explorer",
+)  # fmt: skip
+TIMEOUT = 20.0
+CALL_TIMEOUT = 8.0
+
+NOTES = {
+    "map": "waits for CesiumJS from its CDN before it connects; complete once the CDN answers",
+    "pdf": "shows a document from the internet unless one is given; its tools work all the same",
+    "wiki-explorer": "its server reads Wikipedia; without the internet it answers with an error, "
+    "which its View shows",
+    "sheet-music": "its sounds come from the internet; the sheet is drawn without them",
+    "video-resource": "its video comes from the internet",
+}
+
+OPENING = """\
+# Compatibility
+
+The Views of the 20 example servers of the MCP Apps project (npm `@modelcontextprotocol/server-*`),
+shown by Transom {version} behind `Host` and `HeadlessRenderer` in Chromium, without access to the
+internet. Written by `make compat`.
+
+*opened*: from the tool's call to the initialised View. *blocked*: what the browser stopped because
+the View had not declared it. *good* and *bad*: each of the View's tools was called once with
+arguments that fit its schema and once with some that do not; a cell says how many gave a result,
+and how many of the bad calls were refused.
+
+| server | View | opened | input and result | blocked | View tools | good | bad | note |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+class Seen(NamedTuple):
+    """What came of one server."""
+
+    name: str
+    app: str = ""
+    ms: float = 0.0
+    data: str = ""
+    violations: tuple[Violation, ...] = ()
+    tools: tuple[str, ...] = ()
+    good: str = ""
+    bad: str = ""
+    problem: str = ""
+
+
+def opening_tool(tools: list[Tool]) -> Tool | None:
+    """The first tool that opens a View."""
+    for tool in tools:
+        meta: Any = tool.meta or {}
+        if "ui/resourceUri" in meta or "resourceUri" in (meta.get("ui") or {}):
+            return tool
+    return None
+
+
+async def outcome(view: View, tool: str, arguments: dict[str, Any]) -> ToolResult | TransomError:
+    """What a call gave, or how it failed."""
+    try:
+        return await view.call_tool(tool, arguments, timeout=CALL_TIMEOUT)
+    except TransomError as error:
+        return error
+
+
+async def try_tools(view: View) -> tuple[str, str]:
+    """Call each tool with arguments that fit, and with some that do not."""
+    good = bad = tried = 0
+    for tool in view.tools:
+        fitting = fitting_arguments(tool.input_schema)
+        result = await outcome(view, tool.name, fitting or {})
+        good += isinstance(result, ToolResult)
+    for tool in view.tools:
+        unfitting = unfitting_arguments(tool.input_schema)
+        if unfitting is None:
+            continue
+        tried += 1
+        result = await outcome(view, tool.name, unfitting)
+        bad += not isinstance(result, ToolResult) or result.is_error
+    count = len(view.tools)
+    return (f"{good}/{count}" if count else "-"), (f"{bad}/{tried}" if tried else "-")
+
+
+async def show(name: str) -> Seen:
+    """Open one server's View and try its tools."""
+    violations: list[Violation] = []
+    renderer = HeadlessRenderer(on_violation=violations.append, timeout=TIMEOUT)
+    command = ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
+    async with Host(
+        renderer=renderer, policy=Policy.trusting(), audit=None, open_timeout=TIMEOUT
+    ) as host:
+        host.on_error = lambda _: None
+        await host.add_server(name, command)
+        tool = opening_tool(await host.list_tools())
+        if tool is None:
+            return Seen(name, problem="it has no tool that opens a View")
+        arguments = fitting_arguments(tool.input_schema) or {}
+        started = time.perf_counter()
+        result = await host.call_tool(tool.name, arguments)
+        view = next(iter(host.views.values()), None)
+        if view is not None and view.opening is not None:
+            await asyncio.wait([view.opening])
+        if view is None or view.state != "live" or view.app is None:
+            reason = view.reason if view is not None else "no View was opened"
+            return Seen(name, violations=tuple(violations), problem=reason)
+        took = (time.perf_counter() - started) * 1000
+        await host.list_tools()
+        good, bad = await try_tools(view)
+        return Seen(
+            name,
+            app=f"{view.app.name} {view.app.version}",
+            ms=took,
+            data="yes (an error)" if result.is_error else "yes",
+            violations=tuple(violations),
+            tools=tuple(tool.name for tool in view.tools),
+            good=good,
+            bad=bad,
+        )
+
+
+def row(seen: Seen) -> str:
+    """One line of the table."""
+    note = NOTES.get(seen.name, "")
+    if seen.problem:
+        note = f"{seen.problem}; {note}" if note else seen.problem
+    blocked = ", ".join(sorted({f"{v.directive} {v.blocked[:60]}" for v in seen.violations})) or "-"
+    cells = [
+        f"`{seen.name}`",
+        seen.app or "no",
+        f"{seen.ms:,.0f} ms" if seen.ms else "-",
+        seen.data or "no",
+        blocked,
+        f"{len(seen.tools)}" if seen.tools else "-",
+        seen.good or "-",
+        seen.bad or "-",
+        note,
+    ]
+    return "| " + " | ".join(cells) + " |\n"
+
+
+async def main(names: list[str]) -> int:
+    """Show them all; how many failed without a known reason."""
+    found: list[Seen] = []
+    for name in names or SERVERS:
+        try:
+            seen = await show(name)
+        except TransomError as error:
+            seen = Seen(name, problem=str(error)[:200])
+        found.append(seen)
+        sys.stderr.write(row(seen))
+    if not names:
+        page = OPENING.format(version=__version__) + "".join(row(seen) for seen in found)
+        page += "\n## The tools in their Views\n\n"
+        for seen in found:
+            if seen.tools:
+                page += f"- `{seen.name}`: {', '.join(f'`{tool}`' for tool in seen.tools)}\n"
+        PAGE.write_text(page)
+    return sum(bool(seen.problem) and seen.name not in NOTES for seen in found)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if asyncio.run(main(sys.argv[1:])) else 0)

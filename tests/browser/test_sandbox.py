@@ -1,0 +1,253 @@
+"""What a hostile View can do from inside its sandbox, in real Chromium: nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.browser.views import Shown, page, stage
+from transom.host.bridge import Bridge
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["compat", "strict"])
+async def shown(request: pytest.FixtureRequest) -> AsyncIterator[Shown]:
+    async with stage(csp=request.param) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def outside() -> AsyncIterator[tuple[str, list[bytes]]]:
+    """An origin nobody declared, and what reached it."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readline())
+        answer = b"HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 0\r\n\r\n"
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}", heard
+
+
+async def call(bridge: Bridge, tool: str, **arguments: Any) -> str:
+    return (await bridge.call_tool(tool, arguments)).text
+
+
+REACH = """
+tools.reach = async ({ how, url }) => {
+  const settled = (start) => new Promise((resolve) => {
+    start(resolve);
+    setTimeout(() => resolve("nothing happened"), 700);
+  });
+  const load = (tag, attributes) => settled((resolve) => {
+    const made = Object.assign(document.createElement(tag), attributes);
+    made.onload = () => resolve("loaded");
+    made.onerror = () => resolve("blocked");
+    document.body.append(made);
+  });
+  switch (how) {
+    case "fetch": return fetch(url).then(() => "reached", () => "blocked");
+    case "beacon": navigator.sendBeacon(url, "x"); return settled(() => {});
+    case "image": return load("img", { src: url });
+    case "script": return load("script", { src: url });
+    case "style": return load("link", { rel: "stylesheet", href: url });
+    case "frame": return load("iframe", { src: url });
+    case "object": return load("object", { data: url });
+    case "socket": return settled((resolve) => {
+      try {
+        const socket = new WebSocket(url.replace("http", "ws"));
+        socket.onopen = () => resolve("reached");
+        socket.onerror = () => resolve("blocked");
+      } catch { resolve("blocked"); }
+    });
+    case "events": return settled((resolve) => {
+      const source = new EventSource(url);
+      source.onopen = () => resolve("reached");
+      source.onerror = () => resolve("blocked");
+    });
+    case "form": {
+      const form = Object.assign(document.createElement("form"), { action: url, method: "post" });
+      document.body.append(form);
+      setTimeout(() => form.submit(), 0);
+      return "nothing happened";
+    }
+    case "worker": return settled((resolve) => {
+      try {
+        const worker = new Worker(url);
+        worker.onerror = () => resolve("blocked");
+      } catch { resolve("blocked"); }
+    });
+    case "popup": return window.open(url) ? "reached" : "blocked";
+  }
+};
+"""
+WAYS = (
+    "fetch", "beacon", "image", "script", "style", "frame", "object", "socket", "events", "form",
+    "worker", "popup",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WAYS)
+async def test_an_origin_that_was_not_declared_is_not_reached(
+    shown: Shown, outside: tuple[str, list[bytes]], how: str
+) -> None:
+    url, heard = outside
+    async with shown.view(page(f"reach-{how}", REACH)) as bridge:
+        said = await call(bridge, "reach", how=how, url=f"{url}/{how}")
+        if how not in ("popup", "worker"):  # these are stopped before the policy is asked
+            await shown.violation(f"reach-{how}", url.partition(":")[2])
+    assert said in ("blocked", "nothing happened", "loaded")
+    assert heard == []
+
+
+NAVIGATE = """
+tools.navigate = async ({ how, url }) => {
+  setTimeout(() => {
+    if (how === "self") location.href = url;
+    if (how === "proxy") parent.location.href = url;
+    if (how === "stage") top.location.href = url;
+    if (how === "link") {
+      const made = Object.assign(document.createElement("a"), { href: url, target: "_top" });
+      document.body.append(made);
+      made.click();
+    }
+    if (how === "refresh") {
+      const made = document.createElement("meta");
+      made.httpEquiv = "refresh";
+      made.content = `0;url=${url}`;
+      document.head.append(made);
+    }
+  }, 0);
+  return "tried";
+};
+"""
+
+
+@pytest.mark.parametrize("how", ["self", "proxy", "stage", "link", "refresh"])
+async def test_a_view_cannot_leave_for_elsewhere_and_take_its_data_along(
+    shown: Shown, outside: tuple[str, list[bytes]], how: str
+) -> None:
+    url, heard = outside
+    async with shown.view(page(f"leave-{how}", NAVIGATE)) as bridge:
+        browser_page = shown.renderer.page
+        assert browser_page is not None
+        before = browser_page.url
+        await call(bridge, "navigate", how=how, url=f"{url}/?stolen={how}")
+        async with shown.view(page("meanwhile")):  # time enough for a navigation to begin
+            assert browser_page.url == before
+    assert heard == []
+
+
+LOOK = """
+const attempt = (what) => { try { return String(what()); } catch (error) { return error.name; } };
+tools.look = () => ({
+  stageDom: attempt(() => top.document.title),
+  stageStorage: attempt(() => top.sessionStorage.length),
+  stageToken: attempt(() => top.location.hash),
+  cookie: attempt(() => document.cookie),
+  origin: location.origin === "null" ? origin : location.origin,
+  frames: attempt(() => [...Array(top.frames.length).keys()]
+    .filter((n) => top.frames[n] !== parent).map((n) => top.frames[n].document.title)),
+  referrer: document.referrer,
+});
+tools.origin = () => origin;
+tools.remember = ({ value }) => { localStorage.setItem("mark", value); return "kept"; };
+tools.recall = () => localStorage.getItem("mark") ?? "nothing";
+"""
+
+
+async def test_a_view_sees_neither_the_stage_nor_another_view(shown: Shown) -> None:
+    async with (
+        shown.view(page("one", LOOK)) as one,
+        shown.view(page("two", LOOK)) as two,
+    ):
+        seen = json.loads(await call(one, "look"))
+        for secret in ("stageDom", "stageStorage", "stageToken", "frames"):
+            assert seen[secret] == "SecurityError"
+        assert seen["cookie"] == ""
+        assert shown.renderer.stage.token not in json.dumps(seen)
+        ours, theirs = await call(one, "origin"), await call(two, "origin")
+        assert ours.startswith("http://one-")
+        assert len({ours, theirs, shown.renderer.stage.origin}) == 3
+        assert await call(one, "remember", value="secret of one") == "kept"
+        assert await call(two, "recall") == "nothing"
+    async with shown.view(page("one", LOOK)) as again:
+        assert await call(again, "recall") == "nothing"
+
+
+FORGE = """
+tools.forge = async () => {
+  const size = { jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: 9 } };
+  const html = "<h1>taken over</h1>";
+  const take = {
+    jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: { html },
+  };
+  top.postMessage(size, "*");
+  for (let n = 0; n < top.frames.length; n += 1) {
+    top.frames[n].postMessage({ jsonrpc: "2.0", id: 1, method: "tools/list" }, "*");
+    if (top.frames[n] !== parent) top.frames[n].postMessage(take, "*");
+  }
+  parent.postMessage(take, "*");
+  parent.postMessage({ jsonrpc: "2.0", method: "ui/notifications/sandbox-proxy-ready" }, "*");
+  return "tried";
+};
+tools.told = () => told.map(({ method }) => method);
+"""
+
+
+async def test_forged_messages_from_another_frame_are_not_heard(shown: Shown) -> None:
+    async with (
+        shown.view(page("victim", FORGE)) as victim,
+        shown.view(page("forger", FORGE)) as forger,
+    ):
+        sizes: list[Any] = []
+        victim.on_size_changed = lambda *size: sizes.append(size)
+        forger.on_size_changed = lambda *size: sizes.append(size)
+        await call(forger, "forge")
+        assert await call(victim, "told") == "[]"
+        assert await call(forger, "told") == "[]"
+        assert sizes == []
+
+
+async def test_the_policy_is_a_header_that_a_page_cannot_loosen(
+    shown: Shown, outside: tuple[str, list[bytes]]
+) -> None:
+    url, heard = outside
+    policy = "default-src * 'unsafe-inline' 'unsafe-eval'; connect-src *"
+    loosened = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    source = page("loose", REACH).html.replace("<body>", f"<head>{loosened}</head><body>")
+    async with shown.view(page("loose", html=source)) as bridge:
+        assert await call(bridge, "reach", how="fetch", url=url) == "blocked"
+    assert heard == []
+
+
+async def test_a_declared_origin_is_reached(shown: Shown, outside: tuple[str, list[bytes]]) -> None:
+    url, heard = outside
+    async with shown.view(page("declared", REACH, csp={"connectDomains": [url]})) as bridge:
+        assert await call(bridge, "reach", how="fetch", url=f"{url}/fine") == "reached"
+    assert heard == [b"GET /fine HTTP/1.1\r\n"]
+
+
+async def test_eval_is_for_compat_only(shown: Shown) -> None:
+    script = "tools.run = () => { try { return eval('1 + 1'); } catch (e) { return e.name; } };"
+    async with shown.view(page("eval", script)) as bridge:
+        said = await call(bridge, "run")
+    assert said == ("2" if shown.renderer.stage.csp_mode == "compat" else "EvalError")
+
+
+async def test_permissions_reach_the_inner_frame_and_others_do_not(shown: Shown) -> None:
+    script = "tools.allowed = () => document.featurePolicy.allowedFeatures();"
+    async with shown.view(page("perm", script, permissions={"camera": {}})) as bridge:
+        allowed = json.loads(await call(bridge, "allowed"))
+    assert "camera" in allowed
+    assert "microphone" not in allowed
+    assert "geolocation" not in allowed
