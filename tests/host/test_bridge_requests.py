@@ -392,3 +392,42 @@ async def test_notices_are_handled_in_the_order_they_came():
             await view.tell("notifications/message", {"level": "info", "data": number})
         await done.wait()
         assert heard == list(range(50))
+
+
+async def test_a_slow_handler_of_a_notice_does_not_hold_up_the_conversation():
+    release, changed = asyncio.Event(), asyncio.Event()
+    entries: list[Any] = []
+    async with ready() as (bridge, view, errors):
+        bridge.on_tools_changed = changed.set
+
+        @bridge.on_log
+        async def _(entry: LogParams) -> None:
+            await release.wait()
+            entries.append(entry.data)
+
+        for number in range(300):
+            await view.tell("notifications/message", {"level": "info", "data": number})
+        await view.tell("notifications/tools/list_changed")
+        await changed.wait()
+        await view.initialize()
+        await view.tell("ui/notifications/initialized")
+        await bridge.ping()
+        assert entries == []
+        assert len([error for error in errors if "one was dropped" in error]) == 300 - 256
+        release.set()
+
+
+async def test_what_a_view_told_before_it_went_is_not_handled_any_more():
+    handled: list[Any] = []
+    async with ready() as (bridge, view, _):
+
+        @bridge.on_log
+        async def _(entry: LogParams) -> None:
+            handled.append(entry.data)
+            await asyncio.Event().wait()
+
+        for number in range(3):
+            await view.tell("notifications/message", {"level": "info", "data": number})
+        await asyncio.sleep(0)
+        await bridge.teardown()
+    assert handled == [0]

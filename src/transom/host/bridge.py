@@ -10,25 +10,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
-
-import msgspec
-from msgspec import Raw
 
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
     AlreadyConnected,
-    CapabilityMissing,
-    InvalidResult,
     NotConnected,
     OutOfOrder,
     PeerError,
     ProtocolError,
-    RequestTimeout,
     TransomError,
     UsageError,
 )
@@ -36,7 +30,6 @@ from transom.events import Event, Slot
 from transom.host.capabilities import derived_capabilities
 from transom.host.coalesce import Coalesced
 from transom.host.context import Context
-from transom.host.definitions import Definitions
 from transom.host.forward import Forward, Upstream
 from transom.host.policy import Limits
 from transom.host.readiness import Readiness
@@ -44,11 +37,13 @@ from transom.host.reports import Reports
 from transom.host.requests import ViewRequests
 from transom.host.servernews import ServerNews
 from transom.host.values import ToolOutcome, object_json, result_json
+from transom.host.viewtools import ViewTools
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.lifecycle import State
-from transom.protocol.methods import HOST, VIEW
+from transom.protocol.methods import VIEW
 from transom.protocol.peer import Peer
+from transom.queues import InTurn
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
@@ -64,10 +59,6 @@ if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
 __all__ = ["Bridge"]
-
-_READY = State.READY  # looking a member up in its enum is slow, and every call does
-_decode_result = msgspec.json.Decoder(ToolResult).decode
-_read_result = HOST["tools/call"].read_result
 
 
 class Bridge:
@@ -131,8 +122,6 @@ class Bridge:
         self._slots: dict[str, Slot] = {}
         self.app_info: Implementation | None = None
         """How the View named itself in `ui/initialize`; None before."""
-        self.left_out: Mapping[str, str] = {}
-        """Tools of the last listing that could not be used, with the reason."""
         self._host_info = object_json(host_info)
         self._capabilities = None if capabilities is None else object_json(capabilities)
         self._context = Context(context)
@@ -158,12 +147,13 @@ class Bridge:
         self._requests = ViewRequests(
             self._slots, self._context, self._bring_up_to_date, self._forward
         )
-        self._definitions = Definitions(self.limits)
-        self._offers_tools = False
+        self._tools = ViewTools(self._session, self._readiness, self.limits, self.report)
         self._news: ServerNews | None = None
         self._torn_down: asyncio.Future[bool] | None = None
         self._tools_changed = Coalesced(self._call_tools_changed, self.report)
         self._reports = Reports()
+        # Apart from the session's own turn: a slow handler must not hold up the conversation.
+        self._events = InTurn(self.report, limit=self.limits.max_queued)
 
     # --- life --------------------------------------------------------------------------------
 
@@ -176,6 +166,11 @@ class Bridge:
     def app_capabilities(self) -> AppCapabilities | None:
         """What the View said in `ui/initialize` that it can do; None before."""
         return self._requests.app
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Tools of the last listing that could not be used, by name, with the reason."""
+        return self._tools.left_out
 
     @property
     def context(self) -> dict[str, Any]:
@@ -272,6 +267,9 @@ class Bridge:
             return
         self._readiness.close(reason)
         self._tools_changed.close()
+        self._events.close()
+        if self._events.task is not None and self._events.task is not asyncio.current_task():
+            self._events.task.cancel()
         if self._news is not None:
             self._news.close()
         self._reports.tell(self.on_closed, reason)
@@ -279,7 +277,7 @@ class Bridge:
     # --- to the View: requests ---------------------------------------------------------------
 
     @overload
-    async def call_tool(
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
@@ -287,9 +285,9 @@ class Bridge:
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         task: None = None,
-    ) -> ToolResult: ...
+    ) -> Coroutine[Any, Any, ToolResult]: ...
     @overload
-    async def call_tool(
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
@@ -297,8 +295,8 @@ class Bridge:
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         task: m.TaskRequest | Mapping[str, Any],
-    ) -> ToolResult | Task: ...
-    async def call_tool(
+    ) -> Coroutine[Any, Any, ToolResult | Task]: ...
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
@@ -306,7 +304,7 @@ class Bridge:
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         task: m.TaskRequest | Mapping[str, Any] | None = None,
-    ) -> ToolResult | Task:
+    ) -> Coroutine[Any, Any, Any]:
         """Call one of the View's tools.
 
         Args:
@@ -326,65 +324,7 @@ class Bridge:
             ConnectionClosed: it went away first.
             NotConnected: it was gone before.
         """
-        if timeout is None:
-            timeout = self.limits.call_timeout
-        if self._lifecycle.state is not _READY or not self._offers_tools:
-            timeout = await self._until_callable("tools/call", timeout)
-        call: dict[str, Any] = {"name": name}
-        if arguments is not None:
-            call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
-        if task is not None:
-            call["task"] = Raw(object_json(task))
-        params = wire.encode(call)
-        if on_progress is None:
-            raw = await self._session.request("tools/call", params, timeout=timeout)
-        else:
-            raw = await self._call_with_progress(params, timeout, on_progress)
-        if len(raw) > self.limits.max_result_bytes:
-            size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
-            raise InvalidResult(f"{name}: a result of {size}")
-        try:
-            result = _decode_result(raw)
-            if not result.extra:
-                return result
-        except (msgspec.DecodeError, RecursionError, ValueError):
-            pass  # keys we do not know, or no result at all: sorted out below
-        result = _read_result(raw)
-        if "task" in result.extra and not result.content:
-            return self._task_handle(name, raw, asked=task is not None)
-        return result
-
-    async def _call_with_progress(
-        self, params: bytes, timeout: float, on_progress: OnProgress
-    ) -> Raw:
-        """A View that keeps telling of progress may take longer, but not for ever."""
-        longest = max(timeout, self.limits.max_call_time)
-        try:
-            async with asyncio.timeout(longest):
-                return await self._session.request(
-                    "tools/call", params, timeout=timeout, on_progress=on_progress
-                )
-        except TimeoutError:
-            raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
-
-    @staticmethod
-    def _task_handle(name: str, raw: Raw, *, asked: bool) -> Task:
-        if not asked:
-            raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
-        try:
-            return msgspec.json.decode(raw, type=_TaskAnswer).task
-        except msgspec.DecodeError as error:
-            raise InvalidResult(f"{name}: {error}") from None
-
-    async def _until_callable(self, method: str, timeout: float) -> float:
-        """Wait until the View is ready, and see that it has tools; the time that is left."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout
-        await self._readiness.until_ready(method, timeout)
-        if not self._offers_tools:
-            app = self.app_info.name if self.app_info is not None else "the View"
-            raise CapabilityMissing(f"{method}: {app} did not declare the tools capability")
-        return max(deadline - clock(), 0.001)
+        return self._tools.call(name, arguments, timeout, on_progress, task)
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
@@ -400,23 +340,7 @@ class Bridge:
             ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed, NotConnected: as for
                 `call_tool`.
         """
-        limit = self.limits.list_timeout if timeout is None else timeout
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit
-        if self._lifecycle.state is not _READY or not self._offers_tools:
-            await self._until_callable("tools/list", limit)
-
-        def ask(params: bytes) -> Awaitable[Raw]:
-            left = max(deadline - loop.time(), 0.001)
-            return self._session.request("tools/list", params, timeout=left)
-
-        listing = await self._definitions.list_all(ask)
-        before, self.left_out = self.left_out, listing.left_out
-        for name, reason in listing.left_out.items():
-            if before.get(name) != reason:
-                what = f"{name} left out: " if name else ""
-                self.report(PeerError(f"tools/list: {what}{reason}"))
-        return list(listing.tools.values())
+        return await self._tools.list_all(timeout)
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Ask the View whether it still listens.
@@ -426,34 +350,28 @@ class Bridge:
             ConnectionClosed, NotConnected: it is gone.
         """
         limit = self.limits.call_timeout if timeout is None else timeout
-        await self._readiness.until_ready("ping", limit)
-        await self._session.request("ping", b"{}", timeout=limit)
+        left = await self._readiness.until_ready("ping", limit)
+        await self._session.request("ping", b"{}", timeout=left)
 
     async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
         """How a task of the View is doing."""
-        return await self._ask("tasks/get", {"taskId": task_id}, timeout)
+        return await self._tools.ask("tasks/get", {"taskId": task_id}, timeout)
 
     async def list_tasks(
         self, cursor: str | None = None, *, timeout: float | None = None
     ) -> m.ListTasksResult:
         """A page of the View's tasks."""
-        return await self._ask("tasks/list", {} if cursor is None else {"cursor": cursor}, timeout)
+        return await self._tools.ask(
+            "tasks/list", {} if cursor is None else {"cursor": cursor}, timeout
+        )
 
     async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
         """The result of a task; waits until there is one."""
-        return await self._ask("tasks/result", {"taskId": task_id}, timeout)
+        return await self._tools.ask("tasks/result", {"taskId": task_id}, timeout)
 
     async def cancel_task(self, task_id: str, *, timeout: float | None = None) -> Task:
         """Stop a task of the View."""
-        return await self._ask("tasks/cancel", {"taskId": task_id}, timeout)
-
-    async def _ask(self, method: str, params: dict[str, Any], timeout: float | None) -> Any:
-        limit = self.limits.call_timeout if timeout is None else timeout
-        await self._until_callable(method, limit)
-        raw = await self._session.request(method, wire.encode(params), timeout=limit)
-        if len(raw) > self.limits.max_result_bytes:
-            raise InvalidResult(f"{method}: a result of {len(raw)} bytes is over the limit")
-        return HOST[method].read_result(raw)
+        return await self._tools.ask("tasks/cancel", {"taskId": task_id}, timeout)
 
     # --- to the View: notices ----------------------------------------------------------------
 
@@ -548,7 +466,8 @@ class Bridge:
             self._news.ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities
-        self._offers_tools = params.app_capabilities.tools is not None
+        self._tools.app = params.app_info.name
+        self._tools.offered = params.app_capabilities.tools is not None
         capabilities = self._capabilities
         if capabilities is None:
             capabilities = wire.encode(derived_capabilities(self._slots, self._forward))
@@ -559,31 +478,32 @@ class Bridge:
             self._context.tell_all(),
         )
 
-    def _told(self, notice: wire.Notification) -> object:
+    def _told(self, notice: wire.Notification) -> None:
         row = VIEW.get(notice.method)
         if row is None or row.is_request:
-            return None
+            return
         try:
             params = row.read_params(notice.params)
             self._lifecycle.passed("view", notice.method)
         except (ProtocolError, OutOfOrder) as error:
             self.report(PeerError(str(error)))
-            return None
+            return
         match notice.method:
             case "ui/notifications/initialized":
                 self._now_ready()
             case "notifications/tools/list_changed":
                 self._tools_changed.want()
             case "ui/notifications/size-changed":
-                size = params.width, params.height
-                return self.on_size_changed.fire(*size, on_problem=self.report)
+                self._fire(self.on_size_changed, params.width, params.height)
             case "notifications/message":
-                return self.on_log.fire(params, on_problem=self.report)
+                self._fire(self.on_log, params)
             case "ui/notifications/request-teardown":
-                return self.on_request_teardown.fire(on_problem=self.report)
+                self._fire(self.on_request_teardown)
             case _:
                 pass  # between the host and its sandbox, or the session's own
-        return None
+
+    def _fire(self, handlers: Slot, *about: object) -> None:
+        self._events.run(lambda: handlers.fire(*about, on_problem=self.report))
 
     def _now_ready(self) -> None:
         for method, params in self._readiness.now_ready():
@@ -598,10 +518,6 @@ class Bridge:
     def report(self, error: BaseException) -> None:
         """Tell `on_error`."""
         self._reports.tell(self.on_error, error)
-
-
-class _TaskAnswer(msgspec.Struct):
-    task: Task
 
 
 def _upstream(given: Upstream | Client | ClientSession) -> Upstream:

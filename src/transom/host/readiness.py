@@ -82,8 +82,8 @@ class Readiness:
         self._queued.append((method, params))
         return False
 
-    async def until_ready(self, what: str, timeout: float | None) -> None:
-        """Wait until the View is initialised.
+    async def until_ready(self, what: str, timeout: float) -> float:
+        """Wait until the View is initialised; the seconds that are left then.
 
         Raises:
             NotConnected: the conversation is over, or has not begun.
@@ -95,7 +95,7 @@ class Readiness:
             raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
         self.alive(what)
         loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
+        deadline = loop.time() + timeout
         while not self.lifecycle.ready:
             if self.lifecycle.state is State.CLOSED:
                 raise ConnectionClosed(f"{what}: connection closed: {self.reason}")
@@ -112,3 +112,4 @@ class Readiness:
             finally:
                 if future in self._waiting:
                     self._waiting.remove(future)
+        return max(deadline - loop.time(), 0.001)
