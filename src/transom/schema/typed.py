@@ -35,10 +35,11 @@ class Typed:
         incomplete: decoded values must be completed; see `settled`.
         spread: see `Schema`.
         wrapped: see `Schema`.
+        exact: a struct whose own JSON is what `parse` would make of it, once it is valid.
     """
 
     __slots__ = (
-        "_checker", "_decode", "_finish", "_first", "_incomplete", "_last", "json_bytes",
+        "_checker", "_decode", "_finish", "_first", "_incomplete", "_last", "exact", "json_bytes",
         "json_schema", "spread", "wrapped",
     )  # fmt: skip
 
@@ -52,6 +53,7 @@ class Typed:
         incomplete: bool = False,
         spread: bool = False,
         wrapped: bool = False,
+        exact: type[msgspec.Struct] | None = None,
     ) -> None:
         try:
             self._decode = msgspec.json.Decoder(hint, dec_hook=_decode_custom).decode
@@ -66,6 +68,7 @@ class Typed:
         self.json_bytes = msgspec.Raw(msgspec.json.encode(json_schema))
         self.spread = spread
         self.wrapped = wrapped
+        self.exact = exact
 
     def parse(self, data: bytes | msgspec.Raw) -> Any:
         """Read a value from JSON text."""
@@ -88,6 +91,21 @@ class Typed:
     def validate(self, value: Any) -> Any:
         """Validate plain JSON values, or an instance."""
         return self.parse(to_json(value))
+
+    def encode_exact(self, value: Any) -> bytes | None:
+        """The JSON text of a valid value of exactly this type; None: it takes `parse`.
+
+        Raises:
+            ValidationError: it is of this type, but what it holds does not fit.
+        """
+        if type(value) is not self.exact:
+            return None
+        data = to_json(value)
+        try:
+            self._decode(data)
+        except Exception as error:
+            raise self._explained(error, data) from error
+        return data
 
     def _explained(self, error: Exception, data: bytes | msgspec.Raw) -> ValidationError:
         """List all problems of a value of ordinary size: msgspec has stopped at the first."""
@@ -150,7 +168,14 @@ def typed_output(hint: Any) -> Typed:
         check="finished" if generated.says_more else None,
         incomplete=generated.needs_settling,
         wrapped=wrapped,
+        exact=_exact(hint, translated, plain=not (generated.says_more or generated.needs_settling)),
     )
+
+
+def _exact(hint: Any, translated: Any, *, plain: bool) -> type[msgspec.Struct] | None:
+    if plain and translated is hint and isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return hint
+    return None
 
 
 def _plain_values(value: Any) -> Any:

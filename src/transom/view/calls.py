@@ -32,7 +32,7 @@ from transom.events import is_awaitable
 from transom.schema import Schema
 from transom.types import Task, TextContent, ToolResult
 from transom.view.context import CallContext
-from transom.view.results import to_result
+from transom.view.results import result_json
 from transom.view.tools import RegisteredTool, Unavailable
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Invocation", "Outcome", "call", "error_result"]
 
-Outcome = ToolResult | Task | Awaitable["ToolResult | Task"]
-"""What comes of a call: a result, a handle on the server's work, or one of them in a while."""
+Outcome = bytes | Task | Awaitable["bytes | Task"]
+"""What comes of a call: the JSON of a result, a handle on the server's work, or one in a while."""
 
 OnProblem = Callable[[BaseException], object]
 
 
-def error_result(text: str) -> ToolResult:
+def error_result(text: str) -> bytes:
     """A failure the model can read."""
-    return ToolResult(content=[TextContent(text)], is_error=True)
+    return ToolResult(content=[TextContent(text)], is_error=True).to_wire()
 
 
 def call(
@@ -130,7 +130,7 @@ class Invocation:
             return self.awaited(returned)
         return self._returned(returned)
 
-    async def awaited(self, waiting: Awaitable[Any]) -> ToolResult | Task:
+    async def awaited(self, waiting: Awaitable[Any]) -> bytes | Task:
         """Wait for what it returned.
 
         Raises:
@@ -148,7 +148,7 @@ class Invocation:
             return self._raised(error)
         return self._returned(returned)
 
-    def _raised(self, error: BaseException) -> ToolResult:
+    def _raised(self, error: BaseException) -> bytes:
         if isinstance(error, ToolError):
             return error_result(str(error) or f"Tool {self.name} failed")
         if isinstance(error, ProtocolError):
@@ -156,13 +156,13 @@ class Invocation:
         self.on_problem(error)
         raise ProtocolError(INTERNAL_ERROR, f"Tool {self.name} failed") from None
 
-    def _returned(self, returned: object) -> ToolResult | Task:
+    def _returned(self, returned: object) -> bytes | Task:
         if isinstance(returned, Task):
             return returned
         if returned is NotImplemented:
             raise ProtocolError(INVALID_PARAMS, f"Tool {self.name} not found")
         try:
-            return to_result(returned, self.output)
+            return result_json(returned, self.output)
         except (ValidationError, SchemaError) as error:
             self.on_problem(error)
             text = f"Tool {self.name} returned something it must not"

@@ -25,6 +25,7 @@ import msgspec
 
 from transom.errors import Problem, ValidationError
 from transom.schema import Schema, cannot_send, to_json
+from transom.schema.typed import Typed
 from transom.types import (
     AudioContent,
     ContentBlock,
@@ -35,7 +36,7 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["content_from_bytes", "to_result"]
+__all__ = ["content_from_bytes", "result_json", "to_result"]
 
 _BLOCKS: Final = frozenset(get_args(ContentBlock))
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -101,6 +102,19 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
     wrapped = data[:1] != b"{"
     structured = msgspec.json.decode(b'{"result":' + data + b"}" if wrapped else data)
     return ToolResult(content=[TextContent(data.decode())], structured_content=structured)
+
+
+def result_json(value: object, output: Schema | None = None) -> bytes:
+    """The same as JSON, made in fewer steps where the value is of exactly the promised type.
+
+    Raises:
+        ValidationError: as `to_result`.
+    """
+    if isinstance(output, Typed) and (data := output.encode_exact(value)) is not None:
+        text = msgspec.json.encode(data.decode())
+        shown = b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}'
+        return shown % (text, data)
+    return to_result(value, output).to_wire()
 
 
 def content_from_bytes(data: bytes) -> ContentBlock:

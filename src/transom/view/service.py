@@ -12,7 +12,7 @@ from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
 from transom.protocol.methods import HOST
-from transom.types import Task, ToolResult
+from transom.types import Task
 from transom.view.calls import Invocation, Outcome, call
 from transom.view.context import CallContext
 from transom.view.listing import Listing
@@ -83,7 +83,7 @@ class ToolService:
         else:
             raise ProtocolError(INVALID_PARAMS, f"Tool {params.name[:128]} not found")
         if params.task is None:
-            return outcome.to_wire() if isinstance(outcome, ToolResult) else self._whole(outcome)
+            return outcome if isinstance(outcome, bytes) else self._whole(outcome)
         if tool is not None and tool.function.returns_task:
             return self._delegated(outcome, params.task.ttl)
         if isinstance(outcome, Task):
@@ -92,25 +92,23 @@ class ToolService:
 
     async def _whole(self, outcome: Outcome) -> bytes:
         """Wait for the result itself, on the server too if it works on it."""
-        if not isinstance(outcome, ToolResult | Task):
+        if not isinstance(outcome, bytes | Task):
             outcome = await outcome
-        if isinstance(outcome, Task):
-            outcome = await self._tasks.wait(outcome)
-        return outcome.to_wire()
+        return await self._tasks.wait(outcome) if isinstance(outcome, Task) else outcome
 
     async def _delegated(self, outcome: Outcome, ttl: int | None) -> bytes:
         """Wait for the server's handle, so that the host can follow it there."""
-        if not isinstance(outcome, ToolResult | Task):
+        if not isinstance(outcome, bytes | Task):
             outcome = await outcome
         if isinstance(outcome, Task):
             return self._tasks.delegate(outcome)
         return self._as_task(outcome, ttl)
 
     def _as_task(self, outcome: Outcome, ttl: int | None) -> bytes:
-        if isinstance(outcome, ToolResult | Task):
+        if isinstance(outcome, bytes | Task):
             outcome = _there_already(outcome)
         return self._tasks.start(outcome, ttl)
 
 
-async def _there_already(outcome: ToolResult | Task) -> ToolResult | Task:
+async def _there_already(outcome: bytes | Task) -> bytes | Task:
     return outcome

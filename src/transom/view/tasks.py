@@ -60,7 +60,7 @@ class TaskStore:
         self._records: dict[str, _Record] = {}
         self._delegated: dict[str, None] = {}
 
-    def start(self, outcome: Awaitable[ToolResult | Task], ttl: int | None) -> bytes:
+    def start(self, outcome: Awaitable[bytes | Task], ttl: int | None) -> bytes:
         """Let `outcome` come about in its own time; answers the handle.
 
         Raises:
@@ -94,16 +94,18 @@ class TaskStore:
             del self._delegated[next(iter(self._delegated))]
         return CreateTaskResult(task=task).to_wire()
 
-    async def _run(self, record: _Record, outcome: Awaitable[ToolResult | Task]) -> None:
+    async def _run(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
         try:
             result = await outcome
-            record.outcome = await self.wait(result) if isinstance(result, Task) else result
+            if isinstance(result, Task):
+                result = await self.wait(result)
+            record.outcome = HOST["tasks/result"].read_result(result)
         except ProtocolError as error:
             record.outcome = error
         except TransomError:
             record.outcome = ProtocolError(INTERNAL_ERROR, "The task failed")
 
-    def _ended(self, record: _Record, outcome: Awaitable[ToolResult | Task]) -> None:
+    def _ended(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
         if asyncio.iscoroutine(outcome):
             outcome.close()  # cancelled before it began
         status: TaskStatus = "completed"
@@ -117,10 +119,9 @@ class TaskStore:
         record.task = msgspec.structs.replace(record.task, status=status, last_updated_at=_now())
         record.ended.set()
 
-    async def wait(self, task: Task) -> ToolResult:
+    async def wait(self, task: Task) -> bytes:
         """The result of a task of the server's, for a call that is not passed on as a task."""
-        params = msgspec.json.encode({"taskId": task.task_id})
-        return HOST["tasks/result"].read_result(await self._ask("tasks/result", params))
+        return await self._ask("tasks/result", msgspec.json.encode({"taskId": task.task_id}))
 
     # --- what the host asks ------------------------------------------------------------------
 
