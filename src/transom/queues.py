@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from transom.channel import Channel
-from transom.errors import ChannelClosed, PeerError
+from transom.errors import PeerError
 from transom.events import is_awaitable
 
 __all__ = ["InTurn", "Outbox", "wake_one"]
@@ -29,24 +29,28 @@ def wake_one(waiters: deque[asyncio.Future[None]]) -> None:
 class Outbox:
     """Everything a session sends, in order.
 
-    `post` never waits. Whoever may wait does so in `room` while the queue is longer than
-    `high_water`; it is `overfull` when even those who may not wait have filled it.
+    `post` never waits. Whoever may wait does so in `room` before they post, first come, first
+    served, while more than `high_water` messages or `high_bytes` bytes are queued. It is
+    `overfull` when even those who may not wait have filled it.
     """
 
     def __init__(
         self,
         channel: Channel,
-        on_closed: Callable[[str], object],
+        on_lost: Callable[[Exception], object],
         *,
         high_water: int = 256,
+        high_bytes: int = 4 * 1024 * 1024,
         cut_off: int = 4096,
     ) -> None:
         self._channel = channel
         self._send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
-        self._on_closed = on_closed
+        self._on_lost = on_lost
         self._high_water = high_water
+        self._high_bytes = high_bytes
         self._cut_off = cut_off
         self._waiting: deque[bytes] = deque()
+        self._bytes = 0
         self._room: deque[asyncio.Future[None]] = deque()
         self._closed = False
         self.writer: asyncio.Task[None] | None = None
@@ -54,7 +58,11 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether those who can wait should."""
-        return len(self._waiting) > self._high_water
+        return (
+            len(self._waiting) > self._high_water
+            or self._bytes > self._high_bytes
+            or len(self._room) > 0
+        )
 
     @property
     def overfull(self) -> bool:
@@ -69,19 +77,32 @@ class Outbox:
             try:
                 if self._send_nowait(data):
                     return
-            except ChannelClosed as error:
-                self._on_closed(str(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the channel is lost
+                self._on_lost(error)
                 return
         self._waiting.append(data)
+        self._bytes += len(data)
         if self.writer is None:
             self.writer = asyncio.get_running_loop().create_task(self._write())
 
     async def room(self) -> None:
-        """Wait until the queue is short again, or closed."""
-        while self.full and not self._closed:
-            place = asyncio.get_running_loop().create_future()
-            self._room.append(place)
+        """Wait while it is full, unless it is closed."""
+        if not self.full or self._closed:
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._room.append(place)
+        try:
             await place
+        except asyncio.CancelledError:
+            if place in self._room:
+                self._room.remove(place)
+            elif not place.cancelled():
+                self._let_in()  # the room was made for us; pass it on
+            raise
+
+    def _let_in(self) -> None:
+        if len(self._waiting) <= self._high_water and self._bytes <= self._high_bytes:
+            wake_one(self._room)
 
     def close(self) -> None:
         """Send nothing more. Whoever waits for room goes on."""
@@ -93,11 +114,13 @@ class Outbox:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                await self._channel.send(self._waiting.popleft())
-                if self._room and not self.full:
-                    wake_one(self._room)
-        except ChannelClosed as error:
-            self._on_closed(str(error))
+                data = self._waiting.popleft()
+                self._bytes -= len(data)
+                await self._channel.send(data)
+                if self._room:
+                    self._let_in()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the channel is lost
+            self._on_lost(error)
         finally:
             self.writer = None
             while self._room:

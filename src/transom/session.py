@@ -37,7 +37,7 @@ from transom.events import is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
 from transom.protocol.wire import RequestId
-from transom.queues import InTurn, Outbox, wake_one
+from transom.queues import InTurn, Outbox
 
 __all__ = ["OnProgress", "Session"]
 
@@ -109,10 +109,11 @@ class Session:
         self._on_notification = on_notification
         self._on_problem = on_problem
         self._on_closed = on_closed
-        self._outbox = Outbox(channel, self._finish)
+        self._outbox = Outbox(channel, self._lost)
         self._in_turn = InTurn(on_problem, limit=max_queued)
         self._pending: dict[RequestId, _Pending] = {}
         self._slots: deque[asyncio.Future[None]] = deque()
+        self._granted = 0  # places given to requests that have not noticed yet
         self._handlers: dict[RequestId, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -157,15 +158,29 @@ class Session:
 
     async def aclose(self, reason: str = "closed by this side") -> None:
         """End the conversation. Safe to call twice, and from inside a handler."""
-        if self._done is not None and not self._done.done() and not self._closing:
-            self._closing = True
-            await self._wait_for(list(self._handlers.values()), cancel=True)
-            await self._wait_for([self._outbox.writer], cancel=False)
-            self._finish(reason)
+        if self._done is not None and not self._done.done():
+            if not self._closing:
+                await self._wind_up(reason)
+            elif self._is_ours(asyncio.current_task()):
+                return  # whoever closes waits for us
+            else:
+                await asyncio.shield(self._done)
         self._closing = True
         await self._channel.aclose()
         rest = [self._reader, self._in_turn.task, self._outbox.writer, *self._tasks]
         await self._wait_for([*rest, *self._handlers.values()], cancel=True)
+
+    async def _wind_up(self, reason: str) -> None:
+        """Stop the handlers, let their answers go out, then settle everything."""
+        self._closing = True
+        try:
+            await self._wait_for(list(self._handlers.values()), cancel=True)
+            await self._wait_for([self._outbox.writer], cancel=False)
+        finally:
+            self._finish(reason)
+
+    def _is_ours(self, task: asyncio.Task[Any] | None) -> bool:
+        return task is self._in_turn.task or task in self._handlers.values()
 
     @staticmethod
     async def _wait_for(tasks: Sequence[asyncio.Task[None] | None], *, cancel: bool) -> None:
@@ -195,13 +210,22 @@ class Session:
                 error = ConnectionClosed(f"{entry.method}: connection closed: {reason}")
                 entry.future.set_exception(error)
         while self._slots:
-            wake_one(self._slots)
+            self._grant()
         current = asyncio.current_task()
         for task in self._handlers.values():
             if task is not current:
                 task.cancel()
         self._done.set_result(reason)
         self._in_turn.guard(lambda: self._on_closed(reason))
+
+    def _lost(self, error: Exception) -> None:
+        """The channel cannot be used any more, in the way it should or in any other."""
+        if isinstance(error, ChannelClosed):
+            self._finish(str(error))
+        elif self._done is not None and not self._done.done():
+            self._on_problem(error)
+            self._finish("the channel failed")
+            self._spawn(self._channel.aclose())
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -215,12 +239,8 @@ class Session:
                 if not left:
                     left = _BURST
                     await asyncio.sleep(0)  # a flood must not starve everyone else
-        except ChannelClosed as error:
-            self._finish(str(error))
         except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
-            self._on_problem(error)
-            self._finish("the channel failed")
-            await self._channel.aclose()
+            self._lost(error)
 
     def _arrived(self, data: bytes | None) -> None:
         if data is None:
@@ -288,11 +308,14 @@ class Session:
             return
         task = asyncio.get_running_loop().create_task(self._run(request.id, answer))
         self._handlers[request.id] = task
-        task.add_done_callback(lambda _: self._ended(request.id, answer))
+        task.add_done_callback(lambda task: self._ended(request.id, task, answer))
 
-    async def _run(self, id: RequestId, answer: Awaitable[bytes]) -> None:
+    async def _run(self, id: RequestId, answer: Awaitable[object]) -> None:
         try:
-            outcome: bytes | ProtocolError = await answer
+            outcome = await answer
+            if not isinstance(outcome, bytes):
+                kind = type(outcome).__name__
+                outcome = self._failure(TypeError(f"A handler must answer bytes, not {kind}"))
         except asyncio.CancelledError:
             outcome = ProtocolError(SERVER_ERROR, "The call was cancelled")
         except GeneratorExit:
@@ -303,11 +326,15 @@ class Session:
             await self._outbox.room()
         self._post_answer(id, outcome)
 
-    def _ended(self, id: RequestId, answer: Awaitable[bytes]) -> None:
-        self._handlers.pop(id, None)
-        self.peer.fail(id, SERVER_ERROR, "The call was cancelled")  # if it never got to answer
-        if inspect.iscoroutine(answer):
-            answer.close()  # cancelled before it began
+    def _ended(self, id: RequestId, task: asyncio.Task[None], answer: object) -> None:
+        if self._handlers.get(id) is task:  # the other side may have used the id again by now
+            del self._handlers[id]
+        if task.cancelled():  # before it began, or before there was room for its answer
+            if inspect.iscoroutine(answer):
+                answer.close()
+            elif asyncio.isfuture(answer):
+                answer.cancel()
+            self._post_answer(id, ProtocolError(SERVER_ERROR, "The call was cancelled"))
 
     def _failure(self, error: BaseException) -> ProtocolError:
         if isinstance(error, ProtocolError):
@@ -330,7 +357,11 @@ class Session:
         if isinstance(outcome, bytes):
             data = self.peer.respond(id, outcome)
         else:
-            data = self.peer.fail(id, outcome.code, outcome.message, outcome.data)
+            try:
+                data = self.peer.fail(id, outcome.code, outcome.message, outcome.data)
+            except Exception as error:  # noqa: BLE001 - what a handler put in may not be JSON
+                failure = self._failure(error)
+                data = self.peer.fail(id, failure.code, failure.message)
         if data is not None:
             self._outbox.post(data)
 
@@ -367,18 +398,24 @@ class Session:
         if timeout is not None and timeout < 0:
             timeout = self.timeout
         deadline = None if timeout is None else loop.time() + timeout
-        if self._slots or self.peer.outgoing >= self.peer.max_outgoing:
-            await self._wait_slot(method, timeout, deadline)
+        if (
+            self._slots
+            or self.peer.outgoing + self._granted >= self.peer.max_outgoing
+            or (self._outbox.writer is not None and self._outbox.full)
+        ):
+            await self._wait_turn(method, timeout, deadline)
         wants_progress = on_progress is not None
-        id, data = self.peer.request(method, params, meta=meta, progress=wants_progress)
+        try:
+            id, data = self.peer.request(method, params, meta=meta, progress=wants_progress)
+        except BaseException:
+            self._grant_next()
+            raise
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[id] = _Pending(method, future, timeout, deadline, on_progress)
         if deadline is not None and (self._sweep is None or self._sweep.when() > deadline):
             self._sweep_at(deadline)
         try:
             self._outbox.post(data)
-            if self._outbox.writer is not None:
-                await self._outbox.room()
             if future.done():  # answered while it was sent: let others have a turn now and then
                 self._left -= 1
                 if not self._left:
@@ -392,29 +429,45 @@ class Session:
             raise
         finally:
             if self._slots:
-                wake_one(self._slots)
+                self._grant_next()
 
-    async def _wait_slot(self, method: str, timeout: float | None, deadline: float | None) -> None:
-        """Wait for a place among the requests in flight, first come, first served."""
-        place = asyncio.get_running_loop().create_future()
-        self._slots.append(place)
+    async def _wait_turn(self, method: str, timeout: float | None, deadline: float | None) -> None:
+        """Wait for room in the queue and a place in flight, first come, first served."""
         try:
             async with asyncio.timeout_at(deadline):
-                await place
+                await self._outbox.room()
+                if self._slots or self.peer.outgoing + self._granted >= self.peer.max_outgoing:
+                    await self._wait_slot()
         except TimeoutError:
-            self._pass_on(place)
             raise RequestTimeout(f"{method}: not sent within {timeout:g} s") from None
-        except asyncio.CancelledError:
-            self._pass_on(place)
-            raise
         if self.peer.closed:
             raise ConnectionClosed(f"{method}: connection closed before it was sent")
 
-    def _pass_on(self, place: asyncio.Future[None]) -> None:
-        if place in self._slots:
-            self._slots.remove(place)
-        elif place.done() and not place.cancelled():
-            wake_one(self._slots)
+    async def _wait_slot(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._slots.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place in self._slots:
+                self._slots.remove(place)
+            elif not place.cancelled():  # a place was given to us; pass it on
+                self._granted -= 1
+                self._grant_next()
+            raise
+        self._granted -= 1  # the caller takes it at once
+
+    def _grant_next(self) -> None:
+        if self.peer.outgoing + self._granted < self.peer.max_outgoing:
+            self._grant()
+
+    def _grant(self) -> None:
+        while self._slots:
+            place = self._slots.popleft()
+            if not place.done():
+                self._granted += 1
+                place.set_result(None)
+                return
 
     def _give_up(self, id: RequestId, reason: str) -> None:
         self._pending.pop(id, None)
@@ -451,9 +504,9 @@ class Session:
         Raises:
             NotConnected: the connection is closed.
         """
-        self.notify_soon(method, params)
-        if self._outbox.full:
+        if self._outbox.writer is not None:
             await self._outbox.room()
+        self.notify_soon(method, params)
 
     def notify_soon(self, method: str, params: bytes | None = None) -> None:
         """Tell, without waiting.
@@ -478,4 +531,9 @@ class Session:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._spawned)
+
+    def _spawned(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_problem(error)
