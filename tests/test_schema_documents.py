@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.ids import plain
 from transom.errors import Problem, SchemaError, ValidationError
 from transom.schema import input_schema, output_schema
 from transom.schema.documents import Document
@@ -78,7 +79,7 @@ class TestDicts:
             {"allOf": [{"properties": {"a": {}}}]},
             {"anyOf": [{"type": "object"}, {"required": ["a"]}]},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_missing_type_is_added_where_an_object_is_meant(self, schema: Any) -> None:
         assert input_schema(schema).json_schema == {"type": "object", "properties": {}} | schema
@@ -93,7 +94,7 @@ class TestDicts:
             {"nonsense": 1},
             {"anyOf": [{"type": "object"}, {"type": "string"}]},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_schema_of_something_else_is_refused(self, schema: Any) -> None:
         with pytest.raises(SchemaError, match="must describe an object"):
@@ -109,7 +110,7 @@ class TestDicts:
             {"type": "object", "patternProperties": {"(": {}}},
             {"type": "object", "minProperties": -1},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_what_is_not_json_schema_is_refused_when_it_is_given(
         self, engine: str, schema: Any
@@ -232,7 +233,7 @@ class TestProblems:
             ),
             ({"anyOf": [{"type": "null"}, {"minimum": 5}]}, 3, "must be >= 5"),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_each_keyword_has_a_short_sentence(
         self, engine: str, schema: Any, value: object, message: str

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ids import plain
 from transom.errors import ValidationError
 from transom.schema import Schema, from_signature, input_schema, output_schema
 
@@ -134,7 +135,7 @@ def test_many_problems_in_a_small_message_are_listed_soon() -> None:
 @pytest.mark.parametrize(
     "value",
     [object(), print, {"a": object()}, {"a": "\ud800"}, {1j: 2}, 1j, ...],
-    ids=str,
+    ids=plain,
 )
 def test_python_values_that_are_no_json_are_refused(schema: Schema, value: Any) -> None:
     with pytest.raises(ValidationError):

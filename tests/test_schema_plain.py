@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.ids import plain
 from transom.errors import SchemaError
 from transom.schema.inlining import inline
 from transom.schema.plain import deeper_than
@@ -176,7 +177,7 @@ class TestReferences:
             ({"items": {"$anchor": "a"}}, r"\$anchor is not supported"),
             ({"items": {"$id": "https://example.com/a"}}, r"nested \$id"),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_reference_that_cannot_be_followed_is_refused(
         self, schema: Any, message: str

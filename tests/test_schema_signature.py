@@ -20,6 +20,7 @@ import pydantic
 import pytest
 from typing_extensions import Doc, TypeAliasType
 
+from tests.ids import plain
 from transom.errors import SchemaError, ValidationError
 from transom.schema import from_signature
 
@@ -190,7 +191,7 @@ class TestWhatIsEmitted:
                 },
             ),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_hint_becomes_a_property(self, hint: Any, expected: object) -> None:
         def tool(value): ...
@@ -228,7 +229,7 @@ class TestWhatIsEmitted:
             (Annotated[list[int], pydantic.Field(min_length=2)], {"minItems": 2}),
             (pydantic.PositiveInt, {"exclusiveMinimum": 0}),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_each_way_to_constrain_a_parameter_works(self, hint: Any, expected: Any) -> None:
         def tool(value): ...
@@ -491,7 +492,7 @@ class TestWhatIsRefused:
             (bytes, "?", "invalid base64 encoded string"),
             (Annotated[list[int], msgspec.Meta(max_length=1)], [1, 2], "must have at most 1 items"),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_types_are_strict_json(self, hint: Any, value: object, message: str) -> None:
         def tool(value): ...
@@ -637,7 +638,7 @@ class TestKindsOfFunction:
             ("Nowhere", "cannot resolve the type hint 'Nowhere'.*name 'Nowhere' is not defined"),
             ("list[", "cannot resolve the type hint"),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_hint_that_cannot_be_used_is_blamed_by_parameter(
         self, hint: Any, message: str

@@ -14,6 +14,7 @@ import msgspec
 import pydantic
 import pytest
 
+from tests.ids import plain
 from transom.errors import SchemaError, ValidationError
 from transom.schema import from_return, input_schema, is_lazy, output_schema
 from transom.types import ImageContent, TextContent, ToolResult
@@ -268,7 +269,7 @@ class TestOutputTypes:
             ({}, 1, {}),
             (pydantic.RootModel[list[int]], [1], {"type": "array", "items": {"type": "integer"}}),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_what_is_no_object_is_wrapped(self, source: Any, value: Any, inner: Any) -> None:
         schema = output_schema(source)
@@ -339,7 +340,7 @@ class TestReturnAnnotations:
             tuple[TextContent, ...], Track | ToolResult, mcp.types.CallToolResult,
             Sequence[mcp.types.TextContent], Annotated[str, "text"], T, range, "Nowhere",
         ],
-        ids=str,
+        ids=plain,
     )  # fmt: skip
     def test_annotations_that_promise_nothing_give_no_schema(self, annotation: Any) -> None:
         assert returns(annotation) is None
@@ -363,7 +364,7 @@ class TestReturnAnnotations:
             (list[Person], True),
             (tuple[int, str], True),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_annotations_that_promise_something_give_a_schema(
         self, annotation: Any, wrapped: bool

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from tests.ids import plain
 from tests.protocol.hostile import as_json
 from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, UsageError
 from transom.protocol import wire
@@ -55,7 +56,7 @@ def test_a_refused_request_is_answered_with_the_reason_under_its_id():
         b'{"jsonrpc":"2.0","id":1,"result":[]}',
         b'{"jsonrpc":"2.0","id":1,"error":{}}',
     ],
-    ids=repr,
+    ids=plain,
 )
 def test_what_is_no_request_is_refused_without_an_answer(data: bytes):
     event = Peer().feed(data)

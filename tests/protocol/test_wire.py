@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.ids import plain
 from tests.protocol.hostile import anything, as_json, json_values, request_ids
 from transom.errors import INVALID_REQUEST, PARSE_ERROR, MessageRefused
 from transom.protocol import wire
@@ -63,7 +64,7 @@ def test_one_and_the_string_one_are_two_ids():
 
 
 @pytest.mark.parametrize(
-    "id", [0, -1, 2**63 - 1, -(2**63), "", "a" * 256, "\0", "é☃", "__proto__"], ids=repr
+    "id", [0, -1, 2**63 - 1, -(2**63), "", "a" * 256, "\0", "é☃", "__proto__"], ids=plain
 )
 def test_ids_of_every_allowed_kind_are_echoed_exactly(id: int | str):
     request = decode(message(id=id, method="m"))
@@ -96,7 +97,7 @@ def test_ids_of_every_allowed_kind_are_echoed_exactly(id: int | str):
         b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"m"}',
         '{"jsonrpc":"2.0","method":"m"}'.encode("utf-16"),
     ],
-    ids=repr,
+    ids=plain,
 )
 def test_what_is_not_one_json_text_in_utf8_is_a_parse_error(data: bytes):
     assert refusal(data).code == PARSE_ERROR

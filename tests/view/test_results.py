@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ids import plain
 from transom.errors import ValidationError
 from transom.schema import Schema, output_schema
 from transom.types import (
@@ -97,7 +98,7 @@ class TestPlainValues:
                 {"who": {"fullName": "Ada"}, "at": "2026-01-26"},
             ),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_an_object_is_structured_content_and_the_same_as_text(
         self, value: object, expected: dict[str, Any]
@@ -127,7 +128,7 @@ class TestPlainValues:
             (pydantic.RootModel[list[int]]([1]), [1]),
             ({1: 2}.keys(), [1]),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_anything_else_is_wrapped(self, value: object, expected: object) -> None:
         result = to_result(value)
@@ -258,7 +259,7 @@ class TestContent:
             [{"type": ["text"], "text": "x"}],
             {"type": "text", "words": 3},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_data_that_merely_resembles_blocks_is_data(self, value: Any) -> None:
         structured = to_result(value).structured_content
@@ -287,7 +288,7 @@ class TestWholeResults:
                 ToolResult(content=[HELLO], structured_content={"a": 1}, extra={"more": 2}),
             ),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_mapping_in_wire_form_is_a_result(self, value: Any, expected: ToolResult) -> None:
         assert to_result(value) == expected
@@ -303,7 +304,7 @@ class TestWholeResults:
             {"isError": True, "code": 3},
             {"_meta": {}},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_data_with_such_keys_is_data(self, value: dict[str, Any]) -> None:
         assert to_result(value).structured_content == value
@@ -329,7 +330,7 @@ class TestWholeResults:
             {"content": [HELLO], "isError": "yes"},
             {"structuredContent": [1]},
         ],
-        ids=str,
+        ids=plain,
     )
     def test_a_malformed_result_is_refused(self, value: Any) -> None:
         assert refusal(value).startswith("is not a valid tool result")
@@ -381,7 +382,7 @@ class TestWithAnOutputSchema:
             (pydantic.RootModel[list[int]], [1], "[1]"),
             (list[Person], [Person(fullName="A")], '[{"fullName":"A"}]'),
         ],
-        ids=str,
+        ids=plain,
     )
     def test_what_is_no_object_is_wrapped_in_schema_and_value_alike(
         self, source: Any, value: object, text: str

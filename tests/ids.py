@@ -1,0 +1,8 @@
+"""Names of test cases that are the same in every process."""
+
+import re
+
+
+def plain(value: object) -> str:
+    """The value as text, without the address some objects have in theirs."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
