@@ -1,0 +1,129 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transom.web.csp import allow_attribute, build_csp, dropped_entries
+
+FIELDS = ["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"]
+
+
+def directives(policy: str) -> dict[str, list[str]]:
+    parts = [part.split() for part in policy.split("; ")]
+    names = [part[0] for part in parts]
+    assert len(names) == len(set(names))
+    return {part[0]: part[1:] for part in parts}
+
+
+def test_strict_without_a_declaration_is_the_specs_default() -> None:
+    policy = directives(build_csp(None, "strict"))
+    assert policy["default-src"] == ["'none'"]
+    assert policy["script-src"] == ["'self'", "'unsafe-inline'"]
+    assert policy["style-src"] == ["'self'", "'unsafe-inline'"]
+    assert policy["img-src"] == ["'self'", "data:"]
+    assert policy["media-src"] == ["'self'", "data:"]
+    assert policy["connect-src"] == ["'none'"]
+    assert policy["frame-src"] == ["'none'"]
+    assert policy["object-src"] == ["'none'"]
+    assert policy["base-uri"] == ["'self'"]
+
+
+def test_compat_allows_what_the_reference_host_allows_and_no_origin() -> None:
+    policy = directives(build_csp(None))
+    assert "'unsafe-eval'" in policy["script-src"]
+    assert {"blob:", "data:"} <= set(policy["script-src"])
+    assert policy["frame-src"] == ["'none'"]
+    assert policy["base-uri"] == ["'none'"]
+    local = {"'self'", "'none'", "'unsafe-inline'", "'unsafe-eval'", "'wasm-unsafe-eval'"}
+    local |= {"blob:", "data:"}
+    assert all(set(sources) <= local for sources in policy.values())
+
+
+@pytest.mark.parametrize("mode", ["compat", "strict"])
+def test_each_list_goes_where_the_spec_says(mode: str) -> None:
+    policy = directives(
+        build_csp(
+            {
+                "connectDomains": ["https://api.example.com", "wss://live.example.com:8443"],
+                "resourceDomains": ["https://*.cdn.example.com"],
+                "frameDomains": ["https://frames.example.com"],
+                "baseUriDomains": ["https://base.example.com"],
+            },
+            mode,  # type: ignore[arg-type]
+        )
+    )
+    connect = ["https://api.example.com", "wss://live.example.com:8443"]
+    assert policy["connect-src"][-2:] == connect
+    for name in ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src"):
+        assert policy[name][-1] == "https://*.cdn.example.com"
+    assert policy["frame-src"] == ["https://frames.example.com"]
+    assert policy["base-uri"][-1] == "https://base.example.com"
+    assert policy["object-src"] == ["'none'"]
+    assert policy["form-action"] == ["'none'"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "*",
+        "https:",
+        "data:",
+        "'unsafe-eval'",
+        "https://a.com; script-src *",
+        "https://a.com script-src",
+        "https://a.com\thttps://b.com",
+        "https://a.com\r\nSet-Cookie: x=1",
+        "https://a.com,https://b.com",
+        "https://a.com/path",
+        "https://a.com?q",
+        "a.com",
+        "https://*",
+        "https://*.*.com",
+        "https://user@a.com",
+        "javascript://a.com",
+        "",
+        3,
+        None,
+        ["https://a.com"],
+    ],
+)
+def test_what_is_no_origin_is_dropped_and_told(entry: object) -> None:
+    for field in FIELDS:
+        assert build_csp({field: [entry]}) == build_csp(None)
+        assert len(dropped_entries({field: [entry]})) == 1
+
+
+@pytest.mark.parametrize("lists", ["https://a.com", 3, {"a": 1}, True])
+def test_a_declaration_that_is_no_list_counts_for_nothing(lists: object) -> None:
+    assert build_csp({"connectDomains": lists}) == build_csp(None)
+    assert dropped_entries({"connectDomains": lists})
+
+
+def test_a_trailing_slash_and_repetition_do_no_harm() -> None:
+    declared = {"connectDomains": ["https://a.com/", "https://a.com", "https://a.com"]}
+    assert directives(build_csp(declared, "strict"))["connect-src"] == ["https://a.com"]
+
+
+def test_only_so_many_entries_fit_into_a_header() -> None:
+    many = {"connectDomains": [f"https://h{n}.example.com" for n in range(10_000)]}
+    assert len(build_csp(many)) < 8000
+    assert len(dropped_entries(many)) == 9_900
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), st.lists(st.text())))
+def test_nothing_that_is_declared_can_add_a_directive_or_end_the_header(
+    declared: dict[str, list[str]],
+) -> None:
+    policy = build_csp(declared, "strict", ancestors="http://127.0.0.1:1")
+    assert policy.isascii()
+    assert policy.isprintable()
+    assert (
+        directives(policy).keys() - {"worker-src"} == directives(build_csp(None, "strict")).keys()
+    )
+
+
+def test_permissions_become_the_allow_attribute_in_a_fixed_order() -> None:
+    wanted = {"clipboardWrite": {}, "camera": {}, "microphone": {}, "geolocation": {}}
+    assert allow_attribute(wanted) == "camera; microphone; geolocation; clipboard-write"
+    assert allow_attribute({"camera": {}, "fullscreen *": {}}) == "camera"
+    assert allow_attribute({"camera": True}) == ""
+    assert allow_attribute(None) == ""
