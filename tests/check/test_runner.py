@@ -211,17 +211,18 @@ async def test_a_tool_with_a_view_is_called_by_both_kinds_of_client_and_once_wro
     assert show == [("apps", "example"), ("apps", "invalid"), ("text", "example")]
 
 
-async def test_arguments_can_be_given():
+async def test_a_tool_that_is_given_arguments_is_called_with_them():
     given: list[Any] = []
 
     def remember(arguments: Any) -> Any:
         given.append(arguments)
         return result()
 
-    server = Server(tools=[SHOW], results={"show_orders": remember})
-    await calls_of(server, Calling(arguments={"show_orders": {"status": "done"}}))
+    server = Server(tools=[WRITER, LIAR], results={"save_order": remember})
+    seen = await calls_of(server, Calling(arguments={"save_order": {"id": 7}}))
 
-    assert given[0] == {"status": "done"}
+    assert given[0] == {"id": 7}
+    assert [name for name, _ in seen.uncalled] == ["wipe"]
 
 
 async def test_a_tool_whose_schema_gives_no_arguments_is_not_called():

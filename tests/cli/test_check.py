@@ -155,10 +155,11 @@ def test_a_heuristic_runs_when_it_is_asked_for_by_name_or_with_all_of_them():
 
 
 def test_tools_are_called_with_the_arguments_given():
-    args = ("--call-all", "--args", 'show_orders={"status": "open"}')
-    ran = transom("check", BAD, "--format", "json", *args)
+    given = ("--args", 'show_orders={"status": "open"}')
+    ran = transom("check", BAD, "--format", "json", *given)
 
     assert "D1" in json.loads(ran.stdout)["checked"]
+    assert ran.stderr == ""
 
 
 def test_rendering_without_a_renderer_is_refused():

@@ -22,7 +22,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
     all: bool = False
     """Also those that do not say they only read."""
     arguments: Mapping[str, JsonObject] = {}
-    """Arguments by tool name, instead of made-up ones."""
+    """Arguments by tool name, instead of made-up ones; a tool named here may be called."""
     max_calls: int = 100
     max_silent: int = 3
     """Calls in a row without an answer, after which no more are made."""
@@ -79,7 +79,8 @@ class Caller:
                 self.uncalled.append((tool.name, "it has no name to call it by"))
                 continue
             safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
-            if not safe and not self._calling.all:
+            allowed = safe or self._calling.all or tool.name in self._calling.arguments
+            if not allowed:
                 self.uncalled.append((tool.name, "not marked read-only; --call-all calls it"))
             elif len(chosen) >= self._calling.max_calls:
                 limit = f"no more than {self._calling.max_calls} tools are called"

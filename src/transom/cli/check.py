@@ -1,40 +1,14 @@
-"""`transom check`: parse, run, print."""
+"""`transom check`: its options. What it does is in `checking`."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from enum import StrEnum
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Annotated, Any, cast
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
+import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-from transom import __version__
-from transom.check import Options, Report
-from transom.check import check as run_check
-from transom.check.calling import Calling
-from transom.check.catalogue import Rule, clean, selected
-from transom.check.connect import Connect, process
-from transom.check.formats import as_json, as_junit, as_sarif
-from transom.check.jsonvalue import JsonObject
-from transom.check.rules import RULES
-from transom.check.runner import Progress as Progressing
-from transom.check.runner import ViewObserver
-from transom.check.terminal import explanation, print_report, rule_list
-from transom.cli.target import Command, parse_target
-from transom.errors import UsageError
-from transom.web.csp import build_csp
-
-__all__ = ["check"]
+__all__ = ["Asked", "FailOn", "Format", "check"]
 
 
 class Format(StrEnum):
@@ -53,6 +27,26 @@ class FailOn(StrEnum):
     WARN = "warn"
     INFO = "info"
     NEVER = "never"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asked for."""
+
+    target: str
+    call: bool
+    call_all: bool
+    args: list[str]
+    browser: bool
+    heuristics: bool
+    dev: bool
+    select: list[str]
+    ignore: list[str]
+    timeout: float
+    written: Format
+    fail_on: FailOn
+    show_all: bool
+    rules: bool
+    explain: str | None
 
 
 def _look(flag: str, help: str, metavar: str = "", **more: Any) -> Any:  # noqa: A002 - typer's word
@@ -83,7 +77,7 @@ def check(
     ] = False,
     args: Annotated[
         list[str] | None,
-        _look("--args", "Arguments for a tool, instead of made-up ones; repeatable.", "TOOL=JSON"),
+        _look("--args", "Call this tool with these arguments; repeatable.", "TOOL=JSON"),
     ] = None,
     browser: Annotated[
         bool, _look("--browser", "Render each View and check what it does.")
@@ -123,125 +117,28 @@ def check(
     Exit codes: 0 nothing found that --fail-on minds, 1 something found, 2 the server could not be
     checked.
     """
-    out = Console()
-    try:
-        if rules:
-            out.print(rule_list())
-            return
-        if explain is not None:
-            for rule in _named(explain):
-                out.print(explanation(rule))
-            return
-        chosen = selected(RULES, _split(select), _split(ignore))
-        named = set(_split(select))
-        wanted = {r.id for r in chosen if r.heuristic and (heuristics or r.id in named)}
-        connect, host = _connection(target, timeout)
-        options = Options(
-            timeout=timeout,
-            calling=_calling(call, call_all, args or []),
-            dev=dev,
-            server_host=host,
-            observer=_observer() if browser else None,
-            build_csp=build_csp,
-        )
-    except UsageError as error:
-        typer.echo(f"transom check: {error}", err=True)
-        raise typer.Exit(2) from error
-    with _progress() as progress:
-        report = asyncio.run(
-            run_check(
-                target,
-                connect,
-                rules=chosen,
-                heuristics=wanted,
-                options=options,
-                progress=progress,
-            )
-        )
-    _print(out, report, written, fail_on, show_all=show_all)
-    if report.failure is not None:
-        raise typer.Exit(2)
-    raise typer.Exit(1 if report.fails_on(fail_on.value) else 0)
+    # Loaded here: the rules take longer to load than other commands have to start.
+    from transom.cli.checking import run  # noqa: PLC0415
 
-
-def _print(
-    out: Console, report: Report, written: Format, fail_on: FailOn, *, show_all: bool
-) -> None:
-    match written:
-        case Format.TABLE:
-            print_report(out, report, show_all=show_all)
-            return
-        case Format.JSON:
-            text = as_json(report)
-        case Format.SARIF:
-            text = as_sarif(report, __version__)
-        case Format.JUNIT:
-            text = as_junit(report, fail_on.value)
-    typer.echo(text)
-    for note in [report.failure, *report.notes]:
-        if note is not None:
-            typer.echo(f"transom check: {note}", err=True)
-
-
-def _connection(target: str, timeout: float) -> tuple[Connect, str | None]:
-    """How to connect, and the server's host name if it has one."""
-    found = parse_target(target)
-    if isinstance(found, Command):
-        return process(found.argv), None
-    # The SDK writes what goes wrong to its log as well; the report is the place for it.
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
-    # Loading the SDK takes longer than checking a small server; only a URL needs it.
-    streams = import_module("transom.check.streams")
-    return cast("Connect", streams.url(found.url, timeout=timeout)), urlsplit(found.url).hostname
-
-
-def _calling(call: bool, call_all: bool, given: list[str]) -> Calling | None:
-    arguments: dict[str, JsonObject] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        try:
-            parsed = json.loads(value)
-        except ValueError:
-            parsed = None
-        if not equals or not isinstance(parsed, dict):
-            raise UsageError(f"--args {text!r} is not TOOL=JSON, such as 'show={{\"id\": 1}}'")
-        arguments[name] = cast("JsonObject", parsed)
-    if not call and not call_all and not given:
-        return None
-    return Calling(all=call_all, arguments=arguments)
-
-
-def _observer() -> ViewObserver:
-    """The part that renders Views, if it is there."""
-    if find_spec("transom.cli.observer") is None:
-        raise UsageError("--browser: no renderer of Views is available in this installation")
-    return cast("ViewObserver", import_module("transom.cli.observer").observer())
-
-
-def _named(text: str) -> list[Rule]:
-    return selected(RULES, _split([text]))
+    asked = Asked(
+        target=target,
+        call=call,
+        call_all=call_all,
+        args=args or [],
+        browser=browser,
+        heuristics=heuristics,
+        dev=dev,
+        select=_split(select),
+        ignore=_split(ignore),
+        timeout=timeout,
+        written=written,
+        fail_on=fail_on,
+        show_all=show_all,
+        rules=rules,
+        explain=explain,
+    )
+    raise typer.Exit(run(asked))
 
 
 def _split(entries: list[str] | None) -> list[str]:
     return [part.strip().upper() for entry in entries or [] for part in entry.split(",") if part]
-
-
-@contextmanager
-def _progress() -> Generator[Progressing, None, None]:
-    """A bar on stderr while it works, when a person is watching."""
-    bar = Progress(
-        SpinnerColumn(),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.description}", markup=False),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    with bar:
-        task = bar.add_task("starting")
-
-        def advance(text: str, done: int, total: int) -> None:
-            bar.update(task, description=clean(text, 60), completed=done, total=total)
-
-        yield advance
