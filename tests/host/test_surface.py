@@ -214,9 +214,30 @@ def test_what_list_tools_returned_does_not_change_later():
     surface.put_view(label("v-1"), named("a"))
     before = surface.tools()
     surface.put_view(label("v-1"), named("b"))
-    before.append(Tool(name="mine"))
-    assert [tool.name for tool in before] == ["v-1__a", "mine"]
+    assert [tool.name for tool in before] == ["v-1__a"]
     assert names(surface) == ["v-1__b"]
+
+
+def test_the_list_reads_like_any_list():
+    surface = Surface()
+    surface.put_view(label("v-1"), named("a", "b"))
+    surface.put_view(label("v-2"), named("c"))
+    tools = surface.tools()
+    assert surface.tools() is tools
+    assert len(tools) == 3
+    assert [tool.name for tool in (tools[0], tools[-1])] == ["v-1__a", "v-2__c"]
+    assert [tool.name for tool in tools[1:]] == ["v-1__b", "v-2__c"]
+    assert tools[1] in tools
+    assert tools == list(tools)
+    assert tools != tools[1:]
+    assert tools != 5
+    assert repr(tools) == repr(list(tools))
+    assert len(tools + named("d")) == 4
+    assert [tool.name for tool in reversed(tools)] == ["v-2__c", "v-1__b", "v-1__a"]
+    with pytest.raises(IndexError):
+        tools[3]
+    with pytest.raises(TypeError):
+        hash(tools)
 
 
 def test_ten_thousand_view_tools_can_be_listed_and_found():

@@ -48,10 +48,11 @@ from transom.host.shelf import Shelf
 from transom.host.surface import Change, Entry, Style, Surface
 from transom.host.taskdesk import TaskDesk
 from transom.host.tasks import Tasks
+from transom.host.toollist import ToolList
 from transom.host.views import Home, ModelContext, View
 from transom.protocol.messages import TaskRequest
 from transom.session import OnProgress
-from transom.types import HostContext, Implementation, Task, Tool, ToolResult
+from transom.types import HostContext, Implementation, Task, ToolResult
 
 __all__ = ["Host"]
 
@@ -262,8 +263,8 @@ class Host:
 
     # --- tools -------------------------------------------------------------------------------
 
-    async def list_tools(self) -> list[Tool]:
-        """The tools a model may call right now.
+    async def list_tools(self) -> ToolList:
+        """The tools a model may call right now, to be read like any list.
 
         Whoever said that its tools changed is asked again, for half a second altogether; whoever
         does not answer by then is shown as before.
@@ -353,11 +354,12 @@ class Host:
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
         """A tool that is not there yet, or not any more."""
         self._check_open()
-        await self._freshen()
+        owner = owner_of(name)
+        view = None if owner is None else self._shelf.get(owner)
+        await (self._freshen() if view is None else view.settled())
         entry = self._surface.find(name)
         if entry is not None:
             return entry
-        owner = owner_of(name)
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.holder(name)
         if owner is not None and self._shelf.is_view_id(owner) and owner not in self._shelf:

@@ -99,12 +99,18 @@ class Relist:
             done.set_result(None)
 
 
-async def settle(relists: Iterable[Relist], seconds: float) -> None:
-    """Wait until these are up to date, but no longer than that, and for no one slow again."""
+async def settle(relists: Iterable[Relist], seconds: float, *, slow: bool = False) -> None:
+    """Wait until these are up to date, but no longer than that.
+
+    Args:
+        relists: whom to wait for.
+        seconds: how long.
+        slow: wait also for those that somebody has waited for in vain.
+    """
     waiting = {
         relist: relist.done
         for relist in relists
-        if relist.done is not None and not relist.slow and relist.within(seconds)
+        if relist.done is not None and (slow or not relist.slow) and relist.within(seconds)
     }
     if not waiting:
         return

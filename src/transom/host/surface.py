@@ -18,6 +18,7 @@ import msgspec
 from transom.host.indirect import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIEW_TOOLS
 from transom.host.names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
 from transom.host.policy import model_may_call
+from transom.host.toollist import ToolList
 from transom.host.wording import Label, as_server_tool, as_view_tool
 from transom.types import Tool
 
@@ -52,13 +53,12 @@ class Change(msgspec.Struct):
 class _Block:
     """One owner's tools, and where they stand among all."""
 
-    __slots__ = ("entries", "lead", "start", "width")
+    __slots__ = ("entries", "lead", "place")
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, place: int) -> None:
         self.entries: dict[str, Entry] = {}
         self.lead: str | None = None
-        self.start = start
-        self.width = 0
+        self.place = place
 
 
 class Surface:
@@ -76,15 +76,17 @@ class Surface:
         self._blocks: dict[tuple[str, str], _Block] = {}
         self._by_name: dict[str, Entry] = {}
         self._held: dict[str, str] = {}
-        self._flat: list[Tool] = []
         for tool in INDIRECT_TOOLS:
             self._by_name[tool.name] = Entry("indirect", "", tool, tool)
-            if style != "flat":
-                self._flat.append(tool)
+        # What each block shows, in order; the first place is that of the two indirect tools.
+        self._shown: list[tuple[Tool, ...]] = [() if style == "flat" else INDIRECT_TOOLS]
+        self._list: ToolList | None = None
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> ToolList:
         """Everything, as the model sees it."""
-        return self._flat.copy()
+        if self._list is None:
+            self._list = ToolList(self._shown.copy())
+        return self._list
 
     def find(self, name: str) -> Entry | None:
         """The tool that the model means by `name`."""
@@ -171,6 +173,11 @@ class Surface:
             return Change()
         change = self._put(block, {}, Change())
         del self._blocks[kind, owner]
+        del self._shown[block.place]
+        self._list = None
+        for other in self._blocks.values():
+            if other.place > block.place:
+                other.place -= 1
         return change
 
     # --- the work ----------------------------------------------------------------------------
@@ -178,7 +185,8 @@ class Surface:
     def _block(self, kind: str, owner: str) -> _Block:
         block = self._blocks.get((kind, owner))
         if block is None:
-            block = self._blocks[kind, owner] = _Block(len(self._flat))
+            block = self._blocks[kind, owner] = _Block(len(self._shown))
+            self._shown.append(())
         return block
 
     def _put(self, block: _Block, entries: dict[str, Entry], change: Change) -> Change:
@@ -195,25 +203,10 @@ class Surface:
         for entry in entries.values():
             self._by_name[entry.shown.name] = entry
         block.entries = entries
-        self._splice(block, entries)
+        shows = self.style != "indirect" or all(e.kind == "server" for e in entries.values())
+        self._shown[block.place] = tuple(e.shown for e in entries.values()) if shows else ()
+        self._list = None
         return change
-
-    def _splice(self, block: _Block, entries: Mapping[str, Entry]) -> None:
-        shown = [
-            entry.shown
-            for entry in entries.values()
-            if entry.kind == "server" or self.style != "indirect"
-        ]
-        self._flat[block.start : block.start + block.width] = shown
-        moved = len(shown) - block.width
-        block.width = len(shown)
-        if moved:
-            after = False
-            for other in self._blocks.values():
-                if after:
-                    other.start += moved
-                elif other is block:
-                    after = True
 
     def _server_tool_name(self, server: str, tool: str) -> str:
         name = plain_name(tool)

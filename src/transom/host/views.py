@@ -52,6 +52,8 @@ from transom.types import (
 
 __all__ = ["Home", "ModelContext", "Origin", "View", "ViewState"]
 
+_FIRST_LISTING = 3.0  # seconds
+
 ViewState = Literal["opening", "live", "closing", "closed", "failed"]
 
 
@@ -278,7 +280,7 @@ class View:
 
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Tool:
         """A tool that is not in the last listing may be in the one that is on its way."""
-        await settle([self._relist], self._home.limits.fresh_timeout)
+        await self.settled()
         if self.state != "live":
             raise self._noted(name, arguments, self.gone())
         tool = self._tools.get(name)
@@ -289,6 +291,10 @@ class View:
             text = f"{name[:128]} of View {self.id} is not for the model: its visibility says so"
             raise self._noted(name, arguments, Refused(text))
         return tool
+
+    async def settled(self) -> None:
+        """Wait a little for the listing that is on its way, if there is one."""
+        await settle([self._relist], self._home.limits.fresh_timeout, slow=True)
 
     def _noted(
         self, name: str, arguments: Mapping[str, Any] | None, error: TransomError
@@ -319,7 +325,7 @@ class View:
             view=self.id,
             tool=name,
             arguments=arguments,
-            ms=round((time.perf_counter() - began) * 1000, 3),
+            ms=int((time.perf_counter() - began) * 1e6) / 1e3,
             detail=None if detail is None else detail[:500],
         )
 
@@ -371,7 +377,8 @@ class View:
         if tools is not None:
             self._quiet = tools.list_changed is not True
             self._relist.changed()
-            await settle([self._relist], self._home.limits.fresh_timeout)
+            # There is no last answer to fall back on yet, so the first one may take longer.
+            await settle([self._relist], _FIRST_LISTING)
 
     async def deliver(
         self, result: ToolResult | None = None, *, cancelled: str | None = None
