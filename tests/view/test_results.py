@@ -164,7 +164,7 @@ class TestPlainValues:
             (1j, "complex"),
             (type("Odd", (), {"__slots__": ()})(), "Odd"),
         ],
-        ids=ascii,
+        ids=plain,
     )
     def test_what_has_no_json_form_is_refused(self, value: object, why: str) -> None:
         message = refusal(value)
