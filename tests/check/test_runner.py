@@ -18,6 +18,7 @@ from starlette.routing import Route
 from tests.check.fake import BACKEND, HELPER, HTML, SHOW, URI, Server, error, page, result, tool
 from transom.check import Options, check
 from transom.check.calling import Calling
+from transom.check.client import Conversation
 from transom.check.runner import Unreachable, collect
 from transom.check.snapshot import GeneratedPolicy, Snapshot, ViewObservation, VisibilityDecision
 from transom.check.streams import in_process, url
@@ -283,6 +284,37 @@ async def test_pages_that_are_linked_or_listed_are_read_and_nothing_else():
     await collect(server.connect, Options(), version="1")
 
     assert read == [URI, "ui://other"]
+
+
+async def test_reading_ends_when_a_server_stops_answering():
+    class Silent(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] == "resources/read":
+                return None
+            return super().answer(message, session)
+
+    resources = [{"uri": f"ui://{number}"} for number in range(9)]
+    server = Silent(tools=[BACKEND], resources=resources)
+    collected = await collect(server.connect, Options(timeout=0.05), version="1")
+
+    assert len(collected.snapshot.pages) == 3
+    assert any(note.startswith("6 UI resources were not read") for note in collected.notes)
+
+
+async def test_a_list_that_comes_too_slowly_is_cut():
+    class Paged(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] != "tools/list":
+                return super().answer(message, session)
+            number = int(message["params"].get("cursor", 0))
+            return {"result": {"tools": [tool(f"t{number}")], "nextCursor": str(number + 1)}}
+
+    async with Paged().connect() as pipe:
+        server = Conversation(pipe, {}, version="1", timeout=10, list_timeout=0)
+        listing = await server.list_all("tools/list", "tools")
+
+    assert listing.problem == "tools/list takes too long; stopped after 1"
+    assert len(listing.items) == 1
 
 
 async def test_no_more_pages_are_read_than_the_limit():

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Severity = Literal["error", "warn", "info"]
-Surface = Literal["init", "tools", "read", "html", "call", "text", "browser", "host", "any"]
+Surface = Literal["init", "tools", "read", "html", "call", "text", "browser", "host"]
 
 
 class Clause(msgspec.Struct, frozen=True):

@@ -47,10 +47,13 @@ class Conversation:
         *,
         version: str,
         timeout: float,
+        list_timeout: float | None = None,
         max_items: int = 20_000,
     ) -> None:
         self._pipe = pipe
         self._timeout = timeout
+        # All pages of a list together; a server must not stretch one by answering slowly.
+        self._list_timeout = 3 * timeout if list_timeout is None else list_timeout
         self._max_items = max_items
         self._last_id = 0
         self._headers: dict[str, str] = {}
@@ -125,6 +128,8 @@ class Conversation:
 
     async def list_all(self, method: str, key: str) -> Listing:
         """Every page of a list. A server that has no such method has an empty list."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._list_timeout
         items: list[JsonObject] = []
         cursors: set[str] = set()
         cursor: str | None = None
@@ -149,6 +154,8 @@ class Conversation:
             if len(items) >= self._max_items or len(cursors) >= 1_000:
                 problem = f"{method} goes on for ever; stopped after {len(items)} entries"
                 return Listing(tuple(items[: self._max_items]), problem)
+            if clock() >= end:
+                return Listing(tuple(items), f"{method} takes too long; stopped after {len(items)}")
             cursors.add(following)
             cursor = following
 

@@ -31,6 +31,7 @@ __all__ = ["Collected", "Options", "Progress", "Unreachable", "ViewObserver", "c
 
 APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
 TEXT: JsonObject = {}
+MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 NO_MIME: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": []}}}
 
 Progress = Callable[[str, int, int], None]
@@ -211,9 +212,14 @@ class _Collection:
             self._notes.append(f"only the first {self._options.max_pages} UI resources were read")
             uris = uris[: self._options.max_pages]
         self._steps += len(uris)
-        for uri in uris:
+        silent, problem = 0, None
+        for position, uri in enumerate(uris):
+            if silent >= MAX_SILENT:
+                self._notes.append(f"{len(uris) - position} UI resources were not read: {problem}")
+                return
             self._step(f"reading {uri}")
-            result, problem = await _read(server, uri)
+            result, problem, answered = await _read(server, uri)
+            silent = 0 if answered else silent + 1
             by = linked.get(uri, ())
             self._pages.append(
                 page(uri, linked_by=by, listed=listed.get(uri), result=result, problem=problem)
@@ -222,7 +228,9 @@ class _Collection:
     async def _read_again(self, server: Conversation) -> None:
         for index, first in enumerate(self._pages):
             if first.result is not None:
-                again, _ = await _read(server, first.uri)
+                again, _, answered = await _read(server, first.uri)
+                if not answered:
+                    return
                 self._pages[index] = msgspec.structs.replace(first, again=again)
 
     # --- odds and ends -----------------------------------------------------------------------
@@ -231,7 +239,7 @@ class _Collection:
         build = self._options.build_csp
         if build is None:
             return None
-        declared = [(page.uri, as_object(page.effective_ui.get("csp"))) for page in self._pages]
+        declared = [(each.uri, as_object(each.effective_ui.get("csp"))) for each in self._pages]
         return tuple(GeneratedPolicy(uri, csp, build(csp)) for uri, csp in declared)
 
     def _announce(self, steps: int, text: str) -> None:
@@ -252,11 +260,14 @@ class _Collection:
             )
 
 
-async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None]:
+async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:
+    """The answer to reading `uri`, or why there is none, and whether anything was answered."""
     try:
-        return await server.request("resources/read", {"uri": uri}), None
-    except (NoAnswer, Answered) as error:
-        return None, str(error)
+        return await server.request("resources/read", {"uri": uri}), None, True
+    except Answered as error:
+        return None, str(error), True
+    except NoAnswer as error:
+        return None, str(error), False
 
 
 def _tools(items: Sequence[JsonObject]) -> tuple[ListedTool, ...]:
