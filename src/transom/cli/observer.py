@@ -1,0 +1,236 @@
+"""What `transom check --browser` looks at: each View, rendered in Chromium, in light and dark.
+
+A View gets the input and result that its tool gave to the checker, if it was called. What it asks
+of the server is answered from what was learned before, so that nothing is called twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from transom.check.examples import unfitting_arguments
+from transom.check.jsonvalue import JsonObject, as_object
+from transom.check.listed import Page
+from transom.check.snapshot import (
+    Call,
+    Snapshot,
+    ViewCall,
+    ViewObservation,
+    ViewToolFault,
+    Violation,
+)
+from transom.errors import ProtocolError, Refused, TransomError
+from transom.host.bridge import Bridge
+from transom.host.pages import Page as ShownPage
+from transom.types import Implementation, ToolResult
+from transom.web.headless import HeadlessRenderer
+from transom.web.stage import Violation as Blocked
+
+__all__ = ["BrowserObserver", "observer"]
+
+_WAIT = 10.0
+_SETTLE = 1.0
+_LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
+_CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
+_DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
+
+
+def observer() -> BrowserObserver:
+    """The observer the command line uses."""
+    return BrowserObserver()
+
+
+class BrowserObserver:
+    """Renders Views in a browser without a window and tells what they did.
+
+    Args:
+        wait: seconds a View has to complete the handshake.
+        settle: seconds it is watched after it got its tool's result.
+    """
+
+    def __init__(self, *, wait: float = _WAIT, settle: float = _SETTLE) -> None:
+        self._wait = wait
+        self._settle = settle
+
+    async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
+        """Render every page that a tool opens, in light and in dark."""
+        pages = [page for page in seen.pages if page.html is not None and page.linked_by]
+        found: list[ViewObservation] = []
+        for dark in (False, True):
+            watch = _Watch()
+            renderer = HeadlessRenderer(
+                dark=dark, on_violation=watch.blocked.append, on_console=watch.console
+            )
+            async with renderer:
+                for number, page in enumerate(pages):
+                    watch.clear()
+                    rendering = _Rendering(seen, page, "dark" if dark else "light", watch)
+                    found.append(
+                        await rendering.run(renderer, f"view-{number}", self._wait, self._settle)
+                    )
+        return found
+
+
+class _Watch:
+    """What the browser says while one View is shown."""
+
+    def __init__(self) -> None:
+        self.blocked: list[Blocked] = []
+        self.lines: list[tuple[str, str]] = []
+
+    def console(self, kind: str, text: str) -> None:
+        if len(self.lines) < 1000:
+            self.lines.append((kind, text[:1000]))
+
+    def clear(self) -> None:
+        self.blocked.clear()
+        self.lines.clear()
+
+
+class _Rendering:
+    """One View, shown once."""
+
+    def __init__(self, seen: Snapshot, page: Page, theme: str, watch: _Watch) -> None:
+        self._seen = seen
+        self._page = page
+        self._theme = theme
+        self._watch = watch
+        self._calls: list[ViewCall] = []
+        self._initialized = False
+        self._declared = False
+        self._tools: tuple[str, ...] | None = None
+        self._list_fault: int | None = None
+        self._faults: list[ViewToolFault] = []
+
+    async def run(
+        self, renderer: HeadlessRenderer, view_id: str, wait: float, settle: float
+    ) -> ViewObservation:
+        ui = self._page.effective_ui
+        shown = ShownPage(
+            view_id=view_id,
+            server="checked",
+            uri=self._page.uri,
+            html=self._page.html or "",
+            csp=as_object(ui.get("csp")) or None,
+        )
+        channel = await renderer.open(shown)
+        bridge = Bridge(
+            channel,
+            host_info=Implementation("transom check", "1"),
+            context={"theme": self._theme, "displayMode": "inline"},
+        )
+        bridge.on_call_tool = self._call
+        bridge.on_open_link = bridge.on_message = bridge.on_download_file = _refuse
+        bridge.on_update_model_context = bridge.on_error = _ignore
+        async with bridge:
+            try:
+                await bridge.initialized(timeout=wait)
+                self._initialized = True
+                await self._deliver(bridge)
+                await self._try_tools(bridge)
+                await asyncio.sleep(settle)  # what a View does by itself has no event to wait for
+            except TransomError:
+                pass  # what was seen so far is what there is
+        return self._seen_so_far(wait)
+
+    async def _deliver(self, bridge: Bridge) -> None:
+        """The input and the result of the call that opened the View, right after the handshake."""
+        call = self._opening_call()
+        await bridge.send_tool_input({} if call is None else call.arguments)
+        if call is not None and call.result is not None:
+            await bridge.send_tool_result(ToolResult.from_wire(call.result))
+
+    def _opening_call(self) -> Call | None:
+        for call in self._seen.calls or ():
+            wanted = (call.client, call.kind) == ("apps", "example")
+            if wanted and call.tool in self._page.linked_by:
+                return call
+        return None
+
+    async def _try_tools(self, bridge: Bridge) -> None:
+        capabilities = bridge.app_capabilities
+        self._declared = capabilities is not None and capabilities.tools is not None
+        if not self._declared:
+            return
+        try:
+            tools = await bridge.list_tools()
+        except ProtocolError as error:
+            self._list_fault = error.code
+            return
+        self._tools = tuple(tool.name for tool in tools)
+        for tool in tools if self._theme == "light" else ():  # once is enough
+            arguments = unfitting_arguments(tool.input_schema)
+            if arguments is None:
+                continue
+            code: int | None = None
+            try:
+                await bridge.call_tool(tool.name, arguments, timeout=5)
+            except ProtocolError as error:
+                code = error.code
+            except TransomError:
+                continue
+            self._faults.append(ViewToolFault(tool.name, code))
+
+    def _call(self, name: str) -> JsonObject:
+        """A View's call to its server: allowed or not, and what is known of the answer."""
+        tool = self._seen.apps.tool(name)
+        refusal = None
+        if tool is None:
+            refusal = "the server has no such tool"
+        elif "app" not in tool.visibility:
+            refusal = f"its visibility is {list(tool.visibility)}"
+        self._calls.append(ViewCall(name, refusal))
+        if refusal is not None:
+            raise Refused(f"Tool {name} may not be called by a View: {refusal}")
+        for call in self._seen.calls or ():
+            if call.tool == name and call.result is not None:
+                return call.result
+        text = "This tool is not called while the View is checked"
+        return {"content": [{"type": "text", "text": text}], "isError": True}
+
+    def _seen_so_far(self, waited: float) -> ViewObservation:
+        uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
+        wanted = as_object(self._page.effective_ui.get("permissions"))
+        denied = [
+            (permission, text)
+            for text in uncaught
+            if _DENIED.search(text)
+            for permission in list(wanted)[:1]
+        ]
+        refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
+        return ViewObservation(
+            uri=self._page.uri,
+            waited=waited,
+            theme=self._theme,
+            initialized=self._initialized,
+            missed_result=any(_LATE.search(text) for _, text in self._watch.lines),
+            uncaught=tuple(text for text in uncaught if (text not in dict(denied).values())),
+            violations=tuple(
+                Violation(blocked.directive, _origin(blocked.blocked))
+                for blocked in self._watch.blocked
+                if blocked.directive != "declared"
+            ),
+            calls=tuple(self._calls),
+            declared_tools=self._declared,
+            tools=self._tools,
+            list_fault=self._list_fault,
+            tool_faults=tuple(self._faults),
+            denied_failures=tuple(denied),
+            cors_refusals=tuple(sorted(_origin(url) for url in refused)),
+        )
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
+
+
+def _refuse(*_: object) -> bool:
+    return False
+
+
+def _ignore(*_: object) -> None:
+    pass
