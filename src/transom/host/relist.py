@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Iterable
 
 __all__ = ["Relist", "settle"]
 
+_BURST = 5  # listings that may follow each other at once
+
 
 class Relist:
     """Keeps one owner's list up to date.
 
     Args:
         work: lists, and passes on what it found. It must not raise.
-        interval: the least number of seconds between two listings.
+        interval: the number of seconds between two listings, on average. A few in a row may go
+            at once, so that a list is fresh right after a change that is no flood.
         stale: all those that are not up to date; this one adds and removes itself.
     """
 
@@ -54,7 +57,7 @@ class Relist:
         loop = asyncio.get_running_loop()
         self.done = loop.create_future()
         self._stale.add(self)
-        delay = self._next - loop.time()
+        delay = self._next - loop.time() - (_BURST - 1) * self._interval
         if delay <= 0:
             self._start()
         else:
@@ -81,7 +84,7 @@ class Relist:
         self._task = asyncio.get_running_loop().create_task(self._list())
 
     async def _list(self) -> None:
-        self._next = asyncio.get_running_loop().time() + self._interval
+        self._next = max(self._next, asyncio.get_running_loop().time()) + self._interval
         try:
             await self._work()
         finally:
