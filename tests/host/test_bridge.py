@@ -515,7 +515,7 @@ async def test_calls_in_flight_end_when_the_view_closes():
         view.answers["tools/call"] = lambda _: asyncio.Event().wait()
         call = await begun(bridge.call_tool("echo"))
         await view.asked("tools/call")
-        await view.session.aclose()
+        await view.channel.aclose()
         with pytest.raises(ConnectionClosed, match="tools/call: connection closed"):
             await call
 
