@@ -159,8 +159,27 @@ async def test_a_close_that_is_cancelled_is_a_close_all_the_same():
         with pytest.raises(ConnectionClosed, match="hurry"):
             await request
         assert b.log.closed == ["hurry"]
+        assert (await b.wire.hear())["method"] == "m"
+        with pytest.raises(ChannelClosed):
+            await b.wire.hear()
         release.set()
         await b.session.aclose()
+
+
+async def test_a_handler_may_close_in_a_task_that_ends_with_it():
+    sessions: list[Session] = []
+
+    async def serve(request: wire.Request) -> bytes:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(sessions[0].aclose("asked to"))
+        return b"{}"
+
+    async with bare(serve) as b:
+        sessions.append(b.session)
+        await b.wire.say(id=1, method="m")
+        assert await b.session.wait_closed() == "asked to"
+        with pytest.raises(ChannelClosed):
+            await b.wire.hear()
 
 
 async def test_those_who_wait_for_the_close_are_told_why():

@@ -176,6 +176,9 @@ class Session:
         try:
             await self._wait_for(list(self._handlers.values()), cancel=True)
             await self._wait_for([self._outbox.writer], cancel=False)
+        except asyncio.CancelledError:
+            self._spawn(self._channel.aclose())  # whoever asked for it is gone
+            raise
         finally:
             self._finish(reason)
 
