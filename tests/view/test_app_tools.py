@@ -1,9 +1,11 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.view.fake_host import hosted
+from tests.view.fake_host import INITIALIZED, hosted
+from transom.channel import memory_pair
 from transom.errors import RegistrationError, SchemaError
 from transom.types import Tool, ToolAnnotations
 from transom.view.app import App
@@ -212,6 +214,32 @@ async def test_changes_in_one_turn_of_the_loop_are_told_once() -> None:
         assert await host.list_changes() == 1
         tools[0].remove()
         assert await host.list_changes() == 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_change_made_by_a_call_is_told_before_its_result(is_async: bool) -> None:
+    app = App("a", "1")
+    save = app.register_tool("save", nothing, enabled=False)
+
+    def edit() -> str:
+        save.enable()
+        return "edited"
+
+    async def edit_later() -> str:
+        return edit()
+
+    app.register_tool("edit", edit_later if is_async else edit)
+    view, end = memory_pair()
+    async with hosted(app, connect=False):
+        connecting = asyncio.ensure_future(app.connect(view))
+        await end.receive()
+        answer = msgspec.json.encode({"jsonrpc": "2.0", "id": 0, "result": INITIALIZED})
+        await end.send(answer)
+        await connecting
+        await end.receive()
+        await end.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"edit"}}')
+        assert b"list_changed" in await end.receive()
+        assert b"edited" in await end.receive()
 
 
 async def test_an_explicit_notice_counts_for_the_changes_of_its_turn() -> None:

@@ -47,6 +47,11 @@ class ListChanges:
         self.forget()
         self._send()
 
+    def tell_if_due(self) -> None:
+        """Tell now what is to be told at the end of this turn."""
+        if self._due is not None:
+            self.tell()
+
     def forget(self) -> None:
         """There is nothing to tell, or nobody to tell it to."""
         if self._due is not None:

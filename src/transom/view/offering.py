@@ -57,8 +57,8 @@ class ToolOffering(ABC):
         """Tell `on_error`."""
 
     @abstractmethod
-    def run_aside(self, waiting: object) -> None:
-        """Await what a handler returned, if it has to be, beside everything else."""
+    def run_aside(self, waiting: object) -> bool:
+        """Await what handlers returned, if it has to be, beside everything else."""
 
     @abstractmethod
     def too_early(self, method: str) -> None:
@@ -208,6 +208,10 @@ class ToolOffering(ABC):
             self.run_aside(self.on_tool_change.fire(tool, on_problem=self.report))
         if listed and self.connected and self._changes.declared(self.capabilities):
             self._changes.tell_soon()
+
+    def tell_changes(self) -> None:
+        """Tell of the changes of this turn before what is said next."""
+        self._changes.tell_if_due()
 
     async def send_tool_list_changed(self) -> None:
         """Tell the host that the tools have changed, now. Counts for changes made in this turn.

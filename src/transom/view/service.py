@@ -11,7 +11,7 @@ from msgspec import Raw
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
 from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
-from transom.protocol.methods import HOST
+from transom.protocol.methods import HOST, describe
 from transom.types import Task
 from transom.view.calls import Invocation, Outcome, call
 from transom.view.context import CallContext
@@ -76,14 +76,17 @@ class ToolService:
         if tool is not None:
             outcome = call(tool, arguments, self._app, params.meta)
         elif self._app.on_call_tool:
-            given: dict[str, Any] = msgspec.json.decode(arguments)
+            given = _decoded(arguments)
             ctx = CallContext(self._app, params.name, params.meta)
             invocation = Invocation(params.name[:128], None, ctx, self._app.report)
             outcome = invocation.run(self._app.on_call_tool.ask, (params.name, given, ctx), {})
         else:
             raise ProtocolError(INVALID_PARAMS, f"Tool {params.name[:128]} not found")
         if params.task is None:
-            return outcome if isinstance(outcome, bytes) else self._whole(outcome)
+            if not isinstance(outcome, bytes):
+                return self._whole(outcome)
+            self._app.tell_changes()  # a host that has the result knows what it changed
+            return outcome
         if tool is not None and tool.function.returns_task:
             return self._delegated(outcome, params.task.ttl)
         if isinstance(outcome, Task):
@@ -94,7 +97,10 @@ class ToolService:
         """Wait for the result itself, on the server too if it works on it."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
-        return await self._tasks.wait(outcome) if isinstance(outcome, Task) else outcome
+        if isinstance(outcome, Task):
+            outcome = await self._tasks.wait(outcome)
+        self._app.tell_changes()
+        return outcome
 
     async def _delegated(self, outcome: Outcome, ttl: int | None) -> bytes:
         """Wait for the server's handle, so that the host can follow it there."""
@@ -108,6 +114,14 @@ class ToolService:
         if isinstance(outcome, bytes | Task):
             outcome = _there_already(outcome)
         return self._tasks.start(outcome, ttl)
+
+
+def _decoded(arguments: Raw) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        text = f"Invalid params for tools/call: arguments: {describe(error)}"
+        raise ProtocolError(INVALID_PARAMS, text) from None
 
 
 async def _there_already(outcome: bytes | Task) -> bytes | Task:
