@@ -11,12 +11,13 @@ others do. A handler takes as many of the arguments offered as it has parameters
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Generic, Self, TypeGuard, TypeVar, overload
 
-__all__ = ["Event", "Handler", "Slot", "is_awaitable"]
+__all__ = ["Event", "Handler", "Slot", "abandon", "is_awaitable", "stops_us"]
 
 Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
@@ -26,6 +27,28 @@ Owner = TypeVar("Owner")
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
     """Whether it can be awaited. `inspect.isawaitable` says the same in five times the time."""
     return hasattr(value, "__await__")
+
+
+def stops_us(error: BaseException) -> bool:
+    """Whether it tells whoever awaits to stop, and is no failure of what was awaited."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    if isinstance(error, GeneratorExit):  # thrown in where we await; a handler's own has a trace
+        return error.__traceback__ is None or error.__traceback__.tb_next is None
+    return False
+
+
+def abandon(waiting: object) -> None:
+    """Close a coroutine nobody will await, and those it was given to await, without a warning."""
+    if not inspect.iscoroutine(waiting):
+        return
+    held: list[object] = []
+    if inspect.getcoroutinestate(waiting) == inspect.CORO_CREATED:
+        held += inspect.getcoroutinelocals(waiting).values()
+    waiting.close()
+    for value in held:
+        abandon(value)
 
 
 def _arity(handler: Handler) -> int | None:
@@ -130,7 +153,9 @@ async def _fire_rest(
 async def _settle(waiting: Awaitable[Any], on_problem: Callable[[BaseException], object]) -> Any:
     try:
         return await waiting
-    except Exception as error:  # noqa: BLE001 - one handler must not stop the others
+    except BaseException as error:  # one handler must not stop the others
+        if stops_us(error):
+            raise
         on_problem(error)
         return None
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable
 
 from transom.channel import Channel
 from transom.errors import PeerError
-from transom.events import is_awaitable
+from transom.events import abandon, is_awaitable
 
 __all__ = ["InTurn", "Outbox", "wake_one"]
 
@@ -147,7 +146,7 @@ class InTurn:
         elif len(self._notices) < self._limit:
             self._notices.append(notice)
         else:
-            _discard(notice)
+            abandon(notice)
             self._on_problem(PeerError(f"{self._limit} notices wait already; one was dropped"))
 
     def guard(self, call: Callable[[], object]) -> object:
@@ -162,7 +161,7 @@ class InTurn:
         """Drop what waits."""
         self._closed = True
         for notice in self._notices:
-            _discard(notice)
+            abandon(notice)
         self._notices.clear()
 
     async def _run_all(self) -> None:
@@ -185,8 +184,3 @@ class InTurn:
             raise
         except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
             self._on_problem(error)
-
-
-def _discard(notice: Notice) -> None:
-    if inspect.iscoroutine(notice):
-        notice.close()

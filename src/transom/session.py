@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
@@ -33,7 +32,7 @@ from transom.errors import (
     ProtocolError,
     RequestTimeout,
 )
-from transom.events import is_awaitable
+from transom.events import abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
 from transom.protocol.wire import RequestId
@@ -118,6 +117,7 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
         self._sweep: asyncio.TimerHandle | None = None
+        self._sweep_due = 0.0  # the browser's event loop has handles that do not know it
         self._left = _BURST
         self._closing = False
         self._done: asyncio.Future[str] | None = None
@@ -247,7 +247,8 @@ class Session:
 
     def _arrived(self, data: bytes | None) -> None:
         if data is None:
-            self._finish("the other side closed the channel")
+            said: str | None = getattr(self._channel, "reason", None)
+            self._finish(said or "the other side closed the channel")
             return
         try:
             self._dispatch(self.peer.feed(data))
@@ -333,10 +334,10 @@ class Session:
         if self._handlers.get(id) is task:  # the other side may have used the id again by now
             del self._handlers[id]
         if task.cancelled():  # before it began, or before there was room for its answer
-            if inspect.iscoroutine(answer):
-                answer.close()
-            elif asyncio.isfuture(answer):
+            if asyncio.isfuture(answer):
                 answer.cancel()
+            else:
+                abandon(answer)
             self._post_answer(id, ProtocolError(SERVER_ERROR, "The call was cancelled"))
 
     def _failure(self, error: BaseException) -> ProtocolError:
@@ -415,7 +416,7 @@ class Session:
             raise
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[id] = _Pending(method, future, timeout, deadline, on_progress)
-        if deadline is not None and (self._sweep is None or self._sweep.when() > deadline):
+        if deadline is not None and (self._sweep is None or self._sweep_due > deadline):
             self._sweep_at(deadline)
         try:
             self._outbox.post(data)
@@ -482,6 +483,7 @@ class Session:
         if self._sweep is not None:
             self._sweep.cancel()
         self._sweep = asyncio.get_running_loop().call_at(deadline, self._expire)
+        self._sweep_due = deadline
 
     def _expire(self) -> None:
         """End the requests whose time is up. One timer serves them all."""

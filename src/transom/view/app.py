@@ -11,31 +11,34 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
+from msgspec import Raw
 
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
     AlreadyConnected,
+    ConnectionClosed,
     InvalidResult,
     NotConnected,
     PeerError,
     ProtocolError,
     UsageError,
+    ValidationError,
 )
-from transom.events import Event, is_awaitable
+from transom.events import Event, abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.messages import PROTOCOL_VERSION, InitializeResult
 from transom.protocol.methods import HOST, VIEW, read_result
 from transom.protocol.peer import Peer
+from transom.schema import to_json
 from transom.session import Session
 from transom.types import (
     AppCapabilities,
@@ -44,6 +47,7 @@ from transom.types import (
     Implementation,
     Open,
 )
+from transom.view.asides import Asides
 from transom.view.asking import HostRequests
 from transom.view.browser import parent_channel
 from transom.view.offering import ToolOffering
@@ -102,6 +106,7 @@ class App(HostRequests, ToolOffering):
         self._given = capabilities
         self._heard: set[str] = set()
         self._session: Session | None = None
+        self._asides: Asides | None = None
         self._next_id = 0
         self._ended: str | None = None
         self._ready = False
@@ -152,22 +157,29 @@ class App(HostRequests, ToolOffering):
 
     def report(self, error: BaseException) -> None:
         """Tell `on_error`, or the log when nobody listens."""
-        if not self.on_error:
-            _log.error("%s: %s", self.info.name, error, exc_info=error)
-            return
-        self.run_aside(self.on_error.fire(error, on_problem=self._report_failed))
+        told = self.on_error and self.run_aside(
+            self.on_error.fire(error, on_problem=self._report_failed)
+        )
+        if not told:
+            _log.error("%s: %s", self.info.name, type(error).__name__, exc_info=error)
 
     def _report_failed(self, error: BaseException) -> None:
         _log.error("%s: on_error itself failed", self.info.name, exc_info=error)
 
-    def run_aside(self, waiting: object) -> None:
-        """Await what a handler returned, if it has to be, beside everything else."""
-        if is_awaitable(waiting):
-            if self._session is not None and not self._session.closed:
-                self._session.aside(waiting)
-            elif inspect.iscoroutine(waiting):
-                waiting.close()
-                _log.error("%s: an async handler had no connection to run on", self.info.name)
+    def run_aside(self, waiting: object) -> bool:
+        """Await what handlers returned, if it has to be, beside everything else.
+
+        Returns:
+            False when that cannot be: there is no connection, or too many are at it already.
+        """
+        if not is_awaitable(waiting):
+            return True
+        if self._asides is None:
+            abandon(waiting)
+        elif self._asides.run(waiting):
+            return True
+        _log.error("%s: an async handler could not be run", self.info.name)
+        return False
 
     # --- state -------------------------------------------------------------------------------
 
@@ -242,6 +254,7 @@ class App(HostRequests, ToolOffering):
             peer=Peer(first_id=self._next_id),
         )
         self._session, self._declared = session, declared
+        self._asides = Asides(session)
         session.start()
         self._changes.attach()
         params = {
@@ -262,9 +275,11 @@ class App(HostRequests, ToolOffering):
                 text = f"Invalid result for ui/initialize: hostContext: {error}"
                 raise InvalidResult(text) from None
             raise
+        if session.closed:  # with the answer, or right after it
+            raise ConnectionClosed(f"ui/initialize: connection closed: {self._ended}")
         self._host, self._context = host, context
+        self._ready = True  # the notice goes out first, whatever the host does when it gets it
         await session.notify("ui/notifications/initialized")
-        self._ready = True
         return self
 
     async def close(self) -> None:
@@ -301,7 +316,7 @@ class App(HostRequests, ToolOffering):
         if self._session is not None:
             self._next_id = self._session.peer.next_id
         self._ready = False
-        self._session = None
+        self._session = self._asides = None
         self._ended = reason
         self._host = None
         self._context = {}
@@ -346,8 +361,10 @@ class App(HostRequests, ToolOffering):
             return read_result(method, result, raw)
         return msgspec.json.decode(raw) if row is None else row.read_result(raw)
 
-    def notify(self, method: str, params: Mapping[str, Any] | msgspec.Struct | None = None) -> None:
-        """Tell the host.
+    def notify(
+        self, method: str, params: Mapping[str, Any] | msgspec.Struct | Raw | None = None
+    ) -> None:
+        """Tell the host. Params that are JSON already come as `Raw`.
 
         Raises:
             NotConnected: there is no connection.
@@ -379,7 +396,20 @@ class App(HostRequests, ToolOffering):
     def _serve_teardown(self, request: wire.Request) -> bytes | Awaitable[bytes]:
         reason = HOST["ui/resource-teardown"].read_params(request.params).reason
         results = self.on_teardown.fire(reason, on_problem=self.report)
-        return _first_mapping(results) if isinstance(results, list) else _torn_down(results)
+        return self._torn_down(results) if isinstance(results, list) else self._waited(results)
+
+    async def _waited(self, results: Awaitable[list[Any]]) -> bytes:
+        return self._torn_down(await results)
+
+    def _torn_down(self, results: list[Any]) -> bytes:
+        """What the host is answered: the first object a handler returned, or `{}`."""
+        for result in results:
+            if isinstance(result, Mapping):
+                try:
+                    return to_json(cast("object", result))
+                except ValidationError as error:
+                    self.report(error)
+        return b"{}"
 
     def _on_notification(self, notification: wire.Notification) -> object:
         method = notification.method
@@ -405,15 +435,3 @@ class App(HostRequests, ToolOffering):
         changes: dict[str, Any] = msgspec.json.decode(notification.params or b"{}")
         merged = {**self._context, **changes}
         self._context = {key: value for key, value in merged.items() if value is not None}
-
-
-async def _torn_down(waiting: Awaitable[list[Any]]) -> bytes:
-    return _first_mapping(await waiting)
-
-
-def _first_mapping(results: list[Any]) -> bytes:
-    """What the host is answered: the first object a handler returned, or `{}`."""
-    for result in results:
-        if isinstance(result, Mapping):
-            return msgspec.json.encode(result)
-    return b"{}"

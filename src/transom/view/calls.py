@@ -28,7 +28,7 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
-from transom.events import is_awaitable
+from transom.events import is_awaitable, stops_us
 from transom.schema import Schema
 from transom.types import Task, TextContent, ToolResult
 from transom.view.context import CallContext
@@ -48,6 +48,8 @@ OnProblem = Callable[[BaseException], object]
 
 def error_result(text: str) -> bytes:
     """A failure the model can read."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent
     return ToolResult(content=[TextContent(text)], is_error=True).to_wire()
 
 
@@ -90,15 +92,26 @@ def call(
         kwargs = {**kwargs, function.context_name: ctx}
     invocation = Invocation(name, tool.output, ctx, app.report)
     if function.thread:
-        return invocation.awaited(asyncio.to_thread(_in_thread, function.function, args, kwargs))
+        return invocation.awaited(_in_thread(function.function, args, kwargs))
     return invocation.run(function.function, args, kwargs)
 
 
-def _in_thread(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _in_thread(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    returned = await asyncio.to_thread(_carried, function, args, kwargs)
+    return await returned if is_awaitable(returned) else returned
+
+
+def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return function(*args, **kwargs)
     except StopIteration as error:  # a Future cannot carry it
         raise RuntimeError("the handler raised StopIteration") from error
+
+
+def _can_be_sent(code: object, message: object) -> bool:
+    return isinstance(code, int) and isinstance(message, str)
 
 
 class Invocation:
@@ -138,20 +151,18 @@ class Invocation:
         """
         try:
             returned = await waiting
-        except asyncio.CancelledError:
+        except BaseException as error:  # whatever it raises has its answer
+            if not stops_us(error):
+                return self._raised(error)
             if self.ctx is not None:
                 self.ctx.cancelled = True
             raise
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever it raises has its answer
-            return self._raised(error)
         return self._returned(returned)
 
     def _raised(self, error: BaseException) -> bytes:
         if isinstance(error, ToolError):
             return error_result(str(error) or f"Tool {self.name} failed")
-        if isinstance(error, ProtocolError):
+        if isinstance(error, ProtocolError) and _can_be_sent(error.code, error.message):
             raise error
         self.on_problem(error)
         raise ProtocolError(INTERNAL_ERROR, f"Tool {self.name} failed") from None

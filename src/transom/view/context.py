@@ -7,6 +7,9 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import Raw
+
 from transom.errors import NotConnected
 from transom.types import LogLevel
 
@@ -72,15 +75,17 @@ class CallContext:
             raise asyncio.CancelledError
 
     def _tell(self, method: str, params: dict[str, Any]) -> None:
+        data = Raw(msgspec.json.encode(params))  # here, where whoever gave it sees that it fails
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
             here = False
         if here:
-            self._send(method, params)
+            self._send(method, data)
         else:
-            self._loop.call_soon_threadsafe(self._send, method, params)
+            with suppress(RuntimeError):  # the event loop is over, and with it the connection
+                self._loop.call_soon_threadsafe(self._send, method, data)
 
-    def _send(self, method: str, params: dict[str, Any]) -> None:
+    def _send(self, method: str, params: Raw) -> None:
         with suppress(NotConnected):  # the call outlived the connection; there is nobody to tell
             self.app.notify(method, params)

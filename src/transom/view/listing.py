@@ -137,7 +137,7 @@ class Listing:
         return entries, None, lazy
 
     async def _from_handler(self, handler: Slot, entries: list[bytes], start: _Cursor) -> bytes:
-        returned = handler.ask(start.cursor)
+        returned = handler.ask(start.cursor) if handler else None  # it may be gone by now
         if is_awaitable(returned):
             returned = await returned
         tools, theirs = _tools_of(returned)
@@ -146,24 +146,27 @@ class Listing:
         entries = entries + kept[start.index : start.index + room]
         if start.index + room < len(kept):
             return _page(entries, _Cursor(more=True, index=start.index + room, cursor=start.cursor))
-        if theirs is not None:
+        if isinstance(theirs, str):
             return _page(entries, _Cursor(more=True, cursor=theirs))
+        if theirs is not None:
+            kind = type(theirs).__name__
+            self._on_problem(TypeError(f"on_list_tools: nextCursor is text, not {kind}"))
         return _page(entries, None)
 
     def _added(self, tool: object) -> bytes | None:
         """The entry of a tool `on_list_tools` gave, or None if it cannot be listed."""
-        encoded = msgspec.json.encode(tool)
         try:
+            encoded = msgspec.json.encode(tool)
             checked = msgspec.json.decode(encoded, type=Tool)
             if checked.input_schema.get("type") != "object":
                 raise SchemaError(f"Tool {checked.name}: inputSchema must have type 'object'")
-        except (msgspec.ValidationError, SchemaError) as error:
+        except Exception as error:  # noqa: BLE001 - it may be anything
             self._on_problem(error)
             return None
         return None if checked.name in self._registry else encoded
 
 
-def _tools_of(returned: object) -> tuple[list[object], str | None]:
+def _tools_of(returned: object) -> tuple[list[object], object]:
     """The tools in whatever `on_list_tools` returned: a list, or a result with a cursor."""
     if isinstance(returned, ListToolsResult):
         return list(returned.tools), returned.next_cursor

@@ -23,6 +23,7 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
+from transom.events import abandon
 from transom.protocol.messages import CreateTaskResult, ListTasksResult
 from transom.protocol.methods import HOST
 from transom.types import Task, TaskStatus, ToolResult
@@ -67,8 +68,7 @@ class TaskStore:
             ProtocolError: too many tasks are kept already.
         """
         if len(self._records) >= self._max_tasks:
-            if asyncio.iscoroutine(outcome):
-                outcome.close()
+            abandon(outcome)
             raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
         ttl = min(_DEFAULT_TTL if ttl is None or ttl <= 0 else ttl, _MAX_TTL)
         now = _now()
@@ -106,8 +106,7 @@ class TaskStore:
             record.outcome = ProtocolError(INTERNAL_ERROR, "The task failed")
 
     def _ended(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
-        if asyncio.iscoroutine(outcome):
-            outcome.close()  # cancelled before it began
+        abandon(outcome)  # if it was cancelled before it began
         status: TaskStatus = "completed"
         if record.outcome is None:
             record.outcome, status = (

@@ -90,10 +90,10 @@ class RegisteredTool:
         self.function = ToolFunction(handler, thread=thread)
         self._enabled = enabled
         self._reason: str | None = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._lazy_bytes = b""
         self._lazy_schema: Schema | None = None
-        self._encoded: bytes | None = None
+        self._encoded = b""
         self.task_support: TaskSupport = _checked_task(task)
         self._fields: dict[str, Any] = {}
         self._input: Schema | None = None
@@ -155,7 +155,7 @@ class RegisteredTool:
         return self._reason
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """Why its lazy schema could not be made the last time, if it could not."""
         return self._error
 
@@ -213,14 +213,14 @@ class RegisteredTool:
         changes = {key: value for key, value in given.items() if value is not UNSET}
         if self.stale or not changes:
             return
-        before, lazy_before = self.encoded_head(), self.lazy
+        before, lazy_before = self._encoded, self.lazy
         old_name = self.name
         if changes.get("name", old_name) != old_name:
             self._registry.check_name(changes["name"])
         self._apply(changes)
         if self.name != old_name:
             self._registry.rename(old_name, self)
-        if self.lazy or lazy_before or self.encoded_head() != before:
+        if self.lazy or lazy_before or self._encoded != before:
             self._registry.changed(self, listed=self._enabled)
 
     def remove(self) -> None:
@@ -239,10 +239,10 @@ class RegisteredTool:
         if "output_schema" in changes:
             given = changes["output_schema"]
             output = from_return(self.function.function) if given is None else output_schema(given)
+        self._encoded = self._encode(fields, source, output)
         self._fields, self._input, self.output = fields, source, output
         self.fits = fields["input_schema"] is None
         self._error = None
-        self._encoded = None
 
     def _compile_input(self, source: Source) -> Schema | None:
         if source is None:
@@ -300,11 +300,11 @@ class RegisteredTool:
             schema = input_schema(cast("object", made))
             if not schema.spread and not self.function.takes_one:
                 raise SchemaError("it gives one object, but the handler has no parameter for it")
-        except Exception as error:  # the author's function may raise anything
-            if self._error is None or str(self._error) != str(error):
+        except BaseException as error:  # noqa: BLE001 - the author's function may raise anything
+            if self._error is None or _wording(self._error) != _wording(error):
                 self._error = error
                 self._registry.on_problem(error)
-            raise Unavailable from error
+            raise Unavailable from None
         self._error = None
         self._lazy_bytes, self._lazy_schema = encoded, schema
         return schema
@@ -316,41 +316,35 @@ class RegisteredTool:
             Unavailable: its lazy schema could not be made.
         """
         if self._input is None:
-            return b'%b,"inputSchema":%b}' % (
-                self.encoded_head()[:-1],
-                bytes(self.schema().json_bytes),
-            )
-        return self.encoded_head()
-
-    def encoded_head(self) -> bytes:
-        """Its entry in a listing; without the input schema if that is lazy."""
-        if self._encoded is None:
-            entry: dict[str, Any] = {"name": self.name}
-            for key in ("title", "description"):
-                if self._fields[key] is not None:
-                    entry[key] = self._fields[key]
-            if self._input is not None:
-                entry["inputSchema"] = self._input.json_bytes
-            if self.output is not None:
-                entry["outputSchema"] = self.output.json_bytes
-            if self.annotations is not None:
-                entry["annotations"] = self.annotations
-            if self.task_support != "forbidden":
-                entry["execution"] = {"taskSupport": self.task_support}
-            meta = self._meta_entry()
-            if meta is not None:
-                entry["_meta"] = meta
-            self._encoded = _encode(entry)
+            return b'%b,"inputSchema":%b}' % (self._encoded[:-1], bytes(self.schema().json_bytes))
         return self._encoded
 
-    def _meta_entry(self) -> dict[str, Any] | None:
-        if self.visibility is None:
-            return None if self.meta is None else dict(self.meta)
-        meta = dict(self.meta or {})
-        ui: object = meta.get("ui")
-        known = cast("dict[str, Any]", ui) if isinstance(ui, Mapping) else {}
-        meta["ui"] = {**known, "visibility": list(self.visibility)}
-        return meta
+    def _encode(
+        self, fields: Mapping[str, Any], source: Schema | None, output: Schema | None
+    ) -> bytes:
+        """Its entry in a listing with these; without the input schema if that is lazy.
+
+        Raises:
+            RegistrationError: it could not be sent, or would be no tool.
+        """
+        given = (
+            ("name", fields["name"]),
+            ("title", fields["title"]),
+            ("description", fields["description"]),
+            ("inputSchema", None if source is None else source.json_bytes),
+            ("outputSchema", None if output is None else output.json_bytes),
+            ("annotations", fields["annotations"]),
+            ("execution", _execution(self.task_support)),
+        )
+        entry = {key: value for key, value in given if value is not None}
+        try:
+            meta = _meta_entry(fields["meta"], fields["visibility"])
+            encoded = _encode(entry if meta is None else {**entry, "_meta": meta})
+            msgspec.json.decode(encoded, type=Tool)
+        except Exception as error:
+            text = f"Tool {fields['name']}: its definition cannot be sent: {_wording(error)}"
+            raise RegistrationError(text) from error
+        return encoded
 
     def definition(self) -> Tool:
         """Its definition as a `Tool`, as a host would get it.
@@ -359,6 +353,29 @@ class RegisteredTool:
             Unavailable: its lazy schema could not be made.
         """
         return msgspec.json.decode(self.encoded(), type=Tool)
+
+
+def _execution(support: TaskSupport) -> ToolExecution | None:
+    return None if support == "forbidden" else ToolExecution(support)
+
+
+def _meta_entry(
+    meta: Mapping[str, Any] | None, visibility: Sequence[str] | None
+) -> dict[str, Any] | None:
+    if visibility is None:
+        return None if meta is None else dict(meta)
+    entry = dict(meta or {})
+    ui: object = entry.get("ui")
+    known = cast("dict[str, Any]", ui) if isinstance(ui, Mapping) else {}
+    entry["ui"] = {**known, "visibility": list(visibility)}
+    return entry
+
+
+def _wording(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the author's exception may not even have a text
+        return type(error).__name__
 
 
 def _checked_visibility(value: object) -> tuple[Visibility, ...] | None:
