@@ -11,7 +11,11 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from tests.web.page import StagePage
 from transom.channel import Channel, lines, memory_pair
+from transom.host.pages import Page
+from transom.web.serving import StageServer
+from transom.web.stage import Stage
 
 Ends = tuple[Channel, Channel]
 
@@ -103,9 +107,21 @@ async def lines_over_a_process() -> AsyncIterator[Ends]:
         await process.wait()
 
 
+@asynccontextmanager
+async def a_view_on_the_stage() -> AsyncIterator[Ends]:
+    """The host's end of a View, and the page that it is on: two ends of a real socket."""
+    stage = Stage()
+    async with StageServer(stage), StagePage(stage) as page:
+        view = Page(view_id="view-1", server="tests", uri="ui://tests/view", html="")
+        left = stage.mount(view)
+        yield left, await page.view("view-1")
+        await left.aclose()
+
+
 CHANNELS: dict[str, Callable[[], AbstractAsyncContextManager[Ends]]] = {
     "memory": memory,
     "lines over a socket": lines_over_a_socket,
     "lines over pipes": lines_over_pipes,
     "lines over a process": lines_over_a_process,
+    "a View on the Stage": a_view_on_the_stage,
 }

@@ -119,7 +119,7 @@ async def test_senders_wait_while_the_page_is_slow(ends: Ends) -> None:
     ends.page.connect()
     ends.link.post("a", b"x" * 200)
     assert ends.link.full
-    waiting = asyncio.ensure_future(ends.link.room())
+    waiting = asyncio.ensure_future(ends.link.room("a"))
     await asyncio.sleep(0)
     assert not waiting.done()
     ends.page.read()
@@ -132,7 +132,7 @@ async def test_a_page_that_takes_nothing_is_given_up(ends: Ends) -> None:
     waiting = None
     for _ in range(200):
         ends.link.post("a", b"x" * 100)
-        waiting = waiting or asyncio.ensure_future(ends.link.room())
+        waiting = waiting or asyncio.ensure_future(ends.link.room("a"))
     assert waiting is not None
     await waiting
     assert ends.over == ["the page does not take what is sent to it"]

@@ -3,24 +3,32 @@
 `stage_app` serves the page and its one socket. `sandbox_app` serves, for each View, the page that
 holds it, with the policy the View's resource declared as a response header. Both answer only to
 their own `Host`, so that a name that was made to point here gets nothing.
+
+To serve them inside an app of your own, mount `stage_app` at any path of the Stage's origin and
+`sandbox_app` at the root of the sandbox's, and tell the `Stage` both:
+
+    stage = Stage(origin="https://agent.example.com", sandbox="https://*.views.example.com")
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from transom.errors import PeerError
-from transom.web.stage import Hello, Stage
+from transom.errors import PeerError, Refused
+from transom.web.stage import Hello, Mounted, Stage
 
 __all__ = ["sandbox_app", "stage_app"]
 
@@ -32,15 +40,33 @@ _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
+_NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+
+# What a socket is closed with; link.js knows them.
+_BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
+_GOING_AWAY = 1001  # the browser's own word for it
+
+
+@cache
+def _text(name: str) -> str:
+    return (files("transom.web") / "static" / name).read_text("utf-8")
 
 
 def _static(name: str, headers: dict[str, str], **words: str) -> Response:
-    text = (files("transom.web") / "static" / name).read_text("utf-8")
+    text = _text(name)
     for word, value in words.items():
         text = text.replace(f"%{word}%", value)
     kind = _TYPES[name.rpartition(".")[2]]
     return Response(text, media_type=kind, headers={**_ALWAYS, **headers})
+
+
+async def _missing(_: Request, error: Exception) -> Response:
+    status, text = 500, "Failed"
+    if isinstance(error, HTTPException):
+        status, text = error.status_code, error.detail
+    return PlainTextResponse(text, status, headers=_NOTHING)
 
 
 # --- the Stage -------------------------------------------------------------------------------
@@ -49,46 +75,42 @@ def _static(name: str, headers: dict[str, str], **words: str) -> Response:
 def stage_app(stage: Stage) -> Starlette:
     """The Stage's page and socket. Mount it anywhere; `stage.origin` must say where."""
 
-    def allowed(host: str | None) -> bool:
-        return host is not None and f"http://{host}" in _aliases(stage.origin)
+    def here(host: str | None) -> bool:
+        return host is not None and host == urlsplit(stage.origin).netloc
 
-    def serve(name: str) -> Callable[[Request], Response]:
-        def endpoint(request: Request) -> Response:
-            if not allowed(request.headers.get("host")):
-                return PlainTextResponse("This is not that host", 421)
+    def serve(name: str) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if not here(request.headers.get("host")):
+                raise HTTPException(421, "This is not that host")
             return _static(name, {"Content-Security-Policy": _stage_csp(stage)})
 
         return endpoint
 
     async def socket(websocket: WebSocket) -> None:
-        origin = websocket.headers.get("origin")
-        if not allowed(websocket.headers.get("host")) or origin not in _aliases(stage.origin):
-            await websocket.close(4403, "Not from here")
+        headers = websocket.headers
+        if not here(headers.get("host")) or headers.get("origin") != stage.origin:
+            await websocket.close(_ELSEWHERE, "Not from here")
             return
         await websocket.accept()
         await _Socket(stage, websocket).run()
 
+    names = ("stage.js", "link.js", "views.js", "questions.js", "stage.css")
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),
-            Route("/stage.js", serve("stage.js")),
-            Route("/link.js", serve("link.js")),
-            Route("/stage.css", serve("stage.css")),
+            *(Route(f"/{name}", serve(name)) for name in names),
             WebSocketRoute("/socket", socket),
-        ]
+        ],
+        exception_handlers={HTTPException: _missing},
     )
 
 
-def _aliases(origin: str) -> tuple[str, ...]:
-    return origin, origin.replace("//127.0.0.1:", "//localhost:")
-
-
 def _stage_csp(stage: Stage) -> str:
-    sockets = " ".join(o.replace("http", "ws", 1) for o in _aliases(stage.origin))
-    frames = f"http://*.{stage.sandbox_domain}:{stage.sandbox_port}"
+    socket = stage.origin.replace("http", "ws", 1)
+    frames = stage.sandbox or "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        f"connect-src 'self' {sockets}; frame-src {frames}; "
+        f"connect-src 'self' {socket}; frame-src {frames}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -100,6 +122,7 @@ class _Socket:
         self._stage = stage
         self._websocket = websocket
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
+        self._reason = ""
 
     async def run(self) -> None:
         try:
@@ -108,73 +131,90 @@ class _Socket:
             hello = msgspec.json.decode(text, type=Hello)
             link, resumed = self._stage.welcome(hello)
         except (TimeoutError, msgspec.DecodeError, PeerError, WebSocketDisconnect, KeyError):
-            await self._close(4401, "Who are you?")
+            await self._close(_UNKNOWN, "Who are you?")
+            return
+        except Refused as error:
+            await self._close(_OVER, str(error))
             return
         answer = {"page": link.id, "received": link.received, "resumed": resumed}
-        await self._websocket.send_text(msgspec.json.encode(answer).decode())
+        self._outbox.put_nowait(msgspec.json.encode(answer).decode())
         writer = asyncio.create_task(self._write())
+        leaving = False
         try:
-            link.attach(self._outbox.put_nowait, hello.received if resumed else 0)
-            while not link.over:
+            link.attach(self._outbox.put_nowait, hello.received if resumed else 0, self._hang_up)
+            while True:
                 link.feed(await self._websocket.receive_text())
-        except (WebSocketDisconnect, KeyError):
-            pass
+        except WebSocketDisconnect as gone:
+            leaving = gone.code in (_LEAVING, _GOING_AWAY)
+        except KeyError:
+            await self._close(_BROKEN, "A frame is text")
         except PeerError as error:
-            await self._close(4400, str(error))
+            await self._close(_BROKEN, str(error))
         finally:
-            link.detach(self._outbox.put_nowait)
+            link.detach(self._outbox.put_nowait, leaving=leaving)
             writer.cancel()
             await asyncio.wait([writer])
+
+    def _hang_up(self, reason: str) -> None:
+        self._reason = reason
+        self._outbox.put_nowait(None)
 
     async def _write(self) -> None:
         try:
             while (text := await self._outbox.get()) is not None:
                 await self._websocket.send_text(text)
         except (WebSocketDisconnect, RuntimeError):
-            pass  # the reader hears of it too
+            return  # the reader hears of it too
+        await self._close(_OVER, self._reason)
 
     async def _close(self, code: int, reason: str) -> None:
         with suppress(WebSocketDisconnect, RuntimeError):  # it was closed already
-            await self._websocket.close(code, reason[:100])
+            await self._websocket.close(code, reason.encode()[:120].decode(errors="ignore"))
 
 
 # --- the sandbox -----------------------------------------------------------------------------
 
 
 def sandbox_app(stage: Stage) -> Starlette:
-    """The pages that hold Views, each on an origin of its own."""
+    """The pages that hold Views, each on an origin of its own.
 
-    def page(request: Request) -> Response:
+    Whatever is served here has the View's policy, so that there is no document of its origin
+    without one.
+    """
+
+    def find(request: Request) -> Mounted:
         mounted = stage.find(request.headers.get("host", ""))
         if mounted is None:
-            return PlainTextResponse("There is no View here", 404, headers=_ALWAYS)
-        headers = {"Content-Security-Policy": mounted.csp}
-        return _static("sandbox.html", headers, stage=stage.origin)
+            raise HTTPException(404, "There is no View here")
+        return mounted
 
-    def script(request: Request) -> Response:
-        if stage.find(request.headers.get("host", "")) is None:
-            return PlainTextResponse("There is no View here", 404, headers=_ALWAYS)
-        return _static("sandbox.js", {"Cross-Origin-Resource-Policy": "same-origin"})
+    async def page(request: Request) -> Response:
+        policy = {"Content-Security-Policy": find(request).csp}
+        return _static("sandbox.html", policy, stage=stage.origin)
+
+    async def script(request: Request) -> Response:
+        return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
 
     async def report(request: Request) -> Response:
-        mounted = stage.find(request.headers.get("host", ""))
-        if mounted is not None:
-            body = b""
+        mounted = find(request)
+        body = b""
+        with suppress(ClientDisconnect):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > _MAX_REPORT:
-                    return Response(status_code=413)
+                    raise HTTPException(413, "Too large")
             told = _read_report(body)
             if told is not None:
                 stage.violated(mounted, *told)
-        return Response(status_code=204)
+        return Response(status_code=204, headers=_NOTHING)
 
     return Starlette(
         routes=[
             Route("/", page),
             Route("/sandbox.js", script),
             Route("/csp-report", report, methods=["POST"]),
-        ]
+        ],
+        exception_handlers={HTTPException: _missing},
     )
 
 

@@ -2,10 +2,12 @@
 
 1. Every frame has a number. A side keeps what it sent until the other has said that it has it.
 2. When a socket is gone, the link waits `grace` seconds for another. The page then says what it
-   has, the link says what it has, and both send the rest again.
+   has, the link says what it has, and both send the rest again. A page that said it is leaving is
+   reloading or closed for good, which shows within `leaving_grace` seconds.
 3. A frame that was there already is dropped; a frame out of order ends the socket, not the link.
 4. While more than `high_water` bytes wait for the page, senders wait. A link whose page has been
-   away too long, or takes nothing for too long, is over.
+   away too long, takes nothing for `patience` seconds, or lets too much pile up is over.
+5. A link that is over hangs up: its socket, if it has one, is closed with the reason.
 
 A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
 itself. A line that is only a number says what has arrived. No I/O here: the socket is a callback.
@@ -29,6 +31,10 @@ _ACK_EVERY = 32
 _ACK_SOON = 0.05
 
 
+def _nothing(*_: object) -> None:
+    pass
+
+
 class Link:
     """Numbered frames to and from one page.
 
@@ -36,6 +42,8 @@ class Link:
         on_frame: gets the view and the message of each frame, once, in order.
         on_over: told once, with the reason, when the link has ended.
         grace: seconds to wait for the page to come back.
+        leaving_grace: the same for a page that said it is leaving.
+        patience: seconds a page that is there may take nothing of what was sent to it.
         high_water: bytes on their way above which senders wait.
         max_waiting: bytes on their way at which the link is given up.
     """
@@ -46,6 +54,8 @@ class Link:
         on_over: Callable[[str], object],
         *,
         grace: float = 30.0,
+        leaving_grace: float = 3.0,
+        patience: float = 30.0,
         high_water: int = 4 * 1024 * 1024,
         max_waiting: int = 64 * 1024 * 1024,
     ) -> None:
@@ -53,17 +63,23 @@ class Link:
         self._on_frame = on_frame
         self._on_over = on_over
         self._grace = grace
+        self._leaving_grace = leaving_grace
+        self._patience = patience
         self._high_water = high_water
         self._max_waiting = max_waiting
         self._send: Callable[[str], object] | None = None
+        self._hang_up: Callable[[str], object] = _nothing
         self._sent = 0
         self._received = 0
         self._acked_there = 0
         self._kept: deque[tuple[int, str]] = deque()
         self._kept_bytes = 0
-        self._room: deque[asyncio.Future[None]] = deque()
+        self._room: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._ack_timer: asyncio.TimerHandle | None = None
+        self._stuck_timer: asyncio.TimerHandle | None = None
+        self._took_at = 0.0
+        self._decided: asyncio.Future[None] | None = None
         self.over = False
 
     @property
@@ -74,12 +90,22 @@ class Link:
     @property
     def full(self) -> bool:
         """Whether senders should wait."""
-        return self._kept_bytes > self._high_water
+        return self._kept_bytes > self._high_water or bool(self._room)
 
     # --- sockets -----------------------------------------------------------------------------
 
-    def attach(self, send: Callable[[str], object], received: int) -> None:
-        """A socket is there: `send` puts a text on it; `received` is what the page has.
+    def attach(
+        self,
+        send: Callable[[str], object],
+        received: int,
+        hang_up: Callable[[str], object] | None = None,
+    ) -> None:
+        """A socket is there.
+
+        Args:
+            send: puts a text on it.
+            received: what the page has.
+            hang_up: closes it, given the reason.
 
         Raises:
             PeerError: the page claims what was never sent.
@@ -88,19 +114,39 @@ class Link:
             raise PeerError("The page claims frames that were never sent")
         self._cancel_timer()
         self._forget(received)
-        self._send = send
+        self._send, self._hang_up = send, hang_up or _nothing
         for _, frame in self._kept:
             send(frame)
+        self._watch()
 
-    def detach(self, send: Callable[[str], object]) -> None:
-        """That socket is gone; the page has `grace` seconds to come back on another."""
+    def detach(self, send: Callable[[str], object], *, leaving: bool = False) -> None:
+        """That socket is gone; the page has `grace` seconds to come back on another.
+
+        Args:
+            send: as given to `attach`.
+            leaving: the page said that it is being closed or loaded anew.
+        """
         if self._send is not None and self._send != send:
             return  # it came back on another already
-        self._send = None
-        if not self.over and self._timer is None:
-            loop = asyncio.get_running_loop()
-            text = f"the page was away for more than {self._grace:g} s"
-            self._timer = loop.call_later(self._grace, self.end, text)
+        self._send, self._hang_up = None, _nothing
+        if self.over or self._timer is not None:
+            return
+        grace = min(self._leaving_grace, self._grace) if leaving else self._grace
+        text = "the page was closed" if leaving else f"the page was away for more than {grace:g} s"
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(grace, self.end, text)
+        if leaving:
+            self._decided = loop.create_future()
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the page said that it is leaving, and neither came back nor stayed away."""
+        return self._decided is not None
+
+    async def decided(self) -> None:
+        """Wait until a page that is leaving has come back, or will not."""
+        while self._decided is not None:
+            await asyncio.shield(self._decided)
 
     def end(self, reason: str) -> None:
         """It is over: senders go on, and nothing is sent or heard any more."""
@@ -108,18 +154,23 @@ class Link:
             return
         self.over = True
         self._cancel_timer()
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-        self._send = None
+        for timer in (self._ack_timer, self._stuck_timer):
+            if timer is not None:
+                timer.cancel()
+        hang_up, self._send, self._hang_up = self._hang_up, None, _nothing
         self._kept.clear()
         self._kept_bytes = 0
         self._wake()
+        hang_up(reason)
         self._on_over(reason)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._decided is not None:
+            self._decided.set_result(None)
+            self._decided = None
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -129,6 +180,8 @@ class Link:
             return
         self._sent += 1
         frame = f"{self._sent} {view}\n{message.decode()}"
+        if not self._kept:
+            self._watch()
         self._kept.append((self._sent, frame))
         self._kept_bytes += len(frame)
         if self._kept_bytes > self._max_waiting:
@@ -136,25 +189,65 @@ class Link:
         elif self._send is not None:
             self._send(frame)
 
-    async def room(self) -> None:
-        """Wait until there is room for more, or the link is over."""
-        while self.full and not self.over:
-            place = asyncio.get_running_loop().create_future()
-            self._room.append(place)
+    async def room(self, view: str) -> None:
+        """Wait until there is room for one more; first come, first served.
+
+        Whoever waited posts before anything else is awaited. `free` and the link's end let them
+        go on too.
+        """
+        if self.over or not self.full:
+            return
+        loop = asyncio.get_running_loop()
+        place = loop.create_future()
+        entry = view, place
+        self._room.append(entry)
+        try:
             await place
+        finally:
+            self._room.remove(entry)
+            loop.call_soon(self._wake)
+
+    def free(self, view: str) -> None:
+        """Nothing more will be sent to a View: whoever waits to do so goes on."""
+        for waiting, place in self._room:
+            if waiting == view and not place.done():
+                place.set_result(None)
 
     def _forget(self, number: int) -> None:
         """The page has everything up to `number`."""
+        if not self._kept or self._kept[0][0] > number:
+            return
         while self._kept and self._kept[0][0] <= number:
             self._kept_bytes -= len(self._kept.popleft()[1])
-        if not self.full:
-            self._wake()
+        self._took_at = asyncio.get_running_loop().time()
+        self._wake()
 
     def _wake(self) -> None:
-        while self._room:
-            place = self._room.popleft()
-            if not place.done():
-                place.set_result(None)
+        """Let the first of those who wait go on, if there is room; all of them if it is over."""
+        if self.over or self._kept_bytes <= self._high_water:
+            for _, place in self._room:
+                if not place.done():
+                    place.set_result(None)
+                if not self.over:
+                    break
+
+    def _watch(self) -> None:
+        """From now on the page has to take something now and then."""
+        loop = asyncio.get_running_loop()
+        self._took_at = loop.time()
+        if self._stuck_timer is None:
+            self._stuck_timer = loop.call_later(self._patience, self._look)
+
+    def _look(self) -> None:
+        self._stuck_timer = None
+        if not self._kept or self._send is None:
+            return  # nothing is due; `_watch` begins anew when something is
+        loop = asyncio.get_running_loop()
+        left = self._took_at + self._patience - loop.time()
+        if left <= 0:
+            self.end(f"the page took nothing for {self._patience:g} s")
+        else:
+            self._stuck_timer = loop.call_later(left, self._look)
 
     # --- in ----------------------------------------------------------------------------------
 

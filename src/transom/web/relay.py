@@ -33,7 +33,8 @@ class ViewChannel:
         self._receiver: Receiver | None = None
         self._unread: deque[bytes] = deque()
         self._arrived: asyncio.Future[None] | None = None
-        self._reason: str | None = None
+        self.reason: str | None = None
+        """Why it is closed; None while it is not."""
         self.spoken = False
         """Whether the View has said anything yet."""
 
@@ -41,7 +42,7 @@ class ViewChannel:
         """Send one message; waits while the page is slow."""
         link = self._live()
         if link.full:
-            await link.room()
+            await link.room(self.view_id)
             link = self._live()
         link.post(self.view_id, data)
 
@@ -55,8 +56,8 @@ class ViewChannel:
 
     def _live(self) -> Link:
         link = self._link()
-        if self._reason is not None or link is None or link.over:
-            raise ChannelClosed(self._reason or "There is no page to show the View")
+        if self.reason is not None or link is None or link.over:
+            raise ChannelClosed(self.reason or "There is no page to show the View")
         return link
 
     def attach(self, receiver: Receiver) -> None:
@@ -67,13 +68,13 @@ class ViewChannel:
     def _drain(self) -> None:
         while self._unread and self._receiver is not None:
             self._receiver(self._unread.popleft())
-        if self._reason is not None and self._receiver is not None:
+        if self.reason is not None and self._receiver is not None:
             receiver, self._receiver = self._receiver, None
             receiver(None)
 
     def feed(self, message: bytes) -> None:
         """A message of the View has arrived."""
-        if self._reason is not None:
+        if self.reason is not None:
             return
         self.spoken = True
         if self._receiver is not None and not self._unread:
@@ -87,9 +88,12 @@ class ViewChannel:
 
     def end(self, reason: str) -> None:
         """The View is gone. What arrived before can still be read."""
-        if self._reason is None:
-            self._reason = reason
+        if self.reason is None:
+            self.reason = reason
             self._wake()
+            link = self._link()
+            if link is not None:
+                link.free(self.view_id)
             if self._receiver is not None:
                 self._drain()
 
@@ -100,15 +104,15 @@ class ViewChannel:
     async def receive(self) -> bytes:
         """The next message of the View."""
         while not self._unread:
-            if self._reason is not None:
-                raise ChannelClosed(self._reason)
+            if self.reason is not None:
+                raise ChannelClosed(self.reason)
             self._arrived = asyncio.get_running_loop().create_future()
             await self._arrived
         return self._unread.popleft()
 
     async def aclose(self) -> None:
         """Take the View off the Stage."""
-        if self._reason is None:
+        if self.reason is None:
             self._unread.clear()
             self.end("This side closed the channel")
         self._on_close(self.view_id)

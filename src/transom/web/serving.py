@@ -1,9 +1,15 @@
-"""Serving the Stage on this machine: two ports on the loopback address, and nothing else."""
+"""Serving the Stage on this machine: two ports on the loopback addresses, and nothing else.
+
+The Stage is at `http://127.0.0.1:PORT`, its Views at `http://NAME.localhost:PORT2`. Browsers look
+for names below `localhost` at `::1` too, so that address is taken as well wherever there is one:
+nobody else on this machine can answer for a View.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from types import TracebackType
 from typing import Self
@@ -16,7 +22,8 @@ from transom.web.stage import Stage
 
 __all__ = ["StageServer"]
 
-_MAX_FRAME = 32 * 1024 * 1024
+_MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in views.js
+_TRIES = 20
 
 
 class _Quiet(uvicorn.Server):
@@ -47,10 +54,21 @@ class StageServer:
         return f"{self.stage.origin}/#token={self.stage.token}"
 
     async def __aenter__(self) -> Self:
-        page, sandbox = (_listen(port) for port in self._ports)
-        self.stage.origin = f"http://127.0.0.1:{page.getsockname()[1]}"
-        self.stage.sandbox_port = sandbox.getsockname()[1]
-        for app, sock in ((stage_app(self.stage), page), (sandbox_app(self.stage), sandbox)):
+        """Begin to serve.
+
+        Raises:
+            TransomError: a port cannot be used.
+        """
+        port, sandbox_port = self._ports
+        page = [_listen("127.0.0.1", port)]
+        try:
+            sandbox = _listen_twice(sandbox_port)
+        except BaseException:
+            page[0].close()
+            raise
+        self.stage.origin = f"http://127.0.0.1:{page[0].getsockname()[1]}"
+        self.stage.sandbox = f"http://*.localhost:{sandbox[0].getsockname()[1]}"
+        for app, sockets in ((stage_app(self.stage), page), (sandbox_app(self.stage), sandbox)):
             config = uvicorn.Config(
                 app,
                 log_level="error",
@@ -61,18 +79,25 @@ class StageServer:
                 ws_max_size=_MAX_FRAME,
                 ws_ping_interval=20.0,
                 ws_ping_timeout=20.0,
+                ws_per_message_deflate=False,  # it is this machine: bytes are cheaper than time
                 timeout_graceful_shutdown=1,
             )
             server = _Quiet(config)
             self._servers.append(server)
-            self._tasks.append(asyncio.create_task(server.serve(sockets=[sock])))
+            self._tasks.append(asyncio.create_task(server.serve(sockets=sockets)))
+        try:
+            await self._started()
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def _started(self) -> None:
         for server, task in zip(self._servers, self._tasks, strict=True):
             while not server.started:
                 if task.done():
-                    await task
-                    raise TransomError("The Stage could not be served")
+                    raise TransomError("The Stage could not be served") from task.exception()
                 await asyncio.sleep(0.005)  # uvicorn has no event for this
-        return self
 
     async def __aexit__(
         self,
@@ -81,19 +106,48 @@ class StageServer:
         trace: TracebackType | None,
     ) -> None:
         self.stage.close()
+        await self._stop()
+
+    async def _stop(self) -> None:
         for server in self._servers:
             server.should_exit = True
-        await asyncio.wait(self._tasks, timeout=5)
-        for task in self._tasks:
+        _, late = await asyncio.wait(self._tasks, timeout=5)
+        for task in late:
             task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=5)
 
 
-def _listen(port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _listen_twice(port: int) -> list[socket.socket]:
+    """Listen on both loopback addresses, on one port; on one address if there is no other."""
+    for _ in range(_TRIES):
+        first = _listen("127.0.0.1", port)
+        try:
+            return [first, _listen("::1", first.getsockname()[1])]
+        except _NoSuchAddress:
+            return [first]
+        except TransomError:
+            first.close()
+            if port:
+                raise
+    raise TransomError("No port is free on both 127.0.0.1 and ::1")
+
+
+class _NoSuchAddress(TransomError):
+    """The machine does not have that address."""
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    try:
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    except OSError as error:
+        raise _NoSuchAddress(f"{address} is not to be had: {error.strerror}") from error
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind(("127.0.0.1", port))
+        sock.bind((address, port))
     except OSError as error:
         sock.close()
-        raise TransomError(f"Port {port} cannot be used: {error.strerror}") from error
+        text = f"Port {port} of {address} cannot be used: {error.strerror}"
+        absent = error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+        raise (_NoSuchAddress if absent else TransomError)(text) from error
     return sock

@@ -1,10 +1,12 @@
 """The Stage: which Views are shown, on which page, and what page and host say to each other.
 
-1. One page shows the Views. A page that comes back after a dropped socket goes on where it was. Any
-   other page, a reloaded or a second one, takes over: the Views of the one before are lost, and
-   `on_lost` is told, so that the host can open them again.
+1. One page shows the Views. A page that comes back after a dropped socket goes on where it was. A
+   page that begins anew, a reloaded or a second one, takes over: the Views of the one before are
+   lost, and `on_lost` is told, so that the host can open them again. A page that was taken over
+   from does not take over in turn.
 2. Each View has an origin of its own, never used before, so that nothing is left for the next.
 3. A page is whoever has the token. What it says about a View counts for that View only.
+4. Every question ends: with an answer, or because page, View or asker went away.
 """
 
 from __future__ import annotations
@@ -13,25 +15,23 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
-from transom.errors import PeerError, TransomError, UsageError
+from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.pages import Page
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.link import CONTROL, Link
 from transom.web.relay import ViewChannel
 
-__all__ = ["Hello", "Mounted", "Stage", "Violation"]
+__all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 
-_SURROUNDINGS = (
-    "theme", "locale", "timeZone", "userAgent", "platform", "deviceCapabilities",
-    "containerDimensions",
-)  # fmt: skip
 _MAX_VIOLATIONS = 100  # reports taken of one View
+_MAX_QUESTIONS = 20  # cards a user can be expected to look through
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -51,18 +51,66 @@ class Hello(msgspec.Struct):
     received: int = 0
 
 
-class _FromPage(msgspec.Struct):
-    """What a page says that is not from a View."""
-
-    do: Literal["closed", "answer", "mode", "surroundings", "broken"]
-    view: str | None = None
-    id: int | None = None
-    value: Any = None
-    mode: DisplayMode | None = None
-    reason: str | None = None
+# --- what a page says that is not from a View ------------------------------------------------
 
 
-_read_control = msgspec.json.Decoder(_FromPage).decode
+class _Dimensions(msgspec.Struct, rename="camel", omit_defaults=True):
+    width: float | None = None
+    height: float | None = None
+    max_width: float | None = None
+    max_height: float | None = None
+
+
+class _Devices(msgspec.Struct, omit_defaults=True):
+    touch: bool | None = None
+    hover: bool | None = None
+
+
+class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
+    theme: Literal["light", "dark"] | None = None
+    locale: str | None = None
+    time_zone: str | None = None
+    user_agent: str | None = None
+    platform: Literal["web", "desktop", "mobile"] | None = None
+    device_capabilities: _Devices | None = None
+    container_dimensions: _Dimensions | None = None
+
+
+class _Closed(msgspec.Struct, tag_field="do", tag="closed"):
+    view: str
+
+
+class _Answer(msgspec.Struct, tag_field="do", tag="answer"):
+    id: int
+    value: bool | str
+
+
+class _Mode(msgspec.Struct, tag_field="do", tag="mode"):
+    view: str
+    mode: DisplayMode
+    size: _Dimensions | None = None
+
+
+class _Around(msgspec.Struct, tag_field="do", tag="surroundings"):
+    value: _Surroundings
+
+
+class _Refused(msgspec.Struct, tag_field="do", tag="refused"):
+    view: str
+    reason: str
+
+
+class _Broken(msgspec.Struct, tag_field="do", tag="broken"):
+    view: str
+    reason: str
+
+
+_read_control = msgspec.json.Decoder(
+    _Closed | _Answer | _Mode | _Around | _Refused | _Broken
+).decode
+
+
+# --- the Stage -------------------------------------------------------------------------------
 
 
 class Mounted(msgspec.Struct, eq=False):
@@ -76,6 +124,12 @@ class Mounted(msgspec.Struct, eq=False):
     violations: int = 0
 
 
+class _Question(msgspec.Struct, eq=False):
+    view: str
+    kind: str
+    answer: asyncio.Future[bool | str]
+
+
 def _nothing(*_: object) -> None:
     pass
 
@@ -86,30 +140,41 @@ class Stage:
     Args:
         csp: how much a View's page may do with itself; see `transom.web.csp`.
         grace: seconds a page may be away.
+        origin: the origin of the Stage's page, such as `https://stage.example.com`. A
+            `StageServer` sets it.
+        sandbox: the origins of Views, with `*` where the name of each goes, such as
+            `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
 
-    `on_lost(view_ids)`, `on_violation(violation)`, `on_surroundings(changes)` and
-    `on_mode(view_id, mode)` are callables to be set by whoever shows Views here.
+    Callables to be set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
+    `on_surroundings(changes)`, `on_mode(view_id, changes)` with what the View is to be told, and
+    `on_close(view_id)`, the user's wish; without one the View is gone at once.
     """
 
-    def __init__(self, *, csp: CspMode = "compat", grace: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        csp: CspMode = "compat",
+        grace: float = 30.0,
+        origin: str = "",
+        sandbox: str = "",
+    ) -> None:
         self.token = secrets.token_urlsafe(24)
         self.csp_mode: CspMode = csp
-        self.origin = ""
-        """The origin of the Stage's page, once it is served."""
-        self.sandbox_port = 0
-        self.sandbox_domain = "localhost"
+        self.origin = origin
+        self.sandbox = sandbox
         self.surroundings: dict[str, Any] = {}
         """What the page knows of its user: theme, locale, time zone, ..."""
         self.on_lost: Callable[[list[str]], object] = _nothing
         self.on_violation: Callable[[Violation], object] = _nothing
         self.on_surroundings: Callable[[dict[str, Any]], object] = _nothing
-        self.on_mode: Callable[[str, str], object] = _nothing
+        self.on_mode: Callable[[str, dict[str, Any]], object] = _nothing
+        self.on_close: Callable[[str], object] | None = None
         self._grace = grace
         self._views: dict[str, Mounted] = {}
         self._hosts: dict[str, Mounted] = {}
         self._link: Link | None = None
         self._page_there = asyncio.Event()
-        self._questions: dict[int, asyncio.Future[Any]] = {}
+        self._questions: dict[int, _Question] = {}
         self._next_question = 1
 
     # --- Views -------------------------------------------------------------------------------
@@ -128,22 +193,34 @@ class Stage:
         if page.view_id in self._views:
             raise UsageError(f"View {page.view_id} is on the Stage already")
         label = re.sub(r"[^a-z0-9-]+", "-", page.view_id.lower()).strip("-")[:32] or "view"
-        host = f"{label}-{secrets.token_hex(6)}.{self.sandbox_domain}:{self.sandbox_port}"
+        name = f"{label}-{secrets.token_hex(6)}"
+        host = urlsplit(self.sandbox).netloc.replace("*", name)
         channel = ViewChannel(page.view_id, lambda: self._link, self.unmount)
         csp = build_csp(page.csp, self.csp_mode, ancestors=self.origin or "'none'")
         mounted = Mounted(page, host, channel, csp + "; report-uri /csp-report")
         self._views[page.view_id] = self._hosts[host] = mounted
         for entry in dropped_entries(page.csp):
-            self.on_violation(Violation(page.view_id, "declared", entry))
+            self.violated(mounted, "declared", entry)
         self._show(mounted)
         return channel
 
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""
+        if self._drop(view_id, "it was closed") is not None:
+            self._tell({"do": "unmount", "view": view_id})
+
+    def _drop(self, view_id: str, reason: str) -> Mounted | None:
         mounted = self._views.pop(view_id, None)
         if mounted is not None:
             del self._hosts[mounted.host]
+            self._give_up(f"The View is gone: {reason}", view_id)
+        return mounted
+
+    def _gone_view(self, view_id: str, reason: str) -> None:
+        mounted = self._drop(view_id, reason)
+        if mounted is not None:
             self._tell({"do": "unmount", "view": view_id})
+            mounted.channel.end(f"The View is gone: {reason}")
 
     def find(self, host: str) -> Mounted | None:
         """The View whose origin has this `Host`."""
@@ -155,12 +232,12 @@ class Stage:
             {
                 "do": "mount",
                 "view": page.view_id,
-                "origin": f"http://{mounted.host}",
+                "origin": f"{urlsplit(self.sandbox).scheme}://{mounted.host}",
                 "server": page.server,
                 "uri": page.uri,
                 "html": page.html,
                 "allow": allow_attribute(page.permissions),
-                "border": page.prefers_border,
+                "border": page.prefers_border is not False,
             }
         )
 
@@ -179,6 +256,15 @@ class Stage:
             mounted.mode = mode
             self._tell({"do": "mode", "view": view_id, "mode": mode})
 
+    def violated(self, mounted: Mounted, directive: str, blocked: str, source: str = "") -> None:
+        """The browser stopped a View from something its policy does not allow."""
+        if mounted.violations < _MAX_VIOLATIONS:
+            mounted.violations += 1
+            violation = Violation(
+                mounted.page.view_id, directive[:100], blocked[:500], source[:200]
+            )
+            self.on_violation(violation)
+
     # --- the page ----------------------------------------------------------------------------
 
     @property
@@ -190,17 +276,30 @@ class Stage:
         """Wait until a page shows the Stage."""
         await self._page_there.wait()
 
+    async def settled(self) -> None:
+        """Wait while a page is leaving: until it is back, reloaded, or known to be closed."""
+        while self._link is not None and self._link.leaving:
+            await self._link.decided()
+
+    async def room(self, view_id: str) -> None:
+        """Wait while the page is slow."""
+        if self._link is not None:
+            await self._link.room(view_id)
+
     def welcome(self, hello: Hello) -> tuple[Link, bool]:
         """A page says hello: the link it is to use, and whether that goes on where it was.
 
         Raises:
             PeerError: the token is wrong.
+            Refused: another page shows the Views now.
         """
         if not secrets.compare_digest(hello.token.encode(), self.token.encode()):
             raise PeerError("The token is wrong")
         link = self._link
-        if link is not None and not link.over and hello.page == link.id:
-            return link, True
+        if link is not None and not link.over and hello.page is not None:
+            if hello.page == link.id:
+                return link, True
+            raise Refused("another page shows the Views now")
         self._link = fresh = Link(self._arrived, self._gone, grace=self._grace)
         if link is not None:
             link.end("another page took over")
@@ -223,47 +322,18 @@ class Stage:
 
     def _lose(self, reason: str) -> None:
         """Views that ran on a page that is gone are gone; those that never ran stay to be shown."""
-        for question in self._questions.values():
-            if not question.done():
-                question.cancel()
+        self._give_up("The page went away before there was an answer")
         lost = [id for id, mounted in self._views.items() if mounted.channel.spoken]
         for view_id in lost:
-            mounted = self._views.pop(view_id)
-            del self._hosts[mounted.host]
-            mounted.channel.end(f"The View is gone: {reason}")
+            mounted = self._drop(view_id, reason)
+            if mounted is not None:
+                mounted.channel.end(f"The View is gone: {reason}")
         if lost:
             self.on_lost(lost)
 
     def _tell(self, message: dict[str, Any]) -> None:
         if self._link is not None:
             self._link.post(CONTROL, msgspec.json.encode(message))
-
-    async def ask(self, kind: str, view_id: str, **details: Any) -> Any:
-        """Ask the user on the page, and wait for the answer.
-
-        Args:
-            kind: `approve`, `link` or `download`.
-            view_id: the View it is about.
-            **details: what the question shows.
-
-        Raises:
-            TransomError: the page went away before there was an answer.
-        """
-        if self._link is None:
-            raise TransomError("There is no page to ask on")
-        number = self._next_question
-        self._next_question += 1
-        question = self._questions[number] = asyncio.get_running_loop().create_future()
-        self._tell({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
-        try:
-            return await question
-        except asyncio.CancelledError:
-            if question.cancelled():
-                raise TransomError("The page went away before there was an answer") from None
-            self._tell({"do": "unask", "id": number})
-            raise
-        finally:
-            del self._questions[number]
 
     def _arrived(self, view_id: str, message: bytes) -> None:
         if view_id != CONTROL:
@@ -274,38 +344,74 @@ class Stage:
         try:
             said = _read_control(message)
         except msgspec.DecodeError:
-            return
-        mounted = self._views.get(said.view or "")
-        if said.do == "answer":
-            question = self._questions.get(said.id or 0)
-            if question is not None and not question.done():
-                question.set_result(said.value)
-        elif said.do == "surroundings":
-            self._look_around(said.value)
-        elif mounted is None:
-            return
-        elif said.do in ("closed", "broken"):
-            why = "the user closed it" if said.do == "closed" else (said.reason or "it broke")
-            self.unmount(mounted.page.view_id)
-            mounted.channel.end(f"The View is gone: {why[:200]}")
-        elif said.do == "mode" and said.mode is not None:
-            mounted.mode = said.mode
-            self.on_mode(mounted.page.view_id, said.mode)
+            return  # a page of another version: what it does not know how to say, it does not say
+        match said:
+            case _Answer():
+                question = self._questions.get(said.id)
+                if question is not None and not question.answer.done():
+                    question.answer.set_result(said.value)
+            case _Around():
+                self.surroundings = msgspec.to_builtins(said.value)
+                self.on_surroundings(self.surroundings)
+            case _ if said.view in self._views:
+                self._about_view(self._views[said.view], said)
+            case _:
+                pass
 
-    def _look_around(self, value: object) -> None:
-        if isinstance(value, dict):
-            known = {k: v for k, v in cast("dict[str, Any]", value).items() if k in _SURROUNDINGS}
-            self.surroundings = known
-            self.on_surroundings(known)
+    def _about_view(self, mounted: Mounted, said: _Closed | _Mode | _Refused | _Broken) -> None:
+        match said:
+            case _Closed() if self.on_close is not None:
+                self.on_close(said.view)
+            case _Closed():
+                self._gone_view(said.view, "the user closed it")
+            case _Broken():
+                self._gone_view(said.view, said.reason[:200])
+            case _Refused():
+                self.violated(mounted, "message", said.reason)
+            case _Mode():
+                mounted.mode = said.mode
+                changes: dict[str, Any] = {"displayMode": said.mode}
+                if said.size is not None:
+                    changes["containerDimensions"] = msgspec.to_builtins(said.size)
+                self.on_mode(said.view, changes)
 
-    def violated(self, mounted: Mounted, directive: str, blocked: str, source: str) -> None:
-        """The browser stopped a View from something its policy does not allow."""
-        if mounted.violations < _MAX_VIOLATIONS:
-            mounted.violations += 1
-            violation = Violation(
-                mounted.page.view_id, directive[:100], blocked[:500], source[:200]
-            )
-            self.on_violation(violation)
+    # --- questions ---------------------------------------------------------------------------
+
+    async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
+        """Ask the user on the page, and wait for the answer.
+
+        Args:
+            kind: `approve`, `link` or `download`.
+            view_id: the View it is about.
+            **details: what the question shows.
+
+        Raises:
+            Refused: the user is asked the same of that View already, or too much altogether.
+            TransomError: page or View went away before there was an answer.
+        """
+        if self._link is None:
+            raise TransomError("There is no page to ask on")
+        asked = [q for q in self._questions.values() if q.view == view_id and q.kind == kind]
+        if (asked and kind != "approve") or len(self._questions) >= _MAX_QUESTIONS:
+            raise Refused("The user has not answered what was asked before")
+        number = self._next_question
+        self._next_question += 1
+        answer = asyncio.get_running_loop().create_future()
+        self._questions[number] = _Question(view_id, kind, answer)
+        self._tell({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
+        try:
+            return await answer
+        except (asyncio.CancelledError, TransomError):
+            self._tell({"do": "unask", "id": number})
+            raise
+        finally:
+            del self._questions[number]
+
+    def _give_up(self, reason: str, view_id: str | None = None) -> None:
+        """End the questions about one View, or all of them, without an answer."""
+        for question in self._questions.values():
+            if view_id in (None, question.view) and not question.answer.done():
+                question.answer.set_exception(TransomError(reason))
 
     def close(self) -> None:
         """Take everything down."""
@@ -313,4 +419,4 @@ class Stage:
             mounted.channel.end("The Stage was closed")
             self.unmount(view_id)
         if self._link is not None:
-            self._link.end("the Stage was closed")
+            self._link.end("the agent has ended")

@@ -5,33 +5,43 @@
 const ACK_EVERY = 32;
 const ACK_SOON = 50;
 const RETRY = [100, 200, 500, 1000, 2000];
+const MAX_WAITING = 32 * 1024 * 1024;
+
+// What sockets are closed with; `transom.web.asgi` knows them.
+const LEAVING = 4001;
+const UNKNOWN = [4401, 4403];
+const OVER = 4410;
 
 export const CONTROL = "-";
 
 export class Link {
   #url;
   #token;
-  #onFrame;
-  #onState;
+  #on;
   #socket = null;
   #page = null;
   #sent = 0;
   #received = 0;
   #told = 0;
   #kept = [];
+  #waiting = new Map();
   #ackTimer = 0;
+  #retryTimer = 0;
   #tries = 0;
   #over = false;
 
   /**
-   * @param {{url: string, token: string, onFrame: (view: string, text: string) => void,
-   *          onState: (state: "connected" | "reconnecting" | "over", why?: string) => void}} options
+   * @param {{url: string, token: string, on: {
+   *   frame: (view: string, text: string) => void,
+   *   state: (state: "connected" | "reconnecting" | "over", why?: string) => void,
+   *   fresh: () => void, flood: (view: string) => void}}} options
+   *   `fresh`: the host has forgotten this page and begins anew with it; `flood`: a View sends more
+   *   than the host takes.
    */
-  constructor({ url, token, onFrame, onState }) {
+  constructor({ url, token, on }) {
     this.#url = url;
     this.#token = token;
-    this.#onFrame = onFrame;
-    this.#onState = onState;
+    this.#on = on;
     this.#connect();
   }
 
@@ -39,16 +49,33 @@ export class Link {
     if (this.#over) return;
     this.#sent += 1;
     const frame = `${this.#sent} ${view}\n${text}`;
-    this.#kept.push([this.#sent, frame]);
+    this.#kept.push([this.#sent, frame, view]);
+    const waiting = (this.#waiting.get(view) ?? 0) + frame.length;
+    this.#waiting.set(view, waiting);
     if (this.#socket?.ready) this.#socket.send(frame);
+    if (waiting > MAX_WAITING && view !== CONTROL) this.#on.flood(view);
   }
 
-  /** For tests: drop the socket, as a network would. */
+  /** Say goodbye: this page is being closed or loaded anew. */
+  leave() {
+    this.#socket?.close(LEAVING, "leaving");
+  }
+
+  /** Drop the socket, as a network would. */
   drop() {
     this.#socket?.close();
   }
 
+  /** Do not wait any longer for the next try. */
+  hurry() {
+    if (this.#retryTimer) {
+      clearTimeout(this.#retryTimer);
+      this.#connect();
+    }
+  }
+
   #connect() {
+    this.#retryTimer = 0;
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.ready = false;
@@ -57,35 +84,39 @@ export class Link {
       socket.send(JSON.stringify(hello));
     };
     socket.onmessage = ({ data }) => {
-      if (!socket.ready) this.#welcomed(socket, JSON.parse(data));
-      else this.#take(data);
+      if (this.#socket !== socket) return;
+      if (socket.ready) this.#take(data);
+      else this.#welcomed(socket, JSON.parse(data));
     };
-    socket.onclose = ({ code }) => {
+    socket.onclose = ({ code, reason }) => {
       if (this.#socket !== socket) return;
       this.#socket = null;
-      if (code === 4401 || code === 4403) this.#end("The host does not know this page.");
+      if (UNKNOWN.includes(code)) this.#end("unknown");
+      else if (code === OVER) this.#end(reason);
       else if (!this.#over) this.#again();
     };
   }
 
   #again() {
-    this.#onState("reconnecting");
+    this.#on.state("reconnecting");
     const wait = RETRY[Math.min(this.#tries, RETRY.length - 1)];
     this.#tries += 1;
-    setTimeout(() => this.#connect(), wait);
+    this.#retryTimer = setTimeout(() => this.#connect(), wait);
   }
 
   #welcomed(socket, { page, received, resumed }) {
     if (this.#page !== null && !resumed) {
-      this.#end("The host has moved on.");
-      return;
+      this.#sent = this.#received = this.#told = 0;
+      this.#kept = [];
+      this.#waiting.clear();
+      this.#on.fresh();
     }
     this.#tries = 0;
     this.#page = page;
     socket.ready = true;
     this.#forget(received);
     for (const [, frame] of this.#kept) socket.send(frame);
-    this.#onState("connected");
+    this.#on.state("connected");
   }
 
   #take(data) {
@@ -94,19 +125,25 @@ export class Link {
       this.#forget(Number(data));
       return;
     }
-    const [number, view] = data.slice(0, end).split(" ");
-    if (Number(number) !== this.#received + 1) return; // sent again: our word of it was lost
+    const space = data.indexOf(" ");
+    if (Number(data.slice(0, space)) !== this.#received + 1) return; // sent again: we have it
     this.#received += 1;
     this.#acknowledge();
-    this.#onFrame(view, data.slice(end + 1));
+    this.#on.frame(data.slice(space + 1, end), data.slice(end + 1));
   }
 
   #forget(number) {
-    while (this.#kept.length && this.#kept[0][0] <= number) this.#kept.shift();
+    while (this.#kept.length && this.#kept[0][0] <= number) {
+      const [, frame, view] = this.#kept.shift();
+      const left = this.#waiting.get(view) - frame.length;
+      if (left) this.#waiting.set(view, left);
+      else this.#waiting.delete(view);
+    }
   }
 
   #acknowledge() {
-    if (this.#received - this.#told >= ACK_EVERY) this.#ack();
+    // In a page that nobody looks at, timers may take a minute.
+    if (this.#received - this.#told >= ACK_EVERY || document.hidden) this.#ack();
     else this.#ackTimer ||= setTimeout(() => this.#ack(), ACK_SOON);
   }
 
@@ -119,9 +156,7 @@ export class Link {
 
   #end(why) {
     this.#over = true;
-    const socket = this.#socket;
-    this.#socket = null;
-    socket?.close();
-    this.#onState("over", why);
+    clearTimeout(this.#ackTimer);
+    this.#on.state("over", why);
   }
 }
