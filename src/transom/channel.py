@@ -7,7 +7,7 @@ A Channel may offer two shortcuts, which a `Session` uses where they are there:
 
 1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
 2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
-   of `receive`. The receiver must not raise.
+   of `receive`. The receiver must not raise. After the end, an attribute `reason` may say why.
 """
 
 from __future__ import annotations
