@@ -274,6 +274,7 @@ class Host:
         return self._surface.tools()
 
     async def _freshen(self) -> None:
+        await asyncio.sleep(0)  # news that is here already, but not yet handed on, counts
         self._servers.freshen()
         if self._stale:
             await settle(list(self._stale), self.limits.fresh_timeout)
