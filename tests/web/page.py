@@ -31,12 +31,23 @@ class StagePage:
         self._reader: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
 
-    async def __aenter__(self) -> Self:
+    async def connect(self) -> None:
+        """Say hello, and wait for nothing."""
         url = self.stage.origin.replace("http", "ws", 1) + "/socket"
         self._socket = await connect(
             url, origin=self.origin, max_size=None, compression=None, close_timeout=0.2
         )
         await self._socket.send(json.dumps(self.hello))
+
+    async def closed_with(self) -> tuple[int, str]:
+        """How a page that was turned away was."""
+        assert self._socket is not None
+        await self._socket.wait_closed()
+        return self._socket.close_code or 1006, self._socket.close_reason or ""
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        assert self._socket is not None
         self.welcome = json.loads(await self._socket.recv())
         self._reader = asyncio.create_task(self._read())
         return self
@@ -60,6 +71,17 @@ class StagePage:
         self._reader.cancel()
         await asyncio.wait([self._reader])
         self._socket.transport.abort()
+
+    async def resume(self) -> None:
+        """Come back on another socket."""
+        self.hello.update(page=self.welcome["page"], received=self.received)
+        self.closed = None
+        await self.__aenter__()
+
+    async def leave(self) -> None:
+        """Say goodbye, as a page does that is being closed or loaded anew."""
+        assert self._socket is not None
+        await self._socket.close(4001, "leaving")
 
     # --- the link ----------------------------------------------------------------------------
 

@@ -165,6 +165,72 @@ async def test_a_page_that_comes_back_in_time_is_not() -> None:
     link.end("done")
 
 
+async def test_a_page_that_is_there_but_takes_nothing_is_given_up() -> None:
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    link = Link(lambda *_: None, over.set_result, patience=0.05)
+    link.attach(repr, 0)
+    link.post("a", b"x")
+    assert await over == "the page took nothing for 0.05 s"
+
+
+async def test_a_page_that_takes_a_little_now_and_then_is_not() -> None:
+    over: list[str] = []
+    link = Link(lambda *_: None, over.append, patience=0.1)
+    link.attach(repr, 0)
+    for n in range(1, 9):
+        link.post("a", b"x")
+        link.post("a", b"x")
+        await asyncio.sleep(0.03)
+        link.feed(str(n))  # always behind, and never stuck
+    assert over == []
+    assert link._kept
+    link.end("done")
+
+
+async def test_a_page_with_nothing_to_take_is_not_stuck() -> None:
+    over: list[str] = []
+    link = Link(lambda *_: None, over.append, patience=0.01)
+    link.attach(repr, 0)
+    link.post("a", b"x")
+    link.feed("1")
+    await asyncio.sleep(0.05)
+    assert over == []
+    link.end("done")
+
+
+async def test_a_link_that_is_over_hangs_up_and_says_why() -> None:
+    said: list[str] = []
+    link = Link(lambda *_: None, lambda reason: said.append(f"over: {reason}"))
+    link.attach(repr, 0, said.append)
+    link.end("enough")
+    link.end("again")
+    assert said == ["enough", "over: enough"]
+
+
+async def test_a_page_that_is_leaving_is_waited_for_a_little_while_only() -> None:
+    over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    link = Link(lambda *_: None, over.set_result, leaving_grace=0.01)
+    link.attach(repr, 0)
+    link.detach(repr, leaving=True)
+    assert link.leaving
+    await link.decided()
+    assert await over == "the page was closed"
+    assert not link.leaving
+
+
+async def test_a_page_that_leaves_and_comes_back_is_there() -> None:
+    over: list[str] = []
+    link = Link(lambda *_: None, over.append, leaving_grace=0.01)
+    link.attach(repr, 0)
+    link.detach(repr, leaving=True)
+    deciding = asyncio.ensure_future(link.decided())
+    link.attach(print, 0)
+    await deciding
+    await asyncio.sleep(0.03)
+    assert over == []
+    link.end("done")
+
+
 async def test_what_has_arrived_is_acknowledged() -> None:
     link = Link(lambda *_: None, lambda _: None)
     sent: list[str] = []

@@ -26,4 +26,4 @@ def download_of(resource: ResourceContents) -> tuple[str, str]:
     if resource.text is not None:
         encoded = base64.b64encode(resource.text.encode("utf-8", "replace")).decode()
         return resource.mime_type or "text/plain", encoded
-    raise Refused("The file is empty")
+    raise Refused("The file has no content")

@@ -1,0 +1,334 @@
+"""One page at a time, and what it and the host say to each other."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.web.page import StagePage
+from transom.channel import Channel
+from transom.errors import ChannelClosed, Refused, TransomError, UsageError
+from transom.host.pages import Page
+from transom.web.serving import StageServer
+from transom.web.stage import Stage, Violation
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    made = Stage()
+    async with StageServer(made):
+        yield made
+
+
+def view(view_id: str = "orders-1", **more: Any) -> Page:
+    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
+
+
+async def speak(stage: Stage, page: StagePage, view_id: str = "orders-1") -> Channel:
+    """Mount a View that has said something."""
+    channel = stage.mount(view(view_id))
+    end = await page.view(view_id)
+    await end.send(b"{}")
+    assert await channel.receive() == b"{}"
+    return channel
+
+
+# --- Views -----------------------------------------------------------------------------------
+
+
+async def test_a_mounted_view_reaches_the_page_with_all_it_needs(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        stage.mount(view(permissions={"camera": {}}, prefers_border=False))
+        told = await page.heard("mount")
+    host = next(iter(stage._hosts))
+    assert told == {
+        "do": "mount",
+        "view": "orders-1",
+        "origin": f"http://{host}",
+        "server": "orders",
+        "uri": "ui://orders/list",
+        "html": "<p>",
+        "allow": "camera",
+        "border": False,
+    }
+    assert stage.token not in str(told)
+
+
+async def test_a_view_mounted_before_there_is_a_page_is_shown_when_there_is(stage: Stage) -> None:
+    stage.mount(view())
+    async with StagePage(stage) as page:
+        assert (await page.heard("mount"))["view"] == "orders-1"
+
+
+async def test_two_views_of_one_id_are_a_mistake(stage: Stage) -> None:
+    stage.mount(view())
+    with pytest.raises(UsageError, match="orders-1 is on the Stage already"):
+        stage.mount(view())
+
+
+async def test_closing_the_channel_takes_the_view_off(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        channel = stage.mount(view())
+        await page.view("orders-1")
+        await channel.aclose()
+        assert (await page.heard("unmount"))["view"] == "orders-1"
+    assert stage.views == []
+
+
+async def test_what_a_page_says_counts_for_that_view_only(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        one, two = await speak(stage, page), await speak(stage, page, "orders-2")
+        await page.tell(do="closed", view="orders-2")
+        with pytest.raises(ChannelClosed, match="the user closed it"):
+            await two.receive()
+        await (await page.view("orders-1")).send(b'{"still":1}')
+        assert await one.receive() == b'{"still":1}'
+    assert stage.views == ["orders-1"]
+
+
+async def test_who_shows_views_is_asked_to_close_one(stage: Stage) -> None:
+    wanted: list[str] = []
+    stage.on_close = wanted.append
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        await page.tell(do="closed", view="orders-1")
+        await (await page.view("orders-1")).send(b'{"goodbye":1}')
+        assert await channel.receive() == b'{"goodbye":1}'
+    assert wanted == ["orders-1"]
+
+
+async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        await page.tell(do="broken", view="orders-1", reason="it " + "x" * 1000)
+        with pytest.raises(ChannelClosed, match="The View is gone: it x{197}$"):
+            await channel.receive()
+        assert (await page.heard("unmount"))["view"] == "orders-1"
+
+
+async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(stage: Stage) -> None:
+    seen: list[Violation] = []
+    stage.on_violation = seen.append
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        await page.tell(do="refused", view="orders-1", reason="A message is not JSON")
+        await (await page.view("orders-1")).send(b"{}")
+        await channel.receive()
+    assert seen == [Violation("orders-1", "message", "A message is not JSON")]
+
+
+async def test_declared_origins_that_are_none_are_told_as_violations(stage: Stage) -> None:
+    seen: list[Violation] = []
+    stage.on_violation = seen.append
+    stage.mount(view(csp={"connectDomains": ["*", "https://fine.example"]}))
+    assert [(v.directive, v.blocked) for v in seen] == [("declared", "connectDomains: '*'")]
+
+
+async def test_modes_go_both_ways_with_the_size_that_comes_with_them(stage: Stage) -> None:
+    changes: list[tuple[str, dict[str, Any]]] = []
+    stage.on_mode = lambda view_id, change: changes.append((view_id, change))
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        stage.set_mode("orders-1", "pip")
+        stage.set_mode("nobody", "pip")
+        told = await page.heard("mode")
+        assert told == {"do": "mode", "view": "orders-1", "mode": "pip"}
+        size = {"width": 380, "height": 240}
+        await page.tell(do="mode", view="orders-1", mode="pip", size=size)
+        await page.tell(do="mode", view="orders-1", mode="sideways")
+        await page.tell(do="mode", view="nobody", mode="pip")
+        await (await page.view("orders-1")).send(b"{}")
+        await channel.receive()
+    assert changes == [("orders-1", {"displayMode": "pip", "containerDimensions": size})]
+
+
+# --- pages -----------------------------------------------------------------------------------
+
+
+async def test_a_page_that_comes_back_goes_on_where_it_was(stage: Stage) -> None:
+    lost: list[list[str]] = []
+    stage.on_lost = lost.append
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        await page.drop()
+        await channel.send(b'{"meanwhile":1}')
+        first = page.welcome["page"]
+        await page.resume()
+        assert page.welcome == {"page": first, "received": 1, "resumed": True}
+        assert await page.views["orders-1"].receive() == b'{"meanwhile":1}'
+    assert lost == []
+    assert stage.views == ["orders-1"]
+
+
+async def test_a_reloaded_page_takes_over_and_its_views_are_lost(stage: Stage) -> None:
+    lost: list[list[str]] = []
+    stage.on_lost = lost.append
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        silent = stage.mount(view("never-spoke"))
+        await page.view("never-spoke")
+        async with StagePage(stage) as reloaded:
+            assert reloaded.welcome["resumed"] is False
+            with pytest.raises(ChannelClosed, match="the page was reloaded"):
+                await channel.receive()
+            assert (await page.over()) == (4410, "another page took over")
+            assert lost == [["orders-1"]]
+            # What had not begun to run has lost nothing, and runs on the new page.
+            await (await reloaded.view("never-spoke")).send(b"{}")
+            assert await silent.receive() == b"{}"
+            assert list(reloaded.views) == ["never-spoke"]
+
+
+async def test_a_page_that_was_taken_over_from_does_not_take_over_in_turn(stage: Stage) -> None:
+    async with StagePage(stage) as first:
+        pass
+    async with StagePage(stage) as second:
+        channel = await speak(stage, second)
+        stale = StagePage(stage, page=first.welcome["page"])
+        await stale.connect()
+        assert await stale.closed_with() == (4410, "another page shows the Views now")
+        await (await second.view("orders-1")).send(b'{"here":1}')
+        assert await channel.receive() == b'{"here":1}'
+
+
+async def test_a_page_that_was_away_too_long_begins_anew() -> None:
+    stage = Stage(grace=0.01)
+    async with StageServer(stage):
+        async with StagePage(stage) as page:
+            channel = await speak(stage, page)
+            await page.drop()
+            with pytest.raises(ChannelClosed, match="the page was away for more than 0.01 s"):
+                await channel.receive()
+        assert not stage.has_page
+        async with StagePage(stage, page=page.welcome["page"], received=page.received) as again:
+            assert again.welcome["resumed"] is False
+            stage.mount(view("orders-2"))
+            await again.view("orders-2")
+
+
+async def test_a_page_that_says_it_is_leaving_is_not_waited_for_long(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        monkeypatch.setattr(stage._link, "_leaving_grace", 0.05)
+        await page.leave()
+        await page.over()
+        await stage.settled()
+        assert not stage.has_page
+        with pytest.raises(ChannelClosed, match="the page was closed"):
+            await channel.receive()
+
+
+async def test_a_page_that_leaves_to_reload_is_settled_when_it_is_back(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        await page.leave()
+        await page.over()
+        settled = asyncio.create_task(stage.settled())
+        await asyncio.sleep(0)
+        assert not settled.done()
+        async with StagePage(stage) as reloaded:
+            await settled
+            assert stage.has_page
+            stage.mount(view())
+            await reloaded.view("orders-1")
+
+
+async def test_a_stage_that_is_closed_hangs_up_and_says_so() -> None:
+    stage = Stage()
+    async with StageServer(stage):
+        page = await StagePage(stage).__aenter__()
+        channel = await speak(stage, page)
+    assert await page.over() == (4410, "the agent has ended")
+    with pytest.raises(ChannelClosed, match="The Stage was closed"):
+        await channel.receive()
+    with pytest.raises(ChannelClosed):
+        await channel.send(b"{}")
+    await page.__aexit__(None, None, None)
+
+
+async def test_a_lost_page_is_not_waited_for(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        stage.page_lost("the browser is gone")
+        with pytest.raises(ChannelClosed, match="the browser is gone"):
+            await channel.receive()
+        assert await page.over() == (4410, "the browser is gone")
+    assert not stage.has_page
+    stage.page_lost("twice is fine")
+
+
+# --- questions -------------------------------------------------------------------------------
+
+
+async def test_an_answer_on_the_page_ends_the_question(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        asking = asyncio.create_task(stage.ask("link", "orders-1", url="https://x.example"))
+        told = await page.heard("ask")
+        assert told == {
+            "do": "ask",
+            "id": 1,
+            "kind": "link",
+            "view": "orders-1",
+            "url": "https://x.example",
+        }
+        await page.tell(do="answer", id=2, value=True)
+        await page.tell(do="answer", id=1, value=False)
+        await page.tell(do="answer", id=1, value=True)
+        assert await asking is False
+
+
+async def test_without_a_page_there_is_nobody_to_ask(stage: Stage) -> None:
+    with pytest.raises(TransomError, match="no page"):
+        await stage.ask("approve", "orders-1")
+
+
+async def test_a_question_ends_with_its_page(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        asking = asyncio.create_task(stage.ask("approve", "orders-1"))
+        await page.heard("ask")
+        stage.page_lost("closed")
+        with pytest.raises(TransomError, match="page went away"):
+            await asking
+
+
+async def test_a_question_ends_with_its_view(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page)
+        asking = asyncio.create_task(stage.ask("approve", "orders-1"))
+        other = asyncio.create_task(stage.ask("approve", "orders-2"))
+        await page.until(lambda p: sum(m["do"] == "ask" for m in p.told) == 2)
+        await channel.aclose()
+        with pytest.raises(TransomError, match="The View is gone"):
+            await asking
+        assert (await page.heard("unask"))["id"] == 1
+        await page.tell(do="answer", id=2, value="allow")
+        assert await other == "allow"
+
+
+async def test_whoever_asks_can_stop_asking(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        asking = asyncio.create_task(stage.ask("approve", "orders-1"))
+        await page.heard("ask")
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await page.heard("unask"))["id"] == 1
+
+
+async def test_a_view_asks_one_thing_at_a_time(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        first = asyncio.create_task(stage.ask("link", "orders-1"))
+        await page.heard("ask")
+        with pytest.raises(Refused, match="not answered"):
+            await stage.ask("link", "orders-1")
+        others = [asyncio.create_task(stage.ask("approve", "orders-1")) for _ in range(19)]
+        await page.until(lambda p: sum(m["do"] == "ask" for m in p.told) == 20)
+        with pytest.raises(Refused, match="not answered"):
+            await stage.ask("approve", "orders-2")
+        await page.tell(do="answer", id=1, value=True)
+        assert await first is True
+        for asking in others:
+            asking.cancel()
+        await asyncio.wait(others)
