@@ -160,7 +160,11 @@ class Session:
         """End the conversation. Safe to call twice, and from inside a handler."""
         if self._done is not None and not self._done.done():
             if not self._closing:
-                await self._wind_up(reason)
+                try:
+                    await self._wind_up(reason)
+                except asyncio.CancelledError:
+                    await self._channel.aclose()  # it is over all the same
+                    raise
             elif self._is_ours(asyncio.current_task()):
                 return  # whoever closes waits for us
             else:

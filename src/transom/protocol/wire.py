@@ -7,12 +7,14 @@
 4. An id is a 64-bit integer or a string of at most 256 characters; `1` and `"1"` are two ids. An
    error may answer the id null.
 5. `params` and `result` are objects. They are left raw: whoever knows the method decodes them.
+6. Half of a surrogate pair, which JavaScript writes where it cut a text, is read as U+FFFD.
 
 `decode` raises `MessageRefused`, and nothing else, whatever it is given.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 from typing import Annotated, Any, Literal
 
@@ -175,7 +177,10 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
             INVALID_REQUEST, f"Not a JSON-RPC 2.0 message: {str(error)[:200]}"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-        raise MessageRefused(PARSE_ERROR, "Message is not JSON in UTF-8") from None
+        whole = _with_whole_characters(data)
+        if whole == data:
+            raise MessageRefused(PARSE_ERROR, "Message is not JSON in UTF-8") from None
+        return decode(whole, max_bytes=max_bytes, max_depth=max_depth)
 
     id, method = envelope.id, envelope.method
     params, result, error = envelope.params, envelope.result, envelope.error
@@ -192,6 +197,17 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
         if result is not UNSET and error is UNSET and id is not None and _is_object(result):
             return Response(id, result)
     raise MessageRefused(INVALID_REQUEST, "Neither a request, a notification nor a response")
+
+
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HALF = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
+
+
+def _with_whole_characters(data: bytes) -> bytes:
+    """The same with U+FFFD for each half of a surrogate pair that stands alone."""
+    if b"\\u" not in data or b"\0" in data:  # a NUL is no JSON, and marks escaped backslashes here
+        return data
+    return _HALF.sub(rb"\\ufffd", data.replace(rb"\\", b"\0\0")).replace(b"\0\0", rb"\\")
 
 
 def _is_object(raw: Raw) -> bool:

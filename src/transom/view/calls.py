@@ -106,8 +106,8 @@ async def _in_thread(
 def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return function(*args, **kwargs)
-    except StopIteration as error:  # a Future cannot carry it
-        raise RuntimeError("the handler raised StopIteration") from error
+    except (StopIteration, GeneratorExit) as error:  # a Future cannot carry them
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
 
 
 def _can_be_sent(code: object, message: object) -> bool:

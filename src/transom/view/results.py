@@ -151,7 +151,9 @@ def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
         content = result.content or [TextContent(to_json(structured).decode())]
         result = msgspec.structs.replace(result, structured_content=structured, content=content)
     try:
-        result.to_wire()
+        ToolResult.from_wire(result.to_wire())  # structs are not checked when they are made
+    except msgspec.ValidationError as error:
+        raise ValidationError([Problem("", f"is not a valid tool result: {error}")]) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise cannot_send(error) from error
     return result
