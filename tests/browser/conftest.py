@@ -1,0 +1,60 @@
+"""Chromium for the browser tests: one for all tests of a worker, a fresh context for each."""
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+KNOWN = Path(__file__).parents[2] / ".venv" / ".chromium"
+ARGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+
+Launch = Callable[..., Awaitable[Browser]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Playwright lives on one event loop, so all async tests that use it share the session's."""
+    shared = pytest.mark.asyncio(loop_scope="session")
+    for item in items:
+        if "launch" in getattr(item, "fixturenames", ()) and pytest_asyncio.is_async_test(item):
+            item.add_marker(shared, append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def launch() -> AsyncIterator[Launch]:
+    """`await launch("--enable-features=WebMCP")`: a Chromium with these flags, started once."""
+    path = shutil.which("chromium") or (KNOWN.read_text().strip() if KNOWN.exists() else None)
+    running: dict[tuple[str, ...], Browser] = {}
+    async with AsyncExitStack() as stack:
+        playwright = await stack.enter_async_context(async_playwright())
+
+        async def start(*flags: str) -> Browser:
+            if flags not in running:
+                browser = await playwright.chromium.launch(
+                    executable_path=path, args=[*ARGS, *flags]
+                )
+                stack.push_async_callback(browser.close)
+                running[flags] = browser
+            return running[flags]
+
+        yield start
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium(launch: Launch) -> Browser:
+    """The Chromium that the tests of this worker share."""
+    return await launch()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def context(chromium: Browser) -> AsyncIterator[BrowserContext]:
+    """A browser context of the test's own: no storage, cookies or routes of any other."""
+    made = await chromium.new_context()
+    yield made
+    await made.close()

@@ -1,0 +1,134 @@
+"""A View with `transom.js` in a frame, in a host page that does what the test says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import BrowserContext, ConsoleMessage, Frame, Page, Route
+
+from transom.server.inline import inline_transom
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ROOT / "src" / "transom" / "web" / "static" / "transom.js"
+PAGES = ROOT / "tests" / "web" / "js"
+STRICT = "default-src 'none'; script-src 'unsafe-inline'"
+HOST_URL = "https://host.invalid/"
+VIEW_URL = "https://view.invalid/"
+
+
+def page_with(script: str, *, kind: str = "module", body: str = "") -> str:
+    """An HTML page that asks for `transom.js` and runs a script."""
+    asks = 'import { App, ToolError, ProtocolError } from "transom";' if kind == "module" else ""
+    tag = "" if kind == "module" else '<script src="transom.js"></script>'
+    return (
+        f"<!doctype html><html><head><meta charset=utf-8><title>A View</title>{tag}</head>"
+        f'<body>{body}<script type="{kind}">{asks}\n{script}\n</script></body></html>'
+    )
+
+
+class View:
+    """A View in its frame, and the host around it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.console: list[str] = []
+        """What the View and the host wrote to the console, and errors nobody caught."""
+        page.on("console", self._note)
+        page.on("pageerror", lambda error: self.console.append(f"uncaught: {error.message}"))
+
+    def _note(self, message: ConsoleMessage) -> None:
+        self.console.append(f"{message.type}: {message.text}")
+
+    @property
+    def frame(self) -> Frame:
+        """The View's own frame."""
+        return self.page.frames[1]
+
+    async def run(self, script: str, argument: Any = None) -> Any:
+        """Evaluate something in the View."""
+        return await self.frame.evaluate(script, argument)
+
+    async def ask(self, method: str, params: Any = None) -> Any:
+        """Ask the View; the whole answer, `{"result": ...}` or `{"error": ...}`."""
+        return await self.page.evaluate("([m, p]) => ask(m, p ?? undefined)", [method, params])
+
+    async def tell(self, method: str, params: Any = None) -> None:
+        """Notify the View."""
+        await self.page.evaluate("([m, p]) => tell(m, p ?? undefined)", [method, params])
+
+    async def post(self, message: Any) -> None:
+        """Post anything to the View."""
+        await self.page.evaluate("m => post(m)", message)
+
+    async def heard(self, method: str, count: int = 1) -> list[dict[str, Any]]:
+        """Wait until the View has sent `count` messages of a method; all of them."""
+        return await self.page.evaluate("([m, n]) => heard(m, n)", [method, count])
+
+    async def seen(self, method: str | None = None) -> list[dict[str, Any]]:
+        """The messages the View has sent so far. A ping makes sure that all have arrived."""
+        await self.ask("ping")
+        messages: list[dict[str, Any]] = await self.page.evaluate("seen")
+        return [m for m in messages if method is None or m.get("method") == method]
+
+    async def tools(self) -> list[dict[str, Any]]:
+        """The tools the View lists."""
+        return (await self.ask("tools/list"))["result"]["tools"]
+
+    async def names(self) -> list[str]:
+        """The names of the tools the View lists."""
+        return [tool["name"] for tool in await self.tools()]
+
+    async def call(self, name: str, arguments: Any = None, **more: Any) -> Any:
+        """Call a tool; the result.
+
+        Raises:
+            AssertionError: the View answered with an error.
+        """
+        answer = await self.ask("tools/call", {"name": name, "arguments": arguments, **more})
+        assert "result" in answer, answer
+        return answer["result"]
+
+    async def text(self, name: str, arguments: Any = None) -> str:
+        """Call a tool; the text of its result."""
+        return (await self.call(name, arguments))["content"][0]["text"]
+
+
+@asynccontextmanager
+async def host_page(
+    context: BrowserContext, *, host: str | None = None, view: str = "", csp: str = STRICT
+) -> AsyncIterator[View]:
+    """A host page and the page of a View at their addresses; `mount(VIEW_URL)` shows the View."""
+
+    async def answer(route: Route) -> None:
+        if route.request.url == HOST_URL:
+            body = (PAGES / "host.html").read_text() if host is None else host
+            await route.fulfill(body=body, content_type="text/html")
+        elif route.request.url == VIEW_URL:
+            headers = {"content-type": "text/html", "content-security-policy": csp}
+            await route.fulfill(body=inline_transom(view), headers=headers)
+        elif route.request.url == VIEW_URL + "transom.js":
+            await route.fulfill(body=LIBRARY.read_text(), content_type="text/javascript")
+        else:
+            await route.abort()
+
+    await context.route("**/*", answer)
+    page = await context.new_page()
+    shown = View(page)
+    await page.goto(HOST_URL)
+    yield shown
+    await page.close()
+
+
+@asynccontextmanager
+async def mounted(
+    context: BrowserContext, view: str, *, ready: bool = True, **options: Any
+) -> AsyncIterator[View]:
+    """A View, shown; with `ready` (the default) once it has said that it is initialised."""
+    async with host_page(context, view=view, **options) as shown:
+        await shown.page.evaluate("url => mount(url)", VIEW_URL)
+        if ready:
+            await shown.heard("ui/notifications/initialized")
+        yield shown
