@@ -27,6 +27,7 @@ from transom.errors import (
     SERVER_ERROR,
     ChannelClosed,
     ConnectionClosed,
+    InvalidResult,
     NotConnected,
     PeerError,
     ProtocolError,
@@ -34,7 +35,7 @@ from transom.errors import (
 )
 from transom.events import abandon, is_awaitable
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
+from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
 from transom.protocol.wire import RequestId
 from transom.queues import InTurn, Outbox
 
@@ -280,6 +281,11 @@ class Session:
             task = self._handlers.get(event.id)
             if task is not None:
                 task.cancel(event.reason)
+        elif isinstance(event, Unreadable):
+            self._on_problem(PeerError(event.message))
+            entry = self._pending.pop(event.id, None)
+            if entry is not None and not entry.future.done():
+                entry.future.set_exception(InvalidResult(f"{entry.method}: {event.message}"))
         else:
             self._violated(event)
 

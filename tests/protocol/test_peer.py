@@ -5,7 +5,7 @@ from tests.ids import plain
 from tests.protocol.hostile import as_json
 from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, UsageError
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Peer, Progress, Violation
+from transom.protocol.peer import Cancelled, Peer, Progress, Unreadable, Violation
 
 
 def ask(id: int | str, method: str = "m") -> bytes:
@@ -353,3 +353,33 @@ def test_the_limits_of_the_peer_reach_the_wire():
     assert isinstance(peer.feed(tell("m", a="x" * 100)), Violation)
     assert isinstance(peer.feed(tell("m", a=[])), wire.Notification)
     assert isinstance(peer.feed(tell("m", a=[[]])), Violation)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":%d,"result":{"a":"%b"}}',
+        b'{"jsonrpc":"2.0","result":{"a":"%2$b"},"id":%1$d}',
+    ],
+    ids=["id first", "id last"],
+)
+def test_an_answer_that_is_too_large_ends_its_request_with_an_error(answer: bytes) -> None:
+    peer = Peer(max_bytes=1000)
+    id, _ = peer.request("tools/call")
+    big = b"x" * 2000
+    text = answer.replace(b"%2$b", big).replace(b"%1$d", b"%d" % id)
+    event = peer.feed(text if b"%" not in text else text % (id, big))
+    assert isinstance(event, Unreadable)
+    assert event.id == id
+    assert "over the limit" in event.message
+    assert peer.outgoing == 0
+
+
+def test_a_refused_message_that_is_no_answer_ends_nothing() -> None:
+    peer = Peer(max_bytes=1000)
+    id, _ = peer.request("tools/call")
+    big = b"x" * 2000
+    request = b'{"jsonrpc":"2.0","id":%d,"method":"x","params":{"a":"%b"}}' % (id, big)
+    assert isinstance(peer.feed(request), Violation)
+    assert isinstance(peer.feed(b'{"id":99,"a":"%b"}' % big), Violation)
+    assert peer.outgoing == 1

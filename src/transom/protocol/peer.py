@@ -5,6 +5,7 @@ Feed it what arrived and it says what happened; tell it what to say and it gives
 1. `feed` takes any bytes and never raises. It returns one event for each message.
 2. A request of ours ends exactly once: the first answer is an event, every later one a `Violation`.
    So is an answer to something never asked, or asked and cancelled.
+   An answer that has to be refused, for its size or its depth, ends its request with an error.
 3. A request of theirs is answered at most once. `respond` and `fail` return None when there is
    nothing to say any more: it was cancelled, it was answered, or the conversation is over.
 4. An id of theirs that is still in use cannot be used again. Such a request is not answered, for
@@ -17,6 +18,7 @@ Feed it what arrived and it says what happened; tell it what to say and it gives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,7 +29,7 @@ from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageErro
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
 
-__all__ = ["Cancelled", "Event", "Peer", "Progress", "Violation"]
+__all__ = ["Cancelled", "Event", "Peer", "Progress", "Unreadable", "Violation"]
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -46,6 +48,13 @@ class Progress(msgspec.Struct, frozen=True):
     message: str | None
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """Our request `id` was answered, with something that cannot be accepted."""
+
+    id: RequestId
+    message: str
+
+
 class Violation(msgspec.Struct, frozen=True):
     """The other side broke a rule. `reply` is to be sent to it, if there is one."""
 
@@ -60,6 +69,7 @@ Event = (
     | wire.ErrorResponse
     | Cancelled
     | Progress
+    | Unreadable
     | Violation
 )
 
@@ -137,7 +147,10 @@ class Peer:
             return Violation(f"Received an error for an unknown request: {message.id!r}")
         return message
 
-    def _refuse(self, data: bytes, refusal: MessageRefused) -> Violation:
+    def _refuse(self, data: bytes, refusal: MessageRefused) -> Event:
+        answered = _refused_answer(data)
+        if answered is not None and self._outgoing.pop(answered, None) is not None:
+            return Unreadable(answered, f"The answer was refused: {refusal.message}")
         id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
         if id is None or id in self._incoming:
             return Violation(refusal.message)
@@ -243,6 +256,18 @@ class Peer:
         self.closed = True
         self._outgoing.clear()
         self._incoming.clear()
+
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+
+
+def _refused_answer(data: bytes) -> int | None:
+    """Which of our requests a message that cannot be read answers, if its ends tell."""
+    ends = data[:128], data[-128:]
+    if any(b'"method"' in end for end in ends):
+        return None
+    found = next((match for end in ends if (match := _ID.search(end))), None)
+    return None if found is None else int(found[1])
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
