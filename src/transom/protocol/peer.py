@@ -234,7 +234,7 @@ class Peer:
         """Answer their request `id` with an error, unless there is nothing to answer any more.
 
         Raises:
-            TypeError, ValueError: `data` or `message` cannot be written; it is still to be answered.
+            TypeError, ValueError: `data` or `message` cannot be written; it waits for an answer.
         """
         reply = None
         if self._incoming.get(id) and not self.closed:  # written first: `data` may not be JSON
