@@ -139,7 +139,7 @@ class DisplayModeResult(Open, frozen=True, kw_only=True):
 class TaskRequest(Wire, frozen=True):
     """The wish to run a call as a task; `ttl` in milliseconds."""
 
-    ttl: int | None = None
+    ttl: float | None = None
 
 
 class CallToolParams(Wire, frozen=True):

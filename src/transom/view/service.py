@@ -68,10 +68,14 @@ class ToolService:
             arguments = Raw(b"{}")
         tool = self._registry.get(params.name)
         support = "forbidden" if tool is None else tool.task_support
-        if params.task is not None and support == "forbidden":
+        if params.task is None:
+            if support == "required":
+                text = f"Tool {params.name} must be called as a task"
+                raise ProtocolError(METHOD_NOT_FOUND, text)
+        elif tool is None or support == "forbidden":
             raise ProtocolError(METHOD_NOT_FOUND, f"Tool {params.name[:128]} cannot run as a task")
-        if params.task is None and support == "required":
-            raise ProtocolError(METHOD_NOT_FOUND, f"Tool {params.name} must be called as a task")
+        elif not tool.function.returns_task:
+            self._tasks.check_room()
 
         if tool is not None:
             outcome = call(tool, arguments, self._app, params.meta)
@@ -102,7 +106,7 @@ class ToolService:
         self._app.tell_changes()
         return outcome
 
-    async def _delegated(self, outcome: Outcome, ttl: int | None) -> bytes:
+    async def _delegated(self, outcome: Outcome, ttl: float | None) -> bytes:
         """Wait for the server's handle, so that the host can follow it there."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
@@ -110,7 +114,7 @@ class ToolService:
             return self._tasks.delegate(outcome)
         return self._as_task(outcome, ttl)
 
-    def _as_task(self, outcome: Outcome, ttl: int | None) -> bytes:
+    def _as_task(self, outcome: Outcome, ttl: float | None) -> bytes:
         if isinstance(outcome, bytes | Task):
             outcome = _there_already(outcome)
         return self._tasks.start(outcome, ttl)

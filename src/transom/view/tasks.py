@@ -13,6 +13,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from math import ceil
 
 import msgspec
 
@@ -61,16 +62,27 @@ class TaskStore:
         self._records: dict[str, _Record] = {}
         self._delegated: dict[str, None] = {}
 
-    def start(self, outcome: Awaitable[bytes | Task], ttl: int | None) -> bytes:
+    def check_room(self) -> None:
+        """See that one more task can be kept; ask before any work is done.
+
+        Raises:
+            ProtocolError: too many are kept already.
+        """
+        if len(self._records) >= self._max_tasks:
+            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
+
+    def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> bytes:
         """Let `outcome` come about in its own time; answers the handle.
 
         Raises:
             ProtocolError: too many tasks are kept already.
         """
-        if len(self._records) >= self._max_tasks:
+        try:
+            self.check_room()
+        except ProtocolError:
             abandon(outcome)
-            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
-        ttl = min(_DEFAULT_TTL if ttl is None or ttl <= 0 else ttl, _MAX_TTL)
+            raise
+        ttl = _DEFAULT_TTL if ttl is None or ttl <= 0 else ceil(min(ttl, _MAX_TTL))
         now = _now()
         task = Task(
             task_id=secrets.token_urlsafe(16),
