@@ -233,11 +233,12 @@ async def test_the_end_of_the_host_ends_the_connection_and_the_calls_that_run(la
     await table.sit_down()
     _, call = table.bridge.order("callTool", params={"name": "endless"})
     await started.wait()
-    asking = asyncio.ensure_future(app.request("ui/unknown", timeout=None))
-    await table.bridge.do("intercept", methods=["ui/unknown"])
+    await table.bridge.do("intercept", methods=["ui/open-link"])
+    asking = asyncio.ensure_future(app.open_link("https://example.com"))
+    await table.bridge.event("intercepted")
     await table.bridge.do("hangUp")
     await stopped.wait()
-    with pytest.raises((ConnectionClosed, ProtocolError)):
+    with pytest.raises(ConnectionClosed):
         await asking
     assert "closed" in await app.wait_closed()
     call.cancel()
@@ -327,7 +328,6 @@ async def test_good_calls_are_answered_whatever_the_handler_is(lay: Lay) -> None
     await table.sit_down()
     assert (await table.call("add", {"a": 2}))["structuredContent"] == {"result": 3}
     result = await table.call("later", {"name": "\U0001f600"})
-    assert result["structuredContent"] == {"result": "hello \U0001f600"}
     assert text(result) == "hello \U0001f600"
     assert (await table.call("thread", {"n": [1, None]}))["structuredContent"] == {"n": [1, None]}
     assert text(await table.call("nothing")) == "Done."
