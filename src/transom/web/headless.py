@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from transom.host.host import Host
 
-__all__ = ["HeadlessRenderer", "find_chromium"]
+__all__ = ["HeadlessRenderer", "chromium_arguments", "find_chromium"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _ARGUMENTS = [
@@ -47,6 +47,11 @@ def find_chromium() -> str | None:
     """The machine's own Chromium or Chrome; None: use the one Playwright brings."""
     given = os.environ.get("TRANSOM_CHROMIUM")
     return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+def chromium_arguments() -> list[str]:
+    """What Chromium is started with. Root cannot use its own sandbox of processes."""
+    return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
 
 
 class HeadlessRenderer:
@@ -173,7 +178,7 @@ class HeadlessRenderer:
             return await self._playwright.chromium.launch_persistent_context(
                 self._profile.name,
                 executable_path=self._executable or find_chromium(),
-                args=[*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])],
+                args=chromium_arguments(),
                 viewport={"width": self._size[0], "height": self._size[1]},
                 color_scheme="dark" if self._dark else "light",
                 handle_sigint=False,

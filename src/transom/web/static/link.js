@@ -5,7 +5,7 @@
 const ACK_EVERY = 32;
 const ACK_SOON = 50;
 const RETRY = [100, 200, 500, 1000, 2000];
-const MAX_WAITING = 32 * 1024 * 1024;
+const MAX_WAITING = 96 * 1024 * 1024; // characters of one View
 
 // What sockets are closed with; `transom.web.asgi` knows them.
 const LEAVING = 4001;
@@ -53,7 +53,18 @@ export class Link {
     const waiting = (this.#waiting.get(view) ?? 0) + frame.length;
     this.#waiting.set(view, waiting);
     if (this.#socket?.ready) this.#socket.send(frame);
-    if (waiting > MAX_WAITING && view !== CONTROL) this.#on.flood(view);
+    if (waiting > MAX_WAITING && view !== CONTROL) {
+      this.#discard(view);
+      this.#on.flood(view);
+    }
+  }
+
+  /** Keep the numbers of what a View sent, and nothing else of it. */
+  #discard(view) {
+    for (const entry of this.#kept) {
+      if (entry[2] === view) entry[1] = `${entry[0]} ${CONTROL}\n{}`;
+    }
+    this.#waiting.delete(view);
   }
 
   /** Say goodbye: this page is being closed or loaded anew. */
@@ -135,8 +146,8 @@ export class Link {
   #forget(number) {
     while (this.#kept.length && this.#kept[0][0] <= number) {
       const [, frame, view] = this.#kept.shift();
-      const left = this.#waiting.get(view) - frame.length;
-      if (left) this.#waiting.set(view, left);
+      const left = (this.#waiting.get(view) ?? 0) - frame.length;
+      if (left > 0) this.#waiting.set(view, left);
       else this.#waiting.delete(view);
     }
   }

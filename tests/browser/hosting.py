@@ -1,0 +1,216 @@
+"""A host whose Views are in Chromium, and a server for it to show."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from playwright.async_api import Browser, BrowserContext, async_playwright
+from playwright.async_api import Page as BrowserPage
+
+from tests.browser.views import html
+from transom import Host, Policy
+from transom.host.views import View
+from transom.server import Views
+from transom.web.headless import chromium_arguments, find_chromium
+from transom.web.renderers import BrowserRenderer
+
+URI = "ui://tests/page.html"
+TOLD = "tools.told = () => told.map(({ method, params }) => ({ method, params }));"
+
+
+def server(script: str = "") -> tuple[MCPServer, list[str]]:
+    """A server whose `show` opens a View with this script, and what its helper was called with."""
+    views = Views()
+    page = views.add(URI, html=html(TOLD + script))
+    noted: list[str] = []
+
+    @views.tool(opens=page, annotations={"readOnlyHint": True})
+    def show(label: str = "") -> str:
+        """Open a View."""
+        return f"shown {label}"
+
+    @views.helper
+    def note(text: str) -> str:
+        """Note that it was called."""
+        noted.append(text)
+        return f"noted {text}"
+
+    return MCPServer("tests", extensions=[views]), noted
+
+
+@asynccontextmanager
+async def hosted(renderer: Any, script: str = "", **options: Any) -> AsyncIterator[Host]:
+    """A host with that server, its Views on that renderer."""
+    options.setdefault("policy", Policy.trusting())
+    async with Host(renderer=renderer, audit=None, open_timeout=40, **options) as host:
+        made, host.noted = server(script)  # type: ignore[attr-defined]
+        await host.add_server("tests", made)
+        yield host
+
+
+async def show(host: Host, label: str = "") -> View:
+    """Call `show` and return the View it opened."""
+    result = await host.call_tool("show", {"label": label})
+    note = (result.meta or {})["transom/view"]
+    assert note["state"] == "live", note
+    return host.views[note["id"]]
+
+
+async def text_of(call: Awaitable[Any]) -> str:
+    return (await call).text
+
+
+class Chromium:
+    """A browser that a test's user sits at: opens the Stage where it is told to."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    @asynccontextmanager
+    async def user(self, **options: Any) -> AsyncIterator["User"]:
+        """Someone with a window of their own."""
+        context = await self._browser.new_context(**options)
+        try:
+            yield User(context)
+        finally:
+            await context.close()
+
+
+class User:
+    """Opens the page, and looks at it."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.opened: list[BrowserPage] = []
+
+    async def open_page(self, url: str) -> None:
+        page = await self.context.new_page()
+        self.opened.append(page)
+        await page.goto(url)
+
+    @property
+    def page(self) -> BrowserPage:
+        """The page that was opened last."""
+        return self.opened[-1]
+
+    def renderer(self, **options: Any) -> BrowserRenderer:
+        """A renderer that shows Views here."""
+        return BrowserRenderer(open_page=self.open_page, **options)
+
+    def in_view(self, view_id: str) -> Any:
+        """What is inside a View."""
+        outer = self.page.frame_locator(f'[id="view-{view_id}"] iframe')
+        return outer.frame_locator("iframe")
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Chromium]:
+    """A browser for a whole module of tests."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_chromium(), args=chromium_arguments()
+        )
+        try:
+            yield Chromium(browser)
+        finally:
+            await browser.close()
+
+
+class Told:
+    """Waits for what a host tells: `opened`, `closed`."""
+
+    def __init__(self, host: Host) -> None:
+        self.opened: asyncio.Queue[View] = asyncio.Queue()
+        self.closed: asyncio.Queue[View] = asyncio.Queue()
+        host.on_view_opened(self.opened.put_nowait)
+        host.on_view_closed(self.closed.put_nowait)
+
+
+class Cut:
+    """Stands between the page and the Stage, and can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.port = 0
+        self.tries = 0
+        self._refusing = False
+
+    async def __aenter__(self) -> "Cut":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        self._abort()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tries += 1
+        if self._refusing:
+            writer.transport.abort()
+            return
+        there, to_there = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers |= {writer, to_there}
+        for source, target in ((reader, to_there), (there, writer)):
+            task = asyncio.create_task(self._copy(source, target))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                target.write(data)
+                await target.drain()
+        except OSError:
+            pass
+        target.close()
+
+    def _abort(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    def cut(self) -> None:
+        """Cut every connection, and let none through."""
+        self._refusing = True
+        self._abort()
+
+    def mend(self) -> None:
+        """Let them through again."""
+        self._refusing = False
+
+
+def processes(mark: str) -> list[int]:
+    """The processes that have this in their command line, the oldest first."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in command:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def signal_all(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+Check = Callable[[], bool]
