@@ -102,9 +102,12 @@ class MessageRefused(PeerError):
     """A message that cannot be accepted. `code` is what to answer with, where an answer is due."""
 
     def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
+        super().__init__(code, message)
         self.code = code
         self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class InvalidResult(PeerError):
@@ -184,8 +187,11 @@ class ViewClosed(TransomError):
     """The View that should have answered has been closed. `view_id` names it."""
 
     def __init__(self, view_id: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(view_id, message)
         self.view_id = view_id
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class Refused(TransomError):

@@ -71,7 +71,9 @@ class Wire(
 class Open(Wire, frozen=True, forbid_unknown_fields=True):
     """A value that keeps the keys it does not know, in `extra`."""
 
-    extra: dict[str, Any] = {}  # msgspec copies it, and leaves it out when empty
+    # Nobody sends this name, so that a key called "extra" is as unknown as any other. msgspec
+    # copies the default, and leaves it out when it is empty.
+    extra: dict[str, Any] = field(name="(unknown keys)", default={})
 
     __decoders__: ClassVar[dict[type, msgspec.json.Decoder[Any]]] = {}
 
@@ -95,7 +97,7 @@ class Open(Wire, frozen=True, forbid_unknown_fields=True):
         except msgspec.ValidationError:
             pass  # an unknown key, or a real mistake: sorted out below
         members = msgspec.json.decode(source, type=dict[str, msgspec.Raw])
-        names = {f.encode_name for f in msgspec.structs.fields(cls) if f.name != "extra"}
+        names = _names(cls)
         unknown = {
             key: msgspec.json.decode(members.pop(key)) for key in list(members) if key not in names
         }
@@ -107,8 +109,15 @@ class Open(Wire, frozen=True, forbid_unknown_fields=True):
         if not self.extra:
             return msgspec.json.encode(self)
         known = msgspec.json.encode(msgspec.structs.replace(self, extra={}))
-        members = msgspec.json.decode(known, type=dict[str, msgspec.Raw])
-        return msgspec.json.encode({**self.extra, **members})
+        members: dict[str, Any] = msgspec.json.decode(known, type=dict[str, msgspec.Raw])
+        names = _names(type(self))
+        unknown = {key: value for key, value in self.extra.items() if key not in names}
+        return msgspec.json.encode(unknown | members)
+
+
+def _names(kind: type[Open]) -> set[str]:
+    """The keys a struct knows."""
+    return {f.encode_name for f in msgspec.structs.fields(kind) if f.name != "extra"}
 
 
 # --- content ---------------------------------------------------------------------------------
@@ -179,7 +188,7 @@ class Resource(Wire, frozen=True):
     """A resource as a server lists it."""
 
     uri: str
-    name: str = ""
+    name: str = field(default_factory=lambda: "")  # tolerated when absent, always written
     title: str | None = None
     description: str | None = None
     mime_type: str | None = None
@@ -272,7 +281,7 @@ class Task(Wire, frozen=True):
     status: TaskStatus
     created_at: str | None = None
     last_updated_at: str | None = None
-    ttl: int | None = None
+    ttl: int | None = field(default_factory=lambda: None)  # null is written: it has no end
     poll_interval: int | None = None
     status_message: str | None = None
 
@@ -380,8 +389,8 @@ class DeviceCapabilities(Wire, frozen=True):
     hover: bool | None = None
 
 
-class SafeAreaInsets(Wire, frozen=True):
-    """Room to leave free at each edge."""
+class SafeAreaInsets(Wire, frozen=True, omit_defaults=False):
+    """Room to leave free at each edge. All four are always written, as the protocol wants."""
 
     top: float = 0
     right: float = 0
