@@ -1,6 +1,9 @@
 """The channel of a View that runs in a browser, under Pyodide: its parent window.
 
-Messages are posted as structured values, as other Views do it, and taken from the parent alone.
+1. Messages are posted as structured values, as other Views do it.
+2. They are taken from the parent alone, and only those that say that they are JSON-RPC; pages post
+   each other all kinds of things.
+3. Nothing is lost: a host that sends more than a View can read loses the View instead.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from transom.errors import ChannelClosed, UsageError
 
 __all__ = ["parent_channel"]
 
+_MAX_UNREAD = 4096
+
 
 def parent_channel() -> Channel:
     """A Channel to `window.parent`.
 
     Raises:
-        UsageError: this Python does not run in a browser.
+        UsageError: this Python does not run in a page that is inside another.
     """
     try:
         js: Any = importlib.import_module("js")
@@ -29,44 +34,54 @@ def parent_channel() -> Channel:
         raise UsageError(
             "connect() needs a channel outside a browser: connect(transom.channel.lines(...))"
         ) from None
+    window: Any = getattr(js, "window", None)
+    if window is None or window.parent == window:
+        raise UsageError("connect() needs a host: this page is not inside another one")
     return _ParentChannel(js, ffi)
 
 
 class _ParentChannel:
     def __init__(self, js: Any, ffi: Any) -> None:
-        self._js = js
-        self._ffi = ffi
+        self._json = js.JSON
+        self._window = js.window
+        self._parent = js.window.parent
         self._messages: deque[bytes] = deque()
         self._arrived = asyncio.Event()
-        self._closed = False
+        self._closed: str | None = None
         self._listener = ffi.create_proxy(self._on_message)
-        js.window.addEventListener("message", self._listener)
+        self._window.addEventListener("message", self._listener)
 
     def _on_message(self, event: Any) -> None:
-        if event.source != self._js.window.parent:
+        if self._closed is not None or event.source != self._parent:
             return
-        text = self._js.JSON.stringify(event.data)
-        if isinstance(text, str) and len(self._messages) < 4096:
-            self._messages.append(text.encode())
-            self._arrived.set()
+        if getattr(event.data, "jsonrpc", None) != "2.0":
+            return
+        if len(self._messages) >= _MAX_UNREAD:
+            self._close(f"{_MAX_UNREAD} messages of the host wait unread")
+            return
+        self._messages.append(self._json.stringify(event.data).encode())
+        self._arrived.set()
 
     async def send(self, data: bytes) -> None:
-        if self._closed:
-            raise ChannelClosed("The channel is closed")
-        value = self._js.JSON.parse(data.decode())
-        self._js.window.parent.postMessage(value, "*")
+        if self._closed is not None:
+            raise ChannelClosed(self._closed)
+        self._parent.postMessage(self._json.parse(data.decode()), "*")
 
     async def receive(self) -> bytes:
         while not self._messages:
-            if self._closed:
-                raise ChannelClosed("The channel is closed")
+            if self._closed is not None:
+                raise ChannelClosed(self._closed)
             self._arrived.clear()
             await self._arrived.wait()
         return self._messages.popleft()
 
     async def aclose(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._js.window.removeEventListener("message", self._listener)
-            self._listener.destroy()
-            self._arrived.set()
+        if self._closed is None:
+            self._messages.clear()
+            self._close("The channel is closed")
+
+    def _close(self, why: str) -> None:
+        self._closed = why
+        self._window.removeEventListener("message", self._listener)
+        self._listener.destroy()
+        self._arrived.set()
