@@ -14,7 +14,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
+from transom.check.snapshot import Snapshot, ViewObservation
+from transom.cli import observer
 from transom.cli.main import app
+from transom.errors import TransomError
 
 TRANSOM = [sys.executable, "-c", "from transom.cli.main import app; app()"]
 
@@ -162,11 +165,16 @@ def test_tools_are_called_with_the_arguments_given():
     assert ran.stderr == ""
 
 
-def test_rendering_without_a_renderer_is_refused():
+def test_asking_for_a_browser_that_is_not_there_exits_with_2(monkeypatch):
+    class NoBrowser:
+        async def observe(self, seen: Snapshot) -> list[ViewObservation]:
+            raise TransomError("There is no Chromium")
+
+    monkeypatch.setattr(observer, "observer", NoBrowser)
     ran = transom("check", GOOD, "--browser")
 
     assert ran.returncode == 2
-    assert "no renderer of Views is available" in ran.stderr
+    assert "Not all was checked: Views cannot be rendered: There is no Chromium" in ran.stdout
 
 
 def test_a_rule_is_explained_without_a_server():

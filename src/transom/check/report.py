@@ -9,7 +9,7 @@ import msgspec
 from transom.check.catalogue import Finding, Rule, Severity, Skip, clean, order
 from transom.check.jsonvalue import JsonObject, as_object
 from transom.check.rules import RULES
-from transom.check.snapshot import HostObservation, Snapshot
+from transom.check.snapshot import Snapshot
 
 __all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
 
@@ -40,7 +40,7 @@ class Report(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Remarks about the run."""
     failure: str | None = None
-    """Why the server could not be checked at all."""
+    """Why the server, or its Views where that was asked for, could not be checked."""
     server: str = ""
     tools: int = 0
     views: int = 0
@@ -115,9 +115,9 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
                 return "no tool was called, or none answered"
         case "browser":
             if seen.views is None:
-                return NEEDS_BROWSER
+                return seen.views_problem or NEEDS_BROWSER
         case "host":
-            return _unknown_of_host(rule, seen.host)
+            return _unknown_of_host(rule, seen)
         case "read" if rule.id == "P11" and seen.dev:
             return IN_DEVELOPMENT
         case "tools":
@@ -128,20 +128,23 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
     return None
 
 
-def _unknown_of_host(rule: Rule, host: HostObservation) -> str | None:
+def _unknown_of_host(rule: Rule, seen: Snapshot) -> str | None:
     """Why a rule about our own host cannot be checked."""
+    rendered = "no tool of a closed View was called" if seen.views is not None else NEEDS_BROWSER
     facts: dict[str, tuple[object, str]] = {
-        "B17": (host.decisions, "no host was asked"),
-        "P17": (host.policies, "no host was asked"),
-        "V8": (host.closed_view_calls, NEEDS_BROWSER),
+        "B17": (seen.host.decisions, "no host was asked"),
+        "P17": (seen.host.policies, "no host was asked"),
+        "V8": (seen.host.closed_view_calls, seen.views_problem or rendered),
     }
     known, reason = facts[rule.id]
     return reason if known is None else None
 
 
 def _failure(seen: Snapshot) -> str | None:
-    """A server whose tools cannot be listed has not been checked."""
-    return seen.apps.tools_problem if not seen.tools else None
+    """A server whose tools cannot be listed has not been checked, nor have Views unseen."""
+    if seen.apps.tools_problem is not None and not seen.tools:
+        return seen.apps.tools_problem
+    return seen.views_problem
 
 
 def _uncalled(seen: Snapshot) -> Iterator[str]:

@@ -46,7 +46,11 @@ class ViewObserver(Protocol):
     """Renders Views in a browser and tells what they did."""
 
     async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
-        """Render every page of `seen` that a tool opens."""
+        """Render every page of `seen` that a tool opens.
+
+        Raises:
+            TransomError: there is nothing to render them with.
+        """
         ...
 
 
@@ -134,8 +138,7 @@ class _Collection:
         )
         if self._options.observer is not None:
             self._step("rendering Views")
-            views = await self._options.observer.observe(snapshot)
-            snapshot = msgspec.structs.replace(snapshot, views=tuple(views))
+            snapshot = await _rendered(snapshot, self._options.observer)
         self._step("done")
         return Collected(snapshot, tuple(dict.fromkeys(self._notes)))
 
@@ -258,6 +261,14 @@ class _Collection:
                 f"the server wrote {server.noise} things that are no MCP message, the first: "
                 f"{server.first_noise!r}"
             )
+
+
+async def _rendered(seen: Snapshot, observer: ViewObserver) -> Snapshot:
+    try:
+        views = tuple(await observer.observe(seen))
+    except TransomError as error:
+        return msgspec.structs.replace(seen, views_problem=f"Views cannot be rendered: {error}")
+    return msgspec.structs.replace(seen, views=views)
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:

@@ -163,6 +163,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Tools that were not called, each with the reason."""
     views: tuple[ViewObservation, ...] | None = None
     """`None` when nothing was rendered."""
+    views_problem: str | None = None
+    """Why nothing could be rendered, when it was asked for."""
     host: HostObservation = HostObservation()
     server_host: str | None = None
     """The host name of the server, when it was reached by URL."""

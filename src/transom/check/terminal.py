@@ -27,7 +27,8 @@ def print_report(console: Console, report: Report, *, show_all: bool = False) ->
     """Print the report. Of many findings of one rule only the first are shown."""
     console.print(_heading(report))
     if report.failure is not None:
-        console.print(Text.assemble(("Not checked: ", "bold red"), report.failure))
+        what = "Not all was checked: " if report.checked else "Not checked: "
+        console.print(Text.assemble((what, "bold red"), report.failure))
         console.print()
     if report.findings:
         console.print(_table(report.findings, show_all=show_all, plain=not console.is_terminal))

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -135,9 +134,7 @@ def _calling(asked: Asked) -> Calling | None:
 
 
 def _observer() -> ViewObserver:
-    """The part that renders Views, if it is there."""
-    if find_spec("transom.cli.observer") is None:
-        raise UsageError("--browser: no renderer of Views is available in this installation")
+    """The part that renders Views; loaded here because nothing else needs a browser."""
     return cast("ViewObserver", import_module("transom.cli.observer").observer())
 
 
