@@ -3,10 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import Browser, BrowserContext, async_playwright
@@ -18,6 +18,7 @@ from transom.host.views import View
 from transom.server import Views
 from transom.web.headless import chromium_arguments, find_chromium
 from transom.web.renderers import BrowserRenderer
+from transom.web.stage import Stage
 
 URI = "ui://tests/page.html"
 TOLD = "tools.told = () => told.map(({ method, params }) => ({ method, params }));"
@@ -134,18 +135,23 @@ class Told:
 class Cut:
     """Stands between the page and the Stage, and can be cut."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._port = int(stage.origin.rpartition(":")[2])
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
         self.tries = 0
         self._refusing = False
 
-    async def __aenter__(self) -> "Cut":
+    @classmethod
+    def of(cls, renderer: BrowserRenderer) -> Self:
+        """In front of a renderer's Stage, which knows of it."""
+        return cls(renderer.stage)
+
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._stage.origin = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -211,6 +217,3 @@ def signal_all(pids: list[int], number: signal.Signals) -> None:
             os.kill(pid, number)
         except ProcessLookupError:
             continue
-
-
-Check = Callable[[], bool]

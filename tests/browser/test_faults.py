@@ -51,32 +51,30 @@ async def test_a_socket_cut_for_five_seconds_costs_a_call_nothing_but_time(
 ) -> None:
     async with browser.user() as user:
         renderer = user.renderer()
-        async with hosted(renderer, WORK) as host:
-            async with Cut(int(renderer.stage.origin.rpartition(":")[2])) as between:
-                renderer.stage.origin = f"http://127.0.0.1:{between.port}"
-                view = await show(host)
-                calls = [asyncio.create_task(view.call_tool("work", {"n": n})) for n in range(20)]
-                await asyncio.sleep(0)
-                assert await text_of(view.call_tool("count")) == "20"  # all of them are under way
-                calls.append(asyncio.create_task(view.call_tool("ask", {"text": "from the View"})))
-                await asyncio.sleep(0)
-                between.cut()
-                loop = asyncio.get_running_loop()
-                began = loop.time()
-                mended: asyncio.Future[None] = loop.create_future()
-                loop.call_later(5, mended.set_result, None)
-                calls += [asyncio.create_task(view.call_tool("work", {"n": n})) for n in (20, 21)]
-                await mended
-                assert not any(call.done() for call in calls)
-                assert between.tries > 3
-                between.mend()
-                texts = [await text_of(call) for call in calls]
-                assert loop.time() - began < 10
-                assert texts[:20] == [f"done {n}" for n in range(20)]
-                assert texts[20:] == ["noted from the View", "done 20", "done 21"]
-                assert await text_of(view.call_tool("count")) == "22"
-                assert host.noted == ["from the View"]
-                assert host.views == {view.id: view}
+        async with hosted(renderer, WORK) as host, Cut.of(renderer) as between:
+            view = await show(host)
+            calls = [asyncio.create_task(view.call_tool("work", {"n": n})) for n in range(20)]
+            await asyncio.sleep(0)
+            assert await text_of(view.call_tool("count")) == "20"  # all of them are under way
+            calls.append(asyncio.create_task(view.call_tool("ask", {"text": "from the View"})))
+            await asyncio.sleep(0)
+            between.cut()
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            mended: asyncio.Future[None] = loop.create_future()
+            loop.call_later(5, mended.set_result, None)
+            calls += [asyncio.create_task(view.call_tool("work", {"n": n})) for n in (20, 21)]
+            await mended
+            assert not any(call.done() for call in calls)
+            assert between.tries > 3
+            between.mend()
+            texts = [await text_of(call) for call in calls]
+            assert loop.time() - began < 10
+            assert texts[:20] == [f"done {n}" for n in range(20)]
+            assert texts[20:] == ["noted from the View", "done 20", "done 21"]
+            assert await text_of(view.call_tool("count")) == "22"
+            assert host.noted == ["from the View"]
+            assert host.views == {view.id: view}
 
 
 async def test_a_socket_dropped_again_and_again_loses_and_doubles_nothing(
@@ -85,12 +83,12 @@ async def test_a_socket_dropped_again_and_again_loses_and_doubles_nothing(
     async with browser.user() as user, hosted(user.renderer(), WORK) as host:
         view = await show(host)
         drop = "import('/stage.js').then(({ link }) => link.drop())"
-        for round in range(5):
-            calls = [view.call_tool("ask", {"text": f"{round}.{n}"}) for n in range(20)]
+        for turn in range(5):
+            calls = [view.call_tool("ask", {"text": f"{turn}.{n}"}) for n in range(20)]
             answers = asyncio.gather(*(text_of(call) for call in calls))
             await user.page.evaluate(drop)
-            assert await answers == [f"noted {round}.{n}" for n in range(20)]
-        expected = [f"{round}.{n}" for round in range(5) for n in range(20)]
+            assert await answers == [f"noted {turn}.{n}" for n in range(20)]
+        expected = [f"{turn}.{n}" for turn in range(5) for n in range(20)]
         assert sorted(host.noted) == sorted(expected)
 
 
@@ -290,20 +288,16 @@ async def test_what_is_not_json_is_not_passed_on(browser: Chromium) -> None:
 async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser: Chromium) -> None:
     async with browser.user() as user:
         renderer = user.renderer()
-        async with hosted(renderer, SLOW) as host:
-            async with Cut(int(renderer.stage.origin.rpartition(":")[2])) as between:
-                renderer.stage.origin = f"http://127.0.0.1:{between.port}"
-                view, other = await show(host), await show(host)
-                told = Told(host)
-                flood = asyncio.create_task(
-                    view.call_tool("flood", {"count": 12, "bytes": 10_000_000})
-                )
-                await asyncio.sleep(0)
-                assert await text_of(other.call_tool("count")) == "0"
-                between.cut()
-                await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
-                between.mend()
-                with pytest.raises(ViewClosed, match="it sends more than the host takes"):
-                    await flood
-                assert (await told.closed.get()).id == view.id
-                assert await text_of(other.call_tool("count")) == "0"
+        async with hosted(renderer, SLOW) as host, Cut.of(renderer) as between:
+            view, other = await show(host), await show(host)
+            told = Told(host)
+            flood = asyncio.create_task(view.call_tool("flood", {"count": 12, "bytes": 10_000_000}))
+            await asyncio.sleep(0)
+            assert await text_of(other.call_tool("count")) == "0"
+            between.cut()
+            await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
+            between.mend()
+            with pytest.raises(ViewClosed, match="it sends more than the host takes"):
+                await flood
+            assert (await told.closed.get()).id == view.id
+            assert await text_of(other.call_tool("count")) == "0"

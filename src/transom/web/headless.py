@@ -1,7 +1,8 @@
 """Views in a browser without a window, for servers, tests and pictures. Needs Playwright.
 
 A browser that crashes, hangs or is killed takes its Views with it: they are reported closed. The
-next View gets a fresh browser.
+next View gets a fresh browser. A View whose process dies can take the whole browser with it, for
+Playwright's own driver may not survive that.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["HeadlessRenderer", "chromium_arguments", "find_chromium"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_CLOSE_WITHIN = 3.0
 _ARGUMENTS = [
     "--disable-gpu",
     "--disable-quic",
@@ -62,7 +65,8 @@ class HeadlessRenderer:
         executable: the browser; the machine's Chromium unless given.
         size: the page's width and height.
         dark: whether the page is dark.
-        timeout: seconds to wait for the browser to start and for pictures.
+        timeout: seconds to wait for the browser to start, for pictures, and for a browser that
+            answers nothing.
         on_violation: told of everything a View tried and was not allowed.
         on_console: told of what Views write to the browser's console: kind, text.
     """
@@ -85,6 +89,9 @@ class HeadlessRenderer:
             confirm=False,
             on_violation=on_violation,
         )
+        self.stage.grace = min(self.stage.grace, timeout)
+        self.stage.patience = min(self.stage.patience, timeout)
+        self.stage.on_away = self._page_away
         self._executable = executable
         self._size = size
         self._dark = dark
@@ -94,6 +101,7 @@ class HeadlessRenderer:
         self._context: BrowserContext | None = None
         self._profile: TemporaryDirectory[str] | None = None
         self._page: BrowserPage | None = None
+        self._checks: set[asyncio.Task[None]] = set()
 
     @property
     def stage(self) -> Stage:
@@ -115,10 +123,11 @@ class HeadlessRenderer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for check in self._checks:
+            check.cancel()
         try:
             await self._close_browser()
-            if self._playwright is not None:
-                await self._playwright.stop()
+            await self._stop_driver()
         finally:
             await self._stage_renderer.__aexit__(kind, error, trace)
 
@@ -147,7 +156,7 @@ class HeadlessRenderer:
         try:
             return await frame.screenshot(timeout=self._timeout * 1000)
         except Exception as error:
-            raise TransomError(f"No picture of View {view_id}: {_first_line(error)}") from error
+            raise TransomError(f"No picture of View {view_id}: {_short(error)}") from error
 
     # --- the browser -------------------------------------------------------------------------
 
@@ -161,9 +170,25 @@ class HeadlessRenderer:
             on_console = self._on_console
             page.on("console", lambda m: _void(on_console(m.type, m.text)))
             page.on("pageerror", lambda error: _void(on_console("uncaught", str(error))))
-        await page.goto(url, timeout=self._timeout * 1000)
+        try:
+            await page.goto(url, timeout=self._timeout * 1000)
+        except Exception as error:
+            raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
 
     async def _launch(self) -> BrowserContext:
+        while True:
+            used_before = self._playwright is not None
+            try:
+                return await self._start()
+            except asyncio.CancelledError:
+                await self._stop_driver()  # whatever it was about to start ends with it
+                raise
+            except TransomError:
+                await self._stop_driver()
+                if not used_before:
+                    raise
+
+    async def _start(self) -> BrowserContext:
         if self._playwright is None:
             try:
                 # Playwright is an optional dependency, and slow to import.
@@ -173,7 +198,8 @@ class HeadlessRenderer:
                     "Views without a window need Playwright: pip install 'transom[headless]'"
                 ) from None
             self._playwright = await async_playwright().start()
-        self._profile = _fresh_profile()
+        if self._profile is None:
+            self._profile = _fresh_profile()
         try:
             return await self._playwright.chromium.launch_persistent_context(
                 self._profile.name,
@@ -188,8 +214,8 @@ class HeadlessRenderer:
             )
         except Exception as error:
             raise TransomError(
-                f"Chromium could not be started: {_first_line(error)}. Install it from your "
-                "system's packages (chromium), or with: playwright install chromium"
+                f"Chromium could not be started: {_short(error)}. Install it from your system's "
+                "packages (chromium), or with: playwright install chromium"
             ) from error
 
     def _lost(self, page: BrowserPage, reason: str) -> None:
@@ -197,15 +223,39 @@ class HeadlessRenderer:
             self._page = None
             self.stage.page_lost(reason)
 
+    def _page_away(self) -> None:
+        """The page's socket is gone. On one machine that happens when the browser is, too."""
+        if self._page is not None:
+            check = asyncio.ensure_future(self._check(self._page))
+            self._checks.add(check)
+            check.add_done_callback(self._checks.discard)
+
+    async def _check(self, page: BrowserPage) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                await page.evaluate("0")
+        except Exception:  # noqa: BLE001 - whatever Playwright says: there is no page to be had
+            self._lost(page, "the browser is gone")
+
     async def _close_browser(self) -> None:
         context, self._context, self._page = self._context, None, None
         if context is not None:
-            with suppress(Exception):  # it may have crashed: there is nothing left to close
-                async with asyncio.timeout(5):
+            try:
+                async with asyncio.timeout(_CLOSE_WITHIN):
                     await context.close()
+            except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
+                await self._stop_driver()
         if self._profile is not None:
             self._profile.cleanup()
             self._profile = None
+
+    async def _stop_driver(self) -> None:
+        """End Playwright's own process, which kills whatever it started."""
+        playwright, self._playwright = self._playwright, None
+        if playwright is not None:
+            with suppress(Exception):  # it may be dead already
+                async with asyncio.timeout(_CLOSE_WITHIN):
+                    await playwright.stop()
 
 
 def _fresh_profile() -> TemporaryDirectory[str]:
@@ -230,5 +280,7 @@ def _is_root() -> bool:
     return geteuid is not None and geteuid() == 0
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+def _short(error: BaseException) -> str:
+    """The first line of what Playwright says, without the name of its function."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return re.sub(r"^\w+\.\w+: ", "", line)[:300].rstrip(".")

@@ -46,6 +46,7 @@ class Link:
         patience: seconds a page that is there may take nothing of what was sent to it.
         high_water: bytes on their way above which senders wait.
         max_waiting: bytes on their way at which the link is given up.
+        on_away: told whenever the page's socket is gone.
     """
 
     def __init__(
@@ -58,10 +59,12 @@ class Link:
         patience: float = 30.0,
         high_water: int = 4 * 1024 * 1024,
         max_waiting: int = 64 * 1024 * 1024,
+        on_away: Callable[[], object] | None = None,
     ) -> None:
         self.id = secrets.token_urlsafe(12)
         self._on_frame = on_frame
         self._on_over = on_over
+        self._on_away = on_away or _nothing
         self._grace = grace
         self._leaving_grace = leaving_grace
         self._patience = patience
@@ -137,6 +140,7 @@ class Link:
         self._timer = loop.call_later(grace, self.end, text)
         if leaving:
             self._decided = loop.create_future()
+        self._on_away()
 
     @property
     def leaving(self) -> bool:

@@ -140,14 +140,16 @@ class Stage:
     Args:
         csp: how much a View's page may do with itself; see `transom.web.csp`.
         grace: seconds a page may be away.
+        patience: seconds a page may take nothing of what is sent to it.
         origin: the origin of the Stage's page, such as `https://stage.example.com`. A
             `StageServer` sets it.
         sandbox: the origins of Views, with `*` where the name of each goes, such as
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
 
     Callables to be set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
-    `on_surroundings(changes)`, `on_mode(view_id, changes)` with what the View is to be told, and
-    `on_close(view_id)`, the user's wish; without one the View is gone at once.
+    `on_surroundings(changes)`, `on_mode(view_id, changes)` with what the View is to be told,
+    `on_away()` when the page's socket is gone, and `on_close(view_id)`, the user's wish; without
+    one the View is gone at once.
     """
 
     def __init__(
@@ -155,6 +157,7 @@ class Stage:
         *,
         csp: CspMode = "compat",
         grace: float = 30.0,
+        patience: float = 30.0,
         origin: str = "",
         sandbox: str = "",
     ) -> None:
@@ -169,7 +172,9 @@ class Stage:
         self.on_surroundings: Callable[[dict[str, Any]], object] = _nothing
         self.on_mode: Callable[[str, dict[str, Any]], object] = _nothing
         self.on_close: Callable[[str], object] | None = None
-        self._grace = grace
+        self.on_away: Callable[[], object] = _nothing
+        self.grace = grace
+        self.patience = patience
         self._views: dict[str, Mounted] = {}
         self._hosts: dict[str, Mounted] = {}
         self._link: Link | None = None
@@ -300,7 +305,13 @@ class Stage:
             if hello.page == link.id:
                 return link, True
             raise Refused("another page shows the Views now")
-        self._link = fresh = Link(self._arrived, self._gone, grace=self._grace)
+        self._link = fresh = Link(
+            self._arrived,
+            self._gone,
+            grace=self.grace,
+            patience=self.patience,
+            on_away=lambda: self.on_away(),
+        )
         if link is not None:
             link.end("another page took over")
         self._lose("the page was reloaded, or another one took over")

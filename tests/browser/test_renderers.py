@@ -1,0 +1,235 @@
+"""The browser without a window: pictures, and what becomes of it when it dies, hangs or is absent."""
+
+import asyncio
+import signal
+import struct
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of
+from transom import Host
+from transom.errors import RequestTimeout, ViewClosed
+from transom.web.headless import HeadlessRenderer, find_chromium
+
+COUNT = """
+let made = 0;
+tools.count = () => { made += 1; return made; };
+tools.forever = () => new Promise(() => {});
+tools.paint = ({ colour }) => { document.body.style.background = colour; return "painted"; };
+let asked = 0;
+const ask = (method, params) => new Promise((resolve) => {
+  asked += 1;
+  const id = `ask-${asked}`;
+  addEventListener("message", ({ data }) => { if (data.id === id) resolve(data); });
+  say({ id, method, params });
+});
+tools.open = ({ url }) => ask("ui/open-link", { url });
+tools.host = () => globalThis.host.hostCapabilities;
+"""
+
+
+@asynccontextmanager
+async def headless(**options: Any) -> AsyncIterator[tuple[HeadlessRenderer, Host]]:
+    renderer = HeadlessRenderer(**options)
+    async with hosted(renderer, COUNT) as host:
+        yield renderer, host
+
+
+def browser_of(renderer: HeadlessRenderer) -> str:
+    """What the processes of its browser have in their command lines."""
+    assert renderer._profile is not None
+    return renderer._profile.name
+
+
+async def until_gone(mark: str) -> None:
+    """Wait until no process of that browser is left: there is no event for a stranger's end."""
+    async with asyncio.timeout(20):
+        while processes(mark):
+            await asyncio.sleep(0.05)
+
+
+def size_of(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", png[16:24])
+
+
+# --- at work ---------------------------------------------------------------------------------
+
+
+async def test_a_view_is_shown_called_and_pictured() -> None:
+    async with headless(size=(700, 500)) as (renderer, host):
+        view = await show(host)
+        white = await view.screenshot()
+        width, height = size_of(white)
+        assert 500 < width <= 700
+        assert height >= 300
+        assert await text_of(view.call_tool("paint", {"colour": "rgb(200, 30, 30)"})) == "painted"
+        assert await view.screenshot() != white
+        mark = browser_of(renderer)
+        await view.close()
+        with pytest.raises(ViewClosed):
+            await renderer.screenshot(view.id)
+        with pytest.raises(ViewClosed):
+            await view.screenshot()
+    await until_gone(mark)
+    assert not Path(mark).exists()
+
+
+async def test_links_are_refused_for_nobody_is_there_to_see_them() -> None:
+    async with headless() as (_, host):
+        view = await show(host)
+        answer = await text_of(view.call_tool("open", {"url": "https://example.com"}))
+        assert '"isError":true' in answer
+
+
+async def test_what_views_write_to_the_console_is_told() -> None:
+    said: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    async with hosted(
+        HeadlessRenderer(on_console=lambda kind, text: said.put_nowait((kind, text))),
+        "console.warn('mind the gap'); setTimeout(() => { throw new Error('oh no'); });",
+    ) as host:
+        await show(host)
+        heard = {await said.get(), await said.get()}
+    assert ("warning", "mind the gap") in heard
+    assert any(kind == "uncaught" and "oh no" in text for kind, text in heard)
+
+
+# --- a browser that goes away ----------------------------------------------------------------
+
+
+async def check_that_it_is_survived(host: Host, lost: str, reason: str) -> None:
+    """Every call ends, the View is reported closed, and the next one has a fresh browser."""
+    told = Told(host)
+    closed = await told.closed.get() if lost in host.views else None
+    if closed is not None:
+        assert closed.id == lost
+        assert reason in closed.reason
+    with pytest.raises(ViewClosed, match=f"{lost} is closed"):
+        await host.call_tool(f"{lost}__count")
+    fresh = await show(host)
+    assert fresh.id != lost
+    assert await text_of(fresh.call_tool("count")) == "1"
+    assert await fresh.screenshot()
+
+
+async def test_a_browser_that_is_killed_is_survived() -> None:
+    async with headless() as (renderer, host):
+        view = await show(host)
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "1"
+        mark = browser_of(renderer)
+        signal_all(processes(mark)[:1], signal.SIGKILL)
+        with pytest.raises(ViewClosed, match="the browser is gone"):
+            await running
+        await check_that_it_is_survived(host, view.id, "the browser is gone")
+        assert browser_of(renderer) != mark
+        await until_gone(mark)
+
+
+async def test_a_page_that_crashes_is_survived() -> None:
+    async with headless() as (renderer, host):
+        view = await show(host)
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "1"
+        assert renderer.page is not None
+        session = await renderer.page.context.new_cdp_session(renderer.page)
+        crash = asyncio.ensure_future(session.send("Page.crash"))
+        with pytest.raises(ViewClosed, match="the page crashed"):
+            await running
+        crash.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await crash
+        await check_that_it_is_survived(host, view.id, "the page crashed")
+
+
+async def test_a_view_whose_process_dies_is_survived() -> None:
+    async with headless(timeout=10) as (renderer, host):
+        view = await show(host)
+        assert renderer.page is not None
+        frame = next(f for f in renderer.page.frames if f"//{view.id}-" in f.url)
+        session = await renderer.page.context.new_cdp_session(frame)
+        crash = asyncio.ensure_future(session.send("Page.crash"))
+        # Playwright's driver dies of it, and the browser with the driver; a View that was alone
+        # in dying would not answer any more.
+        with pytest.raises((ViewClosed, RequestTimeout)):
+            await view.call_tool("forever", timeout=20)
+        crash.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await crash
+        await view.close()
+        await check_that_it_is_survived(host, view.id, "")
+
+
+async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
+    async with headless(timeout=10) as (renderer, host):
+        renderer.stage.patience = 0.5
+        view = await show(host)
+        mark = browser_of(renderer)
+        signal_all(processes(mark), signal.SIGSTOP)
+        with pytest.raises(ViewClosed, match="the page took nothing for 0.5 s"):
+            await view.call_tool("count")
+        renderer.stage.patience = 30
+        await check_that_it_is_survived(host, view.id, "took nothing")
+        await until_gone(mark)
+
+
+async def test_a_browser_that_hangs_does_not_keep_a_host_from_ending() -> None:
+    async with headless() as (renderer, host):
+        await show(host)
+        mark = browser_of(renderer)
+        signal_all(processes(mark), signal.SIGSTOP)
+    await until_gone(mark)
+
+
+# --- no browser ------------------------------------------------------------------------------
+
+
+async def failure_of(host: Host) -> str:
+    result = await host.call_tool("show")
+    assert result.text == "shown "  # the call has its result all the same
+    note = (result.meta or {})["transom/view"]
+    assert note["state"] == "failed"
+    return note["error"]
+
+
+async def test_without_playwright_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    async with headless() as (_, host):
+        assert await failure_of(host) == (
+            "Views without a window need Playwright: pip install 'transom[headless]'"
+        )
+
+
+async def test_without_chromium_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSOM_CHROMIUM", str(tmp_path / "nothing"))
+    assert find_chromium() == str(tmp_path / "nothing")
+    async with headless() as (_, host):
+        error = await failure_of(host)
+        assert error.startswith("Chromium could not be started: ")
+        assert "playwright install chromium" in error
+        monkeypatch.delenv("TRANSOM_CHROMIUM")
+        view = await show(host)  # it was installed meanwhile
+        assert await text_of(view.call_tool("count")) == "1"
+
+
+async def test_a_browser_that_ends_at_once_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    broken = tmp_path / "chromium"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    async with headless(executable=str(broken)) as (renderer, host):
+        assert "Chromium could not be started" in await failure_of(host)
+    assert renderer._profile is None
+
+
+async def test_there_is_no_picture_of_a_view_that_is_nowhere() -> None:
+    with pytest.raises(ViewClosed, match="nobody is not on the Stage"):
+        await HeadlessRenderer().screenshot("nobody")
