@@ -116,6 +116,8 @@ async def show(name: str) -> Seen:
         renderer=renderer, policy=Policy.trusting(), audit=None, open_timeout=TIMEOUT
     ) as host:
         host.on_error = lambda _: None
+        failures: list[str] = []
+        host.on_view_failed = lambda _, error: failures.append(str(error))
         await host.add_server(name, command)
         tool = opening_tool(await host.list_tools())
         if tool is None:
@@ -127,7 +129,7 @@ async def show(name: str) -> Seen:
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])
         if view is None or view.state != "live" or view.app is None:
-            reason = view.reason if view is not None else "no View was opened"
+            reason = failures[0] if failures else "no View was opened"
             return Seen(name, violations=tuple(violations), problem=reason)
         took = (time.perf_counter() - started) * 1000
         await host.list_tools()
