@@ -1,6 +1,8 @@
 """What a Host costs: functions that measure and return numbers, for `make bench`.
 
 Each builds what it needs, runs, and closes it. Times are in seconds, rates per second.
+
+    python -m benchmarks.host_rows
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import time
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
+import msgspec
 from mcp.server.mcpserver import MCPServer
 
 from transom import App, Bridge, Host, InProcessRenderer, Limits, Policy
 from transom.channel import memory_pair
 from transom.host.audit import AuditLog
 from transom.server.views import Views
+from transom.types import Tool, ToolAnnotations
 
 __all__ = [
     "audit_cost",
@@ -45,20 +50,46 @@ def bench_server() -> MCPServer:
     return MCPServer("bench", extensions=[views])
 
 
-def bench_app(tools: int = 1) -> App:
-    """A View with so many tools."""
+def bench_app() -> App:
+    """A View with one tool, made from its type hints."""
     app = App("bench", "1.0")
-    for number in range(tools):
 
-        def add(a: int, b: int) -> int:
-            return a + b
+    @app.tool(annotations={"readOnlyHint": True})
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
 
-        app.register_tool(
-            f"add{number}",
-            add,
-            description=f"Add two numbers, the way of number {number}.",
-            annotations={"readOnlyHint": True},
+    return app
+
+
+NUMBERS = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+
+
+def definitions(tools: int, version: int = 0) -> list[Tool]:
+    """So many definitions; the first one says which version it is."""
+    return [
+        Tool(
+            name=f"add{number}",
+            description=f"Add two numbers, the way of number {number}.{version or number}",
+            input_schema=NUMBERS,
+            annotations=ToolAnnotations(read_only_hint=True),
         )
+        for number in range(tools)
+    ]
+
+
+def listing_app(offered: list[Tool]) -> App:
+    """A View that offers what is in a list, and adds two numbers whatever is called.
+
+    Thousands of these are made, so no schema is compiled for them.
+    """
+    app = App("bench", "1.0")
+    app.on_list_tools = lambda: offered
+    app.on_call_tool = lambda _, arguments: str(arguments["a"] + arguments["b"])
     return app
 
 
@@ -80,11 +111,15 @@ async def bench_host(
 
 
 async def _rate(call: Any, seconds: float) -> float:
-    """Calls per second, one after the other; the best of five stretches."""
+    """Calls per second of the event loop's own time, one after the other; the best of five.
+
+    The loop's thread is timed, not the clock on the wall: what else the machine does, and what the
+    audit's thread does meanwhile, is not the call's.
+    """
     best = 0.0
     for _ in range(5):
-        count, began = 0, time.perf_counter()
-        while (spent := time.perf_counter() - began) < seconds / 5:
+        count, began = 0, time.thread_time()
+        while (spent := time.thread_time() - began) < seconds / 5:
             for _ in range(100):
                 await call()
             count += 100
@@ -98,13 +133,13 @@ async def bridge_calls_per_second(seconds: float = 1.0) -> float:
     async with Bridge(ours, host_info={"name": "bench", "version": "1"}) as bridge:
         await bench_app().connect(theirs)
         await bridge.initialized()
-        return await _rate(lambda: bridge.call_tool("add0", {"a": 1, "b": 2}), seconds)
+        return await _rate(lambda: bridge.call_tool("add", {"a": 1, "b": 2}), seconds)
 
 
 async def host_calls_per_second(seconds: float = 1.0, *, audit: Any = ":memory:") -> float:
     """`Host.call_tool` of a View's tool: name, policy, limits, audit, then the Bridge."""
     async with bench_host(1, bench_app, audit=audit) as host:
-        return await _rate(lambda: host.call_tool("bench-1__add0", {"a": 1, "b": 2}), seconds)
+        return await _rate(lambda: host.call_tool("bench-1__add", {"a": 1, "b": 2}), seconds)
 
 
 async def audit_cost(seconds: float = 2.0, *, path: str = ":memory:") -> float:
@@ -114,7 +149,7 @@ async def audit_cost(seconds: float = 2.0, *, path: str = ":memory:") -> float:
         nothing, best = host.audit, {"on": 0.0, "off": 0.0}
 
         def call() -> Any:
-            return host.call_tool("bench-1__add0", {"a": 1, "b": 2})
+            return host.call_tool("bench-1__add", {"a": 1, "b": 2})
 
         # By turns, so that whatever else the machine does hits both alike.
         for _ in range(10):
@@ -128,17 +163,18 @@ async def audit_cost(seconds: float = 2.0, *, path: str = ":memory:") -> float:
 
 
 def _use(host: Host, log: AuditLog) -> None:
-    """Put another audit under a running host: its Views share one `record`."""
-    host.audit.record = log.record  # type: ignore[method-assign]
+    """Put another audit under a running host: its Views share one."""
+    host.audit.record_call = log.record_call  # type: ignore[method-assign]
 
 
 async def change_among(views: int, *, tools: int = 20, rounds: int = 40) -> float:
     """Seconds from a View's change until `list_tools` shows it, among so many Views; the median."""
-    apps: list[App] = []
+    apps: list[tuple[App, list[Tool]]] = []
 
     def make() -> App:
-        apps.append(bench_app(tools))
-        return apps[-1]
+        offered = definitions(tools)
+        apps.append((listing_app(offered), offered))
+        return apps[-1][0]
 
     async with bench_host(views, make) as host:
         changed = asyncio.Event()
@@ -148,11 +184,12 @@ async def change_among(views: int, *, tools: int = 20, rounds: int = 40) -> floa
         gc.disable()
         times: list[float] = []
         try:
-            for turn in range(rounds):
-                app = apps[turn % min(len(apps), 10)]
+            for turn in range(1, rounds + 1):
+                app, offered = apps[turn % min(len(apps), 10)]
+                offered[0] = definitions(1, turn)[0]
                 changed.clear()
                 began = time.perf_counter()
-                app.update_tool("add0", description=f"Version {turn}")
+                await app.send_tool_list_changed()
                 await changed.wait()
                 await host.list_tools()
                 times.append(time.perf_counter() - began)
@@ -161,35 +198,69 @@ async def change_among(views: int, *, tools: int = 20, rounds: int = 40) -> floa
         return sorted(times)[len(times) // 2]
 
 
-async def memory_per_view(views: int = 1000, *, tools: int = 20) -> dict[str, float]:
-    """Bytes that an idle View costs: in the host's own modules, and all in all with its App.
+async def memory_per_view(
+    views: int = 1000, *, tools: int = 20, distinct: bool = False
+) -> dict[str, float]:
+    """Bytes that an idle View costs: on the host's side, and all in all with its App.
 
-    What the View's own side allocates (`transom.view`, `transom.schema`) would be in a browser.
+    Views of one resource mostly define the same tools; `distinct` ones define each its own.
+
+    Whoever made the session, channel or message that an allocation is part of, it counts as theirs:
+    the App's side would be in a browser.
     """
-    made: list[App] = []
+    offered, number = definitions(tools), count(1)
 
     def make() -> App:
-        made.append(bench_app(tools))
-        return made[-1]
+        return listing_app(_own(offered, next(number)) if distinct else offered)
 
-    async with bench_host(10, make, max_tools=tools) as warm:
+    async with bench_host(2, make) as warm:
         await warm.list_tools()
-    made.clear()
-    gc.collect()
-    tracemalloc.start(12)
-    try:
-        before = tracemalloc.take_snapshot()
-        async with bench_host(views, make) as host:
+    async with bench_host(0, make) as host:
+        host._shelf._max_live = views + 1  # nothing but Views comes after the start
+        gc.collect()
+        tracemalloc.start(8)
+        try:
+            for _ in range(0, views, 50):
+                await asyncio.gather(*(host.call_tool("show") for _ in range(50)))
             await host.list_tools()
-            await asyncio.sleep(0)
             gc.collect()
-            after = tracemalloc.take_snapshot()
-    finally:
-        tracemalloc.stop()
-    total = host_side = 0
-    for entry in after.compare_to(before, "traceback"):
-        total += entry.size_diff
-        files = [frame.filename for frame in entry.traceback]
-        if not any("/transom/view/" in name or "/transom/schema/" in name for name in files):
-            host_side += entry.size_diff
-    return {"host": host_side / views, "all": total / views}
+            taken = tracemalloc.take_snapshot()
+        finally:
+            tracemalloc.stop()
+        live = len(host.views)
+    sizes = {"host": 0, "view": 0}
+    for entry in taken.statistics("traceback"):
+        sizes[_side(entry.traceback)] += entry.size
+    return {"host": sizes["host"] / live, "all": (sizes["host"] + sizes["view"]) / live}
+
+
+def _own(tools: list[Tool], number: int) -> list[Tool]:
+    return [msgspec.structs.replace(tool, title=f"Of View {number}") for tool in tools]
+
+
+def _side(trace: tracemalloc.Traceback) -> str:
+    """Whose an allocation is: that of the innermost frame on either side."""
+    for frame in reversed(trace):
+        if "/transom/view/" in frame.filename or "/transom/schema/" in frame.filename:
+            return "view"
+        if "/transom/host/" in frame.filename or "/benchmarks/" in frame.filename:
+            return "view" if "/benchmarks/" in frame.filename else "host"
+    return "host"
+
+
+async def main() -> None:
+    """Print them all."""
+    bridge, host = await bridge_calls_per_second(), await host_calls_per_second()
+    print(f"Bridge.call_tool  {bridge:10,.0f}/s")
+    print(f"Host.call_tool    {host:10,.0f}/s   {bridge / host:.2f}x the Bridge's time")
+    print(f"audit             {await audit_cost():10.1%} of a call")
+    few, many = await change_among(10), await change_among(1000)
+    print(f"one change        {few * 1e6:10,.0f} us among 10 Views")
+    print(f"                  {many * 1e6:10,.0f} us among 1,000   {many / few:.2f}x")
+    memory = await memory_per_view()
+    print(f"an idle View      {memory['host'] / 1024:10,.1f} KB in the host, 20 tools")
+    print(f"                  {memory['all'] / 1024:10,.1f} KB with its App")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -96,6 +97,28 @@ async def test_arguments_that_are_too_long_or_not_json_are_left_out_with_a_word_
     assert first.arguments == {"omitted": "111 bytes"}
     assert second.arguments == {"omitted": "not JSON"}
     await log.aclose()
+
+
+@pytest.mark.parametrize("arguments", [{"a": [1, "é"]}, {}, {"x": "y" * 100}, {"o": object()}])
+@pytest.mark.parametrize("hook", [None, lambda event: event])
+async def test_the_short_way_to_record_a_call_is_the_same_as_the_long_one(
+    arguments: Any, hook: Any
+):
+    log = AuditLog(max_arguments=50, redact=hook)
+    log.record_call("error", "s", "s-1", "t", arguments, 1.5, "why")
+    given = {"server": "s", "view": "s-1", "tool": "t", "arguments": arguments}
+    log.record("call", "error", **given, ms=1.5, detail="why")
+    short, long = await log.read()
+    assert msgspec.structs.replace(short, when=0) == msgspec.structs.replace(long, when=0)
+    assert short.when <= long.when
+    await log.aclose()
+    log.record_call("ok", "s", None, "late", {}, 1.0)
+
+
+async def test_the_short_way_reaches_a_callable_too():
+    lines: list[str] = []
+    AuditLog(lines.append).record_call("ok", "s", None, "t", {"a": 1}, 2.0)
+    assert json.loads(lines[0])["arguments"] == {"a": 1}
 
 
 async def test_what_the_hook_redacts_never_reaches_the_file(tmp_path: Path):

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
+from transom.host.definitions import _known_under
 
 
 def small(**limits: Any) -> Limits:
@@ -434,6 +436,23 @@ async def test_two_views_of_one_resource_never_mix():
         ]
         await host.views["orders-1"].close()
         assert [each.view_id for each in host.model_context()] == ["orders-2"]
+
+
+async def test_views_that_list_the_same_definition_share_it_as_long_as_one_does():
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer, limits=small(max_description=77)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")
+        [one], [two] = (view.tools for view in host.views.values())
+        assert one is two
+        kept = _known_under(host.limits)
+        assert len(kept) == 1
+        for view in list(host.views.values()):
+            await view.close()
+    renderer.views.clear()
+    del one, two, view
+    gc.collect()
+    assert len(kept) == 0
 
 
 async def test_the_last_update_of_the_context_counts():

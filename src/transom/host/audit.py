@@ -66,6 +66,10 @@ Sink = Callable[[str], object]
 _MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are given up
 _MAX_AT_ONCE = 4096  # events in one statement
 
+_Call = tuple[float, str, str, str | None, str, bytes, float, str | None]
+"""A call that waits to be written; an `AuditEvent` is made of it by the thread that does."""
+
+_now = time.time
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AuditEvent).decode
 
@@ -109,13 +113,14 @@ class AuditLog:
         self._max_arguments = max_arguments
         self._batch = batch
         self._interval = interval
-        self._waiting: deque[AuditEvent] = deque()
+        self._waiting: deque[AuditEvent | _Call] = deque()
         self._given_up = 0
         self._failing = False
         self._timer: asyncio.Handle | None = None
         self._writing: asyncio.Future[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._closed = sink is None
+        self._slow = self._closed or self._db is None or redact is not None
 
     # --- writing -----------------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ class AuditLog:
         if self._closed:
             return
         copied = None if arguments is None else self._copy(arguments)
-        entry = AuditEvent(time.time(), event, outcome, server, view, tool, copied, ms, by, detail)
+        entry = AuditEvent(_now(), event, outcome, server, view, tool, copied, ms, by, detail)
         if self._redact is not None:
             entry = self._redacted(entry)
             if entry is None:
@@ -144,13 +149,50 @@ class AuditLog:
         if self._call is not None:
             self._hand_over(self._call, entry)
             return
+        self._waiting.append(entry)
+        if self._timer is None or len(self._waiting) >= self._batch:
+            self._hurry()
+
+    def record_call(
+        self,
+        outcome: str,
+        server: str,
+        view: str | None,
+        tool: str,
+        arguments: object,
+        ms: float,
+        detail: str | None = None,
+    ) -> None:
+        """Keep a call. The same as `record`, made for what happens most."""
+        if self._slow:
+            self.record(
+                "call",
+                outcome,
+                server=server,
+                view=view,
+                tool=tool,
+                arguments=arguments,
+                ms=ms,
+                detail=detail,
+            )
+            return
+        try:
+            data = _encode(arguments)
+        except (TypeError, ValueError, RecursionError):
+            data = b'{"omitted":"not JSON"}'
         waiting = self._waiting
-        waiting.append(entry)
+        waiting.append((_now(), outcome, server, view, tool, data, ms, detail))
+        if self._timer is None or len(waiting) >= self._batch:
+            self._hurry()
+
+    def _hurry(self) -> None:
+        """See that what waits is written in time, and that not too much does."""
+        waiting, loop = self._waiting, asyncio.get_running_loop()
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._interval, self._write)
-        elif len(waiting) == self._batch:
+            self._timer = loop.call_later(self._interval, self._write)
+        if len(waiting) == self._batch:
             self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_soon(self._write)
+            self._timer = loop.call_soon(self._write)
         elif len(waiting) > _MAX_WAITING:
             waiting.popleft()
             self._given_up += 1
@@ -193,15 +235,17 @@ class AuditLog:
             return
         if self._given_up:
             text = f"{self._given_up} events: the disk was too slow"
-            self._waiting.appendleft(AuditEvent(time.time(), "lost", "lost", detail=text))
+            self._waiting.appendleft(AuditEvent(_now(), "lost", "lost", detail=text))
             self._given_up = 0
         waiting = self._waiting
         batch = [waiting.popleft() for _ in range(min(len(waiting), _MAX_AT_ONCE))]
         loop = asyncio.get_running_loop()
-        self._writing = loop.run_in_executor(self._executor(), _write_batch, self._db, batch)
+        self._writing = loop.run_in_executor(
+            self._executor(), _write_batch, self._db, batch, self._max_arguments
+        )
         self._writing.add_done_callback(lambda future: self._written(future, batch))
 
-    def _written(self, future: asyncio.Future[None], batch: list[AuditEvent]) -> None:
+    def _written(self, future: asyncio.Future[None], batch: list[AuditEvent | _Call]) -> None:
         self._writing = None
         error = None if future.cancelled() else future.exception()
         if error is None:
@@ -260,7 +304,7 @@ class AuditLog:
 
     async def aclose(self) -> None:
         """Write what waits and close. Recording does nothing from now on."""
-        self._closed = True
+        self._closed = self._slow = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -271,8 +315,18 @@ class AuditLog:
             self._thread = None
 
 
-def _write_batch(db: AuditDb, batch: list[AuditEvent]) -> None:
-    db.write(_encode(batch))
+def _write_batch(db: AuditDb, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
+    events = [
+        _call_event(each, max_arguments) if isinstance(each, tuple) else each for each in batch
+    ]
+    db.write(_encode(events))
+
+
+def _call_event(call: _Call, max_arguments: int) -> AuditEvent:
+    when, outcome, server, view, tool, data, ms, detail = call
+    if len(data) > max_arguments:
+        data = b'{"omitted":"%d bytes"}' % len(data)
+    return AuditEvent(when, "call", outcome, server, view, tool, Raw(data), ms, None, detail)
 
 
 def read_audit(

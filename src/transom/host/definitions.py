@@ -1,13 +1,15 @@
 """A View's tool definitions, read as what they are: text from a stranger.
 
 One that cannot be used is left out, with a reason; the others are not affected. What was read
-before is recognised by its bytes and not read again.
+before, for this View or another, is recognised by its bytes and not read or kept again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Raw
@@ -50,13 +52,30 @@ def _read_page(raw: Raw) -> _Page:
         raise InvalidResult(f"Invalid result for tools/list: {describe(error)}") from None
 
 
+class _Known:
+    """A definition that was read, kept as long as some View lists it."""
+
+    __slots__ = ("__weakref__", "data", "tool")
+
+    def __init__(self, data: bytes, tool: Tool) -> None:
+        self.data = data
+        self.tool = tool
+
+
+@lru_cache(maxsize=16)
+def _known_under(limits: Limits) -> WeakValueDictionary[bytes, _Known]:
+    """What any View lists: the same limits make the same of the same bytes."""
+    del limits
+    return WeakValueDictionary()
+
+
 class Listing:
     """One listing: the tools that were taken, and those left out with the reason."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Tool] = {}
         self.left_out: dict[str, str] = {}
-        self.known: dict[bytes, Tool] = {}
+        self.known: dict[bytes, _Known] = {}
         self.number = 0
 
     def leave_out(self, name: str, reason: str) -> None:
@@ -70,7 +89,8 @@ class Definitions:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._known: dict[bytes, Tool] = {}
+        self._known: dict[bytes, _Known] = {}
+        self._shared = _known_under(limits)
 
     async def list_all(self, ask: Callable[[bytes], Awaitable[Raw]]) -> Listing:
         """List, page by page, but no more pages or tools than the limits allow.
@@ -110,15 +130,18 @@ class Definitions:
                 return False
             listing.number += 1
             data = bytes(raw)
-            tool = self._known.get(data)
-            if tool is None:
+            known = self._known.get(data) or self._shared.get(data)
+            if known is None:
                 tool = self._read(listing, data)
                 if tool is None:
                     continue
-            if tool.name in listing.tools:
-                listing.leave_out(tool.name, "listed twice; the first counts")
+                known = self._shared[data] = _Known(data, tool)
+            name = known.tool.name
+            if name in listing.tools:
+                listing.leave_out(name, "listed twice; the first counts")
                 continue
-            listing.known[data] = listing.tools[tool.name] = tool
+            listing.known[known.data] = known
+            listing.tools[name] = known.tool
         return True
 
     def _read(self, listing: Listing, data: bytes) -> Tool | None:

@@ -604,15 +604,24 @@ class Host:
     # --- news --------------------------------------------------------------------------------
 
     def _changed(self, server: str, view_id: str | None, change: Change) -> None:
-        record = partial(self.audit.record, "registration", server=server, view=view_id)
-        for entry in change.added:
-            record("added", tool=entry.tool.name)
-        for entry in change.changed:
-            record("changed", tool=entry.tool.name)
-        for entry in change.removed:
-            record("removed", tool=entry.tool.name)
+        for outcome, entries in (
+            ("added", change.added),
+            ("changed", change.changed),
+            ("removed", change.removed),
+        ):
+            for entry in entries:
+                self.audit.record(
+                    "registration", outcome, server=server, view=view_id, tool=entry.tool.name
+                )
         for name, reason in change.left_out.items():
-            record("left out", tool=name[:128], detail=reason)
+            self.audit.record(
+                "registration",
+                "left out",
+                server=server,
+                view=view_id,
+                tool=name[:128],
+                detail=reason,
+            )
         if change:
             self._news.tools_changed()
 

@@ -261,15 +261,8 @@ class Servers:
             detail = str(error)[:500]
             raise
         finally:
-            self._audit.record(
-                "call",
-                outcome,
-                server=name,
-                tool=tool,
-                arguments=params["arguments"],
-                ms=round((time.perf_counter() - began) * 1000, 3),
-                detail=detail,
-            )
+            ms = round((time.perf_counter() - began) * 1000, 3)
+            self._audit.record_call(outcome, name, None, tool, params["arguments"], ms, detail)
 
     async def _ask(
         self,

@@ -99,6 +99,7 @@ class View:
 
     __slots__ = (
         "_bridge",
+        "_callable",
         "_closing",
         "_context",
         "_home",
@@ -123,6 +124,7 @@ class View:
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self._tools: dict[str, Tool] = {}
+        self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
         self._quiet = False
         self._reason = "it is not open yet"
@@ -240,15 +242,15 @@ class View:
         home, bridge = self._home, self._bridge
         if bridge is None or self.state != "live":
             raise self._noted(name, arguments, self.gone())
-        tool = self._tools.get(name)
-        if tool is None or not model_may_call(tool):
+        tool = self._callable.get(name)
+        if tool is None:
             tool = await self._find_late(name, arguments)
         given: Mapping[str, Any] = {} if arguments is None else arguments
         request = home.approvals.decide(self.id, self.origin.server, bridge.app_info, tool, given)
         if request is not None:
             await home.approvals.ask(request)
             given = request.arguments
-            if self._tools.get(name) != tool:
+            if self._callable.get(name) != tool:
                 home.approvals.refuse(request, "the tool changed while the user was asked")
         home.used(self)
         began = time.perf_counter()
@@ -318,15 +320,14 @@ class View:
         began: float,
         detail: str | None,
     ) -> None:
-        self._home.audit.record(
-            "call",
+        self._home.audit.record_call(
             outcome,
-            server=self.origin.server,
-            view=self.id,
-            tool=name,
-            arguments=arguments,
-            ms=int((time.perf_counter() - began) * 1e6) / 1e3,
-            detail=None if detail is None else detail[:500],
+            self.origin.server,
+            self.id,
+            name,
+            arguments,
+            int((time.perf_counter() - began) * 1e6) / 1e3,
+            None if detail is None else detail[:500],
         )
 
     def gone(self) -> ViewClosed:
@@ -440,7 +441,7 @@ class View:
             return
         self.state, self._reason = state, reason
         self._relist.stop()
-        self._tools = {}
+        self._tools, self._callable = {}, {}
         self._context = None
         self._home.ended(self)
 
@@ -464,6 +465,7 @@ class View:
             return
         if self.state == "live":
             self._tools = {tool.name: tool for tool in listed}
+            self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
             self._home.listed(self)
 
     def _update_context(self, update: ModelContextParams) -> None:

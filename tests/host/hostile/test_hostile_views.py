@@ -165,8 +165,8 @@ async def test_a_flood_of_requests_is_answered_with_errors_beyond_the_limit():
 async def test_fifty_megabytes_are_not_read_and_the_model_is_told():
     async with scene() as play:
         play.evil.answers["tools/call"] = text("x" * 50 * 1024 * 1024)
-        with pytest.raises(RequestTimeout):
-            await play.host.call_tool("evil-1__echo", timeout=1)
+        with pytest.raises(InvalidResult, match="is over the limit of 16777216"):
+            await play.host.call_tool("evil-1__echo")
         await play.good_is_fine()
         play.evil.answers["tools/call"] = text("small")
         assert (await play.host.call_tool("evil-1__echo")).text == "small"
