@@ -375,6 +375,41 @@ def test_an_answer_that_is_too_large_ends_its_request_with_an_error(answer: byte
     assert peer.outgoing == 0
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"result":{"id":0,"rows":["%b"]},"jsonrpc":"2.0","id":1}',
+        b'{"result":{"rows":[{"id":0},"%b"]},"jsonrpc":"2.0","id":1}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"rows":["%b",{"id":0}]}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"rows":["%b"],"id":0}}',
+    ],
+)
+def test_an_id_inside_a_refused_answer_is_not_the_id_of_the_answer(answer: bytes) -> None:
+    peer = Peer(max_bytes=1000)
+    other, asked = peer.request("m")[0], peer.request("m")[0]
+    assert (other, asked) == (0, 1)
+    event = peer.feed(answer % (b"x" * 2000))
+    assert isinstance(event, Unreadable)
+    assert event.id == asked
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","result":{"id":0,"rows":["%b"]}}',
+        b'{"jsonrpc":"2.0","result":{"rows":["%b"],"id":0}}',
+        b'{"jsonrpc":"2.0","id":"0","result":{"a":"%b"}}',
+        b'{"jsonrpc":"2.0","id":0.5,"result":{"a":"%b"}}',
+        b'[{"jsonrpc":"2.0","id":0,"result":{"a":"%b"}}]',
+    ],
+)
+def test_a_refused_answer_that_does_not_say_what_it_answers_ends_nothing(data: bytes) -> None:
+    peer = Peer(max_bytes=1000)
+    peer.request("m")
+    assert isinstance(peer.feed(data % (b"x" * 2000)), Violation)
+    assert peer.outgoing == 1
+
+
 def test_a_refused_message_that_is_no_answer_ends_nothing() -> None:
     peer = Peer(max_bytes=1000)
     id, _ = peer.request("tools/call")

@@ -23,7 +23,7 @@ from tests.protocol.hostile import (
 )
 from transom.errors import UsageError
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Event, Peer, Progress, Violation
+from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
 
 Key = tuple[type, int | str]
 """An id that tells 1 from "1" and from True."""
@@ -61,7 +61,7 @@ def test_answers_end_only_what_was_asked_and_only_once(messages: list[bytes], as
     ended = Counter[int | str]()
     for data in messages:
         event = peer.feed(data)
-        if isinstance(event, wire.Response | wire.ErrorResponse):
+        if isinstance(event, wire.Response | wire.ErrorResponse | Unreadable):
             ended[event.id] += 1
             assert event.id in ids
     assert all(times == 1 for times in ended.values())
@@ -160,7 +160,7 @@ class TwoPeersOnABadPipe(RuleBasedStateMachine):
 
     def heard(self, side: str, event: Event) -> None:
         match event:
-            case wire.Response() | wire.ErrorResponse():
+            case wire.Response() | wire.ErrorResponse() | Unreadable():
                 self.end(side, event.id)
             case wire.Request():
                 assert key(event.id) not in self.serving[side]

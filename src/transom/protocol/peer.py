@@ -258,16 +258,26 @@ class Peer:
         self._incoming.clear()
 
 
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
 
 
 def _refused_answer(data: bytes) -> int | None:
     """Which of our requests a message that cannot be read answers, if its ends tell."""
-    ends = data[:128], data[-128:]
-    if any(b'"method"' in end for end in ends):
+    head, tail = data[:128], data[-128:]
+    if b'"method"' in head or b'"method"' in tail:
         return None
-    found = next((match for end in ends if (match := _ID.search(end))), None)
-    return None if found is None else int(found[1])
+    for found in _ID.finditer(head):
+        if _levels(head[: found.start()]) == 1:
+            return int(found[1])
+    for found in _ID.finditer(tail):
+        if _levels(tail[found.end() :]) == -1:
+            return int(found[1])
+    return None
+
+
+def _levels(text: bytes) -> int:
+    """By how many levels some JSON goes in, or comes out, if its strings hold no brackets."""
+    return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
