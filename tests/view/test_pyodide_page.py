@@ -39,7 +39,7 @@ async def test_an_app_in_a_frame_of_another_origin_talks_to_its_host() -> None:
         if origin == "host.test":
             await route.fulfill(path=PAGES / "host.html")
         elif path == "":
-            await route.fulfill(path=PAGES / "view.html")
+            await route.fulfill(path=ROOT / "docs" / "samples" / "page.html")
         elif f"/{path}" in archives:
             await route.fulfill(body=archives[f"/{path}"])
         else:

@@ -1,0 +1,100 @@
+"""docs/views.md quotes samples that run, word for word, and leaves nothing of `App` out."""
+
+import importlib.util
+import inspect
+import re
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from transom.events import Event
+from transom.view.app import App
+from transom.view.asking import HostRequests
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "views.md").read_text()
+HELPERS = {"sample_host"}
+SAMPLES = sorted(file.stem for file in (DOCS / "samples").glob("*.py") if file.stem not in HELPERS)
+
+
+class Block(NamedTuple):
+    language: str
+    file: str | None
+    region: str | None
+    text: str
+
+
+FENCE = re.compile(r"^```(\w+)(?: ([^\s#]+)(?:#(\S+))?)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [Block(*match.groups()) for match in FENCE.finditer(PAGE)]
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A fresh copy of a sample."""
+    monkeypatch.syspath_prepend(DOCS / "samples")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "samples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def quoted(file: str, region: str | None) -> str:
+    """A file of the docs, or the lines of it between `# region NAME` and `# endregion`."""
+    text = (DOCS / file).read_text()
+    if region is None:
+        return text
+    inside = re.search(
+        rf"^ *# region {re.escape(region)}\n(.*?)^ *# endregion$", text, re.MULTILINE | re.DOTALL
+    )
+    assert inside is not None, f"{file} has no region {region}"
+    return textwrap.dedent(inside[1]).strip("\n") + "\n"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+async def test_the_sample_shows_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    await load(name, monkeypatch).main()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.file}#{block.region}")
+def test_the_page_quotes_the_sample_word_for_word(block: Block) -> None:
+    assert block.file is not None, "code on this page names the file it is from"
+    assert block.text == quoted(block.file, block.region)
+
+
+def test_every_sample_is_quoted() -> None:
+    on_the_page = {Path(block.file or "").name for block in BLOCKS}
+    there = {file.name for file in (DOCS / "samples").iterdir() if file.is_file()}
+    assert there - {f"{name}.py" for name in HELPERS} == on_the_page
+
+
+def test_every_handler_of_an_app_is_on_the_page() -> None:
+    handlers = {name for name in dir(App) if isinstance(inspect.getattr_static(App, name), Event)}
+    assert len(handlers) >= 11
+    assert {name for name in handlers if f"`{name}`" not in PAGE} == set()
+
+
+def test_every_request_to_the_host_is_on_the_page() -> None:
+    requests = {
+        name
+        for name, value in vars(HostRequests).items()
+        if inspect.isfunction(value) and not name.startswith("_")
+    }
+    assert len(requests) >= 15
+    assert {name for name in requests if f"`{name}(" not in PAGE} == set()
+
+
+def test_every_keyword_of_a_tool_is_on_the_page() -> None:
+    keywords = set(inspect.signature(App.register_tool).parameters) - {"self", "name", "handler"}
+    assert {name for name in keywords if f"`{name}`" not in PAGE} == set()
+
+
+def test_every_link_inside_the_page_leads_to_a_heading() -> None:
+    headings = {
+        re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
+    }
+    assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= headings
