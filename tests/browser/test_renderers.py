@@ -1,4 +1,4 @@
-"""The browser without a window: pictures, and what becomes of it when it dies, hangs or is absent."""
+"""The browser without a window: pictures, and what if it dies, hangs or is not there."""
 
 import asyncio
 import signal
@@ -49,7 +49,7 @@ def browser_of(renderer: HeadlessRenderer) -> str:
 async def until_gone(mark: str) -> None:
     """Wait until no process of that browser is left: there is no event for a stranger's end."""
     async with asyncio.timeout(20):
-        while processes(mark):
+        while processes(mark):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -77,7 +77,7 @@ async def test_a_view_is_shown_called_and_pictured() -> None:
         with pytest.raises(ViewClosed):
             await view.screenshot()
     await until_gone(mark)
-    assert not Path(mark).exists()
+    assert not Path(mark).exists()  # noqa: ASYNC240
 
 
 async def test_links_are_refused_for_nobody_is_there_to_see_them() -> None:

@@ -68,6 +68,7 @@ _ASKED = (
 _TOLD = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
+_MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 
 
 class Host:
@@ -400,6 +401,8 @@ class Host:
             return result if problem is None else _with_note(result, {"error": problem})
         if isinstance(result, Task):
             self._task_views[result.task_id] = view
+            if len(self._task_views) > _MAX_TASK_VIEWS:
+                del self._task_views[next(iter(self._task_views))]
         else:
             await view.deliver(result)
         if view.opening is not None:
@@ -457,7 +460,7 @@ class Host:
         """
         self._check_open()
         if (view := self._shelf.get(view_id)) is not None:
-            return view
+            return await self._opened(view)
         closed = self._shelf.closed(view_id)
         if closed is None:
             raise self._view_gone(view_id)
@@ -467,7 +470,10 @@ class Host:
         if origin.result is None and origin.cancelled is None:
             origin.cancelled = "The call had not ended when the View was closed"
         upstream = self._servers.upstream(origin.server)
-        view = self._openings.begin(view_id, origin, upstream, self.renderer)
+        return await self._opened(self._openings.begin(view_id, origin, upstream, self.renderer))
+
+    @staticmethod
+    async def _opened(view: View) -> View:
         if view.opening is not None:
             await asyncio.wait([view.opening])
         if view.state != "live":
@@ -484,7 +490,7 @@ class Host:
         """
         self._openings.set_context(changes)
         for view in self._shelf.values():
-            if view.bridge is not None and view.state == "live":
+            if view.bridge is not None and view.state in ("opening", "live"):
                 self._news.aside(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:

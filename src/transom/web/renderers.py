@@ -222,7 +222,7 @@ class BrowserRenderer:
                 raise Refused("Only files that are in the message can be saved")
             ready.append((file.name, *download_of(file.content.resource)))
         if self._confirm and ready:
-            told = [{"name": name, "bytes": len(data) * 3 // 4} for name, _, data in ready]
+            told = [{"name": name, "bytes": _decoded(data)} for name, _, data in ready]
             if await self._ask("download", view, files=told) is not True:
                 raise Refused("The user did not save the file")
         for name, mime, data in ready:
@@ -252,3 +252,8 @@ class BrowserRenderer:
         if answer == "always":
             return AllowAlways()
         return Allow() if answer == "allow" else Deny("The user refused on the Stage")
+
+
+def _decoded(base64: str) -> int:
+    """How many bytes it stands for."""
+    return len(base64) * 3 // 4 - base64.count("=")

@@ -278,7 +278,7 @@ class Stage:
         return self._link is not None and not self._link.over
 
     async def page_there(self) -> None:
-        """Wait until a page shows the Stage."""
+        """Wait until a page shows the Stage and has told its surroundings."""
         await self._page_there.wait()
 
     async def settled(self) -> None:
@@ -317,7 +317,7 @@ class Stage:
         self._lose("the page was reloaded, or another one took over")
         for mounted in self._views.values():
             self._show(mounted)
-        self._page_there.set()
+        self._page_there.clear()
         return fresh, False
 
     def page_lost(self, reason: str) -> None:
@@ -363,6 +363,7 @@ class Stage:
                     question.answer.set_result(said.value)
             case _Around():
                 self.surroundings = msgspec.to_builtins(said.value)
+                self._page_there.set()
                 self.on_surroundings(self.surroundings)
             case _ if said.view in self._views:
                 self._about_view(self._views[said.view], said)
