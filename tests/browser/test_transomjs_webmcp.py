@@ -1,0 +1,254 @@
+"""`document.modelContext` of `transom.js`, without and with the browser's own. In Chromium."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import BrowserContext
+
+from tests.browser.conftest import Launch
+from tests.browser.transomjs_host import PAGES, VIEW_URL, View, host_page, mounted, page_with
+
+STRAWMAN = (PAGES / "samples" / "webmcp.js").read_text()
+
+# What the sample takes for granted.
+MUSIC = """
+  const library = { tracks: ["one", "two"], trackIds: () => library.tracks };
+  const player = { played: [], play: (id) => player.played.push(id) };
+  const queue = { listeners: [], on: (_, listener) => queue.listeners.push(listener),
+    set: (tracks) => queue.listeners.forEach((listener) => listener(tracks)) };
+  Object.assign(globalThis, { library, player, queue });
+"""
+APP = """
+  globalThis.app = new App({ name: "music", version: "1" }, {}, { autoResize: false });
+  app.onerror = (error) => console.error(error);
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def webmcp(launch: Launch) -> AsyncIterator[BrowserContext]:
+    """A context of a Chromium that has WebMCP of its own."""
+    browser = await launch("--enable-features=WebMCP")
+    made = await browser.new_context()
+    yield made
+    await made.close()
+
+
+async def strawman_works(view: View) -> None:
+    """What the sample promises, whoever connects it."""
+    [play] = await view.tools()
+    assert play["name"] == "play_track"
+    assert play["description"] == "Play a track from the user's library."
+    assert play["inputSchema"]["properties"]["id"]["enum"] == ["one", "two"]
+    assert await view.text("play_track", {"id": "two"}) == "Done."
+    assert await view.run("player.played") == ["two"]
+    refused = await view.call("remove_from_queue", {"position": 0})
+    assert refused["isError"]
+    assert refused["content"][0]["text"] == "Tool remove_from_queue is disabled"
+
+    await view.run("void (library.tracks = ['three'])")
+    assert (await view.tools())[0]["inputSchema"]["properties"]["id"]["enum"] == ["three"]
+    assert await view.text("play_track", {"id": "two"}) == (
+        'Invalid arguments for tool play_track:\n- id: must be one of ["three"]'
+    )
+
+    await view.run("queue.set(['a'])")
+    await view.heard("notifications/tools/list_changed")
+    assert await view.names() == ["play_track", "remove_from_queue"]
+    assert await view.text("remove_from_queue", {"position": 0}) == "Done."
+    await view.run("queue.set([])")
+    assert await view.names() == ["play_track"]
+
+
+class TestByItself:
+    async def test_the_sample_runs_as_written_in_a_page_that_has_an_app(
+        self, context: BrowserContext
+    ):
+        page = page_with(f"{MUSIC}{APP}{STRAWMAN}\nawait app.connect();")
+        async with mounted(context, page) as view:
+            await strawman_works(view)
+            assert view.console == []
+
+    async def test_the_sample_runs_as_written_in_a_page_without_one(self, context: BrowserContext):
+        page = page_with(f"{MUSIC}{STRAWMAN}", kind="text/javascript")
+        async with mounted(context, page) as view:
+            [hello] = await view.seen("ui/initialize")
+            assert hello["params"]["appInfo"] == {"name": "A View", "version": "1"}
+            assert hello["params"]["appCapabilities"] == {"tools": {"listChanged": True}}
+            await strawman_works(view)
+            assert view.console == []
+
+    async def test_an_app_that_is_made_later_takes_the_tools_over(self, context: BrowserContext):
+        page = page_with(
+            f"""{MUSIC}{STRAWMAN}
+            addEventListener("load", () => setTimeout(async () => {{
+              globalThis.app = new transom.App({{ name: "late", version: "2" }}, {{ other: 1 }});
+              app.registerTool("own", {{}}, () => "own");
+              await app.connect();
+            }}));""",
+            kind="text/javascript",
+        )
+        async with mounted(context, page) as view:
+            await view.frame.wait_for_function("globalThis.app?.getHostVersion()")
+            [*_, hello] = await view.heard("ui/initialize", 2)
+            assert hello["params"]["appInfo"] == {"name": "late", "version": "2"}
+            assert hello["params"]["appCapabilities"] == {
+                "other": 1,
+                "tools": {"listChanged": True},
+            }
+            assert await view.names() == ["play_track", "own"]
+            await view.run("queue.set(['a'])")
+            assert await view.names() == ["play_track", "remove_from_queue", "own"]
+
+    async def test_tools_come_and_go_by_signal_and_by_name_and_every_change_is_an_event(
+        self, context: BrowserContext
+    ):
+        page = page_with(f"""{APP}
+          globalThis.events = 0;
+          document.modelContext.addEventListener("toolchange", () => events++);
+          globalThis.control = new AbortController();
+          await document.modelContext.registerTool({{ name: "a", description: "A", execute: (given) => given }},
+            {{ signal: control.signal }});
+          await document.modelContext.registerTool({{ name: "b", description: "B", title: "Bee",
+            annotations: {{ readOnlyHint: true }}, inputSchema: {{ type: "object", required: ["x"] }},
+            async execute({{ x }}, {{ signal }}) {{ return {{ x, signal: signal.aborted }}; }} }});
+          app.registerTool("c", {{}}, () => "c");
+          await app.connect();
+        """)
+        async with mounted(context, page) as view:
+            assert await view.run("document.modelContext === navigator.modelContext")
+            assert await view.run("events") == 3
+            assert await view.names() == ["a", "b", "c"]
+            assert (await view.call("a", {"y": 1}))["structuredContent"] == {"y": 1}
+            assert (await view.call("b", {"x": 1}))["structuredContent"] == {
+                "x": 1,
+                "signal": False,
+            }
+            assert (await view.call("b", {}))["isError"]
+            await view.run("control.abort()")
+            await view.run("document.modelContext.unregisterTool('c')")
+            await view.run("document.modelContext.unregisterTool('nobody')")
+            assert await view.names() == ["b"]
+            assert await view.run("events") == 5
+            listed = (await view.tools())[0]
+            assert listed == {
+                "name": "b", "title": "Bee", "description": "B", "annotations": {"readOnlyHint": True},
+                "inputSchema": {"type": "object", "properties": {}, "required": ["x"]},
+            }  # fmt: skip
+
+    async def test_mistakes_are_rejections_and_change_nothing(self, context: BrowserContext):
+        page = page_with(f"""{APP}
+          document.modelContext.registerTool({{ name: "a", description: "A", execute() {{}} }});
+          await app.connect();
+        """)
+        async with mounted(context, page) as view:
+            say = (
+                "(promise) => promise.then(() => '', (error) => `${error.name}: ${error.message}`)"
+            )
+            for attempt, said in {
+                "registerTool({ name: 'a', execute() {} })": "Error: Tool a is already registered",
+                "registerTool({ name: 'b c', execute() {} })": "Error: Not a tool name: b c",
+                "registerTool({ name: 'b', inputSchema: { type: 'string' }, execute() {} })":
+                    "Error: An inputSchema describes an object",
+                "updateTool('b', { disabled: true })": "Error: Tool b is not registered",
+                "updateTool('a', { execute: () => 1 })":
+                    "TypeError: updateTool cannot change execute: use update() of the handle",
+            }.items():  # fmt: skip
+                assert await view.run(f"({say})(document.modelContext.{attempt})") == said
+            assert await view.names() == ["a"]
+
+
+class TestBesideTheBrowsersOwn:
+    NATIVE = """async () => {
+      const tools = await document.modelContext.getTools();
+      return tools.filter((tool) => tool.window === window).map(({ name }) => name).sort();
+    }"""
+
+    async def open(self, view: View, allow: str) -> None:
+        # The browser executes no tools of a page without an origin.
+        attributes = {"allow": allow, "sandbox": "allow-scripts allow-same-origin"}
+        await view.page.evaluate("given => mount(...given)", [VIEW_URL, attributes])
+        await view.heard("ui/notifications/initialized")
+
+    PAGE = page_with(f"""{APP}
+      document.modelContext.registerTool({{ name: "page", description: "P", execute: ({{ x }}) => ({{ got: x }}) }});
+      globalThis.own = app.registerTool("own", {{
+        inputSchema: {{ type: "object", properties: {{ n: {{ type: "integer" }} }} }} }}, ({{ n }}) => `own ${{n}}`);
+      app.registerTool("plumbing", {{ _meta: {{ ui: {{ visibility: ["app"] }} }} }}, () => "");
+      await app.connect();
+    """).replace(
+        # Before transom.js is there, with the browser itself: by script and by form.
+        "<body>",
+        """<body><form toolname="search" tooldescription="Search"><input name="q"></form><script>
+          globalThis.early = new AbortController();
+          document.modelContext?.registerTool({ name: "early", description: "E",
+            inputSchema: { type: "object", properties: { a: {} } },
+            execute: ({ a }) => a === "fail" ? Promise.reject(new Error("secret")) : `early ${a}` },
+            { signal: early.signal });
+        </script>""",
+    )
+
+    async def test_both_surfaces_show_the_same_tools(self, webmcp: BrowserContext):
+        async with host_page(webmcp, view=self.PAGE) as view:
+            await self.open(view, "tools")
+            assert await view.run("Object.prototype.toString.call(document.modelContext)") == (
+                "[object ModelContext]"
+            )
+            assert await view.names() == ["page", "own", "plumbing", "early", "search"]
+            assert await view.run(self.NATIVE) == ["early", "own", "page", "search"]
+
+            # The host calls what the page told the browser, and the browser what it told us.
+            assert await view.text("early", {"a": 1}) == "early 1"
+            failed = await view.ask("tools/call", {"name": "early", "arguments": {"a": "fail"}})
+            assert failed["error"] == {"code": -32603, "message": "Tool early failed"}
+            assert (await view.call("page", {"x": 1}))["structuredContent"] == {"got": 1}
+            use = """async ([name, given]) => {
+              const tool = (await document.modelContext.getTools()).find((each) => each.name === name);
+              return JSON.parse(await document.modelContext.executeTool(tool, given));
+            }"""
+            text = (await view.run(use, ["own", {"n": 1}]))["content"][0]["text"]
+            assert text == "own 1"
+            refused = await view.run(use, ["own", {"n": "x"}])
+            assert refused["isError"]
+
+    async def test_changes_on_either_side_show_on_both(self, webmcp: BrowserContext):
+        async with host_page(webmcp, view=self.PAGE) as view:
+            await self.open(view, "tools")
+            await view.run("void own.disable()")
+            assert await view.run(self.NATIVE) == ["early", "page", "search"]
+            assert await view.names() == ["page", "plumbing", "early", "search"]
+            await view.run("own.enable(), own.update({ name: 'renamed', description: 'new' })")
+            await view.run("early.abort()")
+            await view.run("document.querySelector('form').remove()")
+            await view.run("document.modelContext.updateTool('page', { disabled: true })")
+            assert await view.names() == ["renamed", "plumbing"]
+            assert await view.run(self.NATIVE) == ["renamed"]
+            described = await view.run(
+                "document.modelContext.getTools().then(([tool]) => [tool.description, tool.inputSchema])"
+            )
+            assert described == [
+                "new", {"type": "object", "properties": {"n": {"type": "integer"}}},
+            ]  # fmt: skip
+
+    async def test_the_sample_runs_as_written_and_the_browser_has_its_tools_too(
+        self, webmcp: BrowserContext
+    ):
+        page = page_with(f"{MUSIC}{STRAWMAN}", kind="text/javascript")
+        async with host_page(webmcp, view=page) as view:
+            await self.open(view, "tools")
+            await strawman_works(view)
+            assert await view.run(self.NATIVE) == ["play_track"]
+            await view.run("queue.set(['a'])")
+            assert await view.run(self.NATIVE) == ["play_track", "remove_from_queue"]
+            assert view.console == []
+
+    @pytest.mark.parametrize("page", [PAGE, page_with(f"{MUSIC}{STRAWMAN}")], ids=["app", "sample"])
+    async def test_where_the_browser_refuses_the_host_has_the_tools_all_the_same(
+        self, webmcp: BrowserContext, page: Any
+    ):
+        async with host_page(webmcp, view=page) as view:
+            await self.open(view, "")
+            names = await view.names()
+            assert names in (["page", "own", "plumbing"], ["play_track"])
+            assert await view.call(names[0], {"id": "one"})
