@@ -13,7 +13,7 @@ from transom.check.catalogue import Hits, Skip, order, selected
 from transom.check.report import Report, apply_rules
 from transom.check.rules import RULES
 from transom.check.runner import Options, collect
-from transom.check.snapshot import Snapshot
+from transom.check.snapshot import Snapshot, ViewObservation
 from transom.errors import UsageError
 
 EVERY_ID = [
@@ -158,6 +158,15 @@ async def test_a_rule_that_fails_is_skipped_and_takes_nothing_with_it():
 
     assert report.skipped == (Skip("A1", "the rule itself failed: ValueError: oops"),)
     assert report.checked == ("B2",)
+
+
+async def test_what_is_true_in_every_theme_is_said_once():
+    silent = tuple(
+        ViewObservation(URI, 10, theme=theme, initialized=False) for theme in ("light", "dark")
+    )
+    report = await report_on(Seen(views=silent))
+
+    assert [finding.rule for finding in report.findings] == ["V1"]
 
 
 async def test_the_domain_of_the_server_itself_is_no_sandbox_domain():

@@ -99,8 +99,8 @@ class Rule(msgspec.Struct, frozen=True):
         return self.id[0]
 
     def findings(self, seen: Snapshot) -> Iterator[Finding]:
-        """Run it. What the server wrote is made safe to print."""
-        for hit in self.check(seen):
+        """Run it. What the server wrote is made safe to print; nothing is said twice."""
+        for hit in dict.fromkeys(self.check(seen)):
             severity = hit.severity or self.severity
             yield Finding(
                 self.id, severity, clean(hit.subject), clean(hit.message, 600), str(self.clause)
