@@ -6,7 +6,7 @@ import pytest
 
 from tests.host.bare_view import BareView, text, tool
 from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
-from transom import App, Host, InProcessRenderer, Limits, Policy
+from transom import Allow, App, Host, InProcessRenderer, Limits, Policy
 from transom.errors import (
     ConnectionClosed,
     InvalidResult,
@@ -359,6 +359,53 @@ async def test_a_closed_view_is_reopened_under_its_id_with_its_input_and_result(
         assert await host.reopen("orders-1") is view
         result = await host.call_tool("show_orders")
         assert result.meta["transom/view"]["id"] == "orders-2"
+
+
+async def test_a_view_that_is_reopened_twice_at_once_is_one_view():
+    log: list[Any] = []
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        await host.call_tool("show_orders")
+        await host.views["orders-1"].close()
+        log.clear()
+        one, two = await asyncio.gather(host.reopen("orders-1"), host.reopen("orders-1"))
+        assert one is two
+        assert log == [("input", {}), ("result", "orders: open")]
+
+
+async def test_a_view_that_still_opens_when_the_host_is_closed_does_not_stay():
+    opening = asyncio.Event()
+
+    async def stall(view: BareView) -> None:
+        opening.set()
+
+    renderer = BareRenderer(setup=stall)
+    async with hosting(renderer=renderer) as host:
+        call = asyncio.create_task(host.call_tool("show_orders"))
+        await opening.wait()
+    result = await call
+    assert result.meta["transom/view"]["error"] == "the host was closed"
+    assert renderer.views["orders-1"].session.closed
+
+
+async def test_a_view_that_closes_while_the_user_is_asked_is_closed_and_not_changed():
+    async def approve(request: Any) -> Any:
+        await host.views["orders-1"].close("gone")
+        return Allow()
+
+    async with hosting(policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(ViewClosed, match="View orders-1 is closed: gone"):
+            await host.call_tool("orders-1__write", {"words": "x"})
+
+
+async def test_views_may_go_while_they_are_looked_at():
+    async with hosting() as host:
+        for _ in range(3):
+            await host.call_tool("show_orders")
+        for view in host.views.values():
+            await view.close()
+        assert not host.views
+        assert view.state == "closed"
 
 
 async def test_reopening_a_view_whose_call_was_cancelled_tells_it_so():

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from transom.channel import Channel
-from transom.errors import TransomError
+from transom.errors import Refused, TransomError
 from transom.host.forward import Upstream
 from transom.host.pages import load_page, view_uri
 from transom.host.renderers import Renderer
@@ -81,13 +81,21 @@ class Openings:
     def begin(self, view_id: str, origin: Origin, upstream: Upstream, renderer: Renderer) -> View:
         """Begin to open a View; `view.opening` ends when it is live or has failed."""
         view = View(view_id, origin, self._home)
-        view.opening = asyncio.create_task(self._open(view, upstream, renderer))
+        try:
+            # At once, not in the task: the id is taken from now on.
+            victims: list[View] | Refused = self._shelf.add(view)
+        except Refused as refusal:
+            victims = refusal
+        view.opening = asyncio.create_task(self._open(view, victims, upstream, renderer))
         return view
 
-    async def _open(self, view: View, upstream: Upstream, renderer: Renderer) -> None:
+    async def _open(
+        self, view: View, victims: list[View] | Refused, upstream: Upstream, renderer: Renderer
+    ) -> None:
         began = time.perf_counter()
         try:
-            victims = self._shelf.add(view)
+            if isinstance(victims, Refused):
+                raise victims
             async with asyncio.timeout(self.timeout):
                 await self._show(view, victims, upstream, renderer)
         except TimeoutError as error:

@@ -88,7 +88,7 @@ class Servers:
     @property
     def names(self) -> list[str]:
         """The servers that are connected."""
-        return list(self._servers)
+        return [name for name, server in self._servers.items() if server.added]
 
     def __contains__(self, name: object) -> bool:
         return name in self._servers
@@ -165,8 +165,8 @@ class Servers:
             UsageError: there is none of that name.
         """
         server = self._servers.get(name)
-        if server is None:
-            raise UsageError(f"There is no server {name}; there are: {', '.join(self._servers)}")
+        if server is None or not server.added:
+            raise UsageError(f"There is no server {name}; there are: {', '.join(self.names)}")
         self._audit.record("server", "removed", server=name)
         self._withdraw(name, "it was removed")
         await server.connection.stop()

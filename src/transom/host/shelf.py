@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from itertools import islice
 
 import msgspec
@@ -49,6 +49,14 @@ class Shelf(Mapping[str, View]):
 
     def __len__(self) -> int:
         return len(self._live)
+
+    def values(self) -> ValuesView[View]:
+        """The Views there are now; they may come and go while these are looked at."""
+        return dict(self._live).values()
+
+    def items(self) -> ItemsView[str, View]:
+        """The same, with their ids."""
+        return dict(self._live).items()
 
     def new_id(self, server: str, taken: Mapping[str, object]) -> str:
         """An id that no View of this host had, and no server has for a name."""

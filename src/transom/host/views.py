@@ -250,6 +250,8 @@ class View:
         if request is not None:
             await home.approvals.ask(request)
             given = request.arguments
+            if self.state != "live":
+                raise self._noted(name, given, self.gone())
             if self._callable.get(name) != tool:
                 home.approvals.refuse(request, "the tool changed while the user was asked")
         home.used(self)
