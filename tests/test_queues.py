@@ -16,13 +16,12 @@ async def test_the_first_one_who_still_waits_is_woken():
     gone, first, second = (loop.create_future() for _ in range(3))
     gone.cancel()
     waiters = deque([gone, first, second])
-    wake_one(waiters)
+    assert wake_one(waiters)
     assert first.done()
     assert not second.done()
-    wake_one(waiters)
+    assert wake_one(waiters)
     assert second.done()
-    wake_one(waiters)
-    assert not waiters
+    assert not wake_one(waiters)
 
 
 # --- the outbox ------------------------------------------------------------------------------

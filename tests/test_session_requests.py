@@ -8,7 +8,13 @@ import pytest
 
 from tests.joined import Clock, bare, joined, logged_session, turns
 from transom.channel import memory_pair
-from transom.errors import ConnectionClosed, NotConnected, ProtocolError, RequestTimeout
+from transom.errors import (
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    ProtocolError,
+    RequestTimeout,
+)
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
 from transom.session import Session
@@ -90,6 +96,20 @@ async def test_both_sides_may_ask_at_once_and_from_inside_a_handler():
     async with sessions[0], sessions[1]:
         answers = await asyncio.gather(*(s.request("7") for s in sessions))
     assert [bytes(answer) for answer in answers] == [b'{"bottom":true}'] * 2
+
+
+async def test_an_answer_that_must_be_refused_ends_its_request_with_an_error():
+    async with bare(peer=Peer(max_bytes=1000)) as b:
+        task = asyncio.create_task(b.session.request("tools/call"))
+        other = asyncio.create_task(b.session.request("other"))
+        id = (await b.wire.hear())["id"]
+        await b.wire.say(id=id, result={"id": 1, "x": "y" * 2000})
+        error = await ended(task)
+        assert isinstance(error, InvalidResult)
+        assert str(error).startswith("tools/call: The answer was refused: Message of 20")
+        assert len(b.log.problems) == 1
+        await b.wire.say(id=(await b.wire.hear())["id"], result={})
+        await other
 
 
 # --- timeouts --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The two queues of a session: what goes out, and what is handled in turn."""
+"""The queues of a session: what goes out, who may ask, and what is handled in turn."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from collections.abc import Awaitable, Callable
 from transom.channel import Channel
 from transom.errors import PeerError
 from transom.events import abandon, is_awaitable
+from transom.protocol.peer import Peer
 
-__all__ = ["InTurn", "Outbox", "wake_one"]
+__all__ = ["InTurn", "Outbox", "Places", "wake_one"]
 
 Notice = Callable[[], object] | Awaitable[object]
 """Something to call, whose result may have to be awaited; or something to await."""
 
 
-def wake_one(waiters: deque[asyncio.Future[None]]) -> None:
-    """Let the first one who still waits go on."""
+def wake_one(waiters: deque[asyncio.Future[None]]) -> bool:
+    """Let the first one who still waits go on; whether there was one."""
     while waiters:
         waiter = waiters.popleft()
         if not waiter.done():
             waiter.set_result(None)
-            return
+            return True
+    return False
 
 
 class Outbox:
@@ -124,6 +126,54 @@ class Outbox:
             self.writer = None
             while self._room:
                 wake_one(self._room)
+
+
+class Places:
+    """The places a peer has for requests in flight: first come, first served.
+
+    Whoever has waited takes the place in the same step, by asking the peer. Whoever is done with
+    a place, or does not take it after all, passes it on.
+    """
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._given = 0  # to requests that have not noticed yet
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def scarce(self) -> bool:
+        """Whether one more has to wait."""
+        peer = self._peer
+        return len(self.waiting) > 0 or peer.outgoing + self._given >= peer.max_outgoing
+
+    async def wait(self) -> None:
+        """Wait for a place, or for the end of the conversation."""
+        place = asyncio.get_running_loop().create_future()
+        self.waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place in self.waiting:
+                self.waiting.remove(place)
+            elif not place.cancelled():
+                self._given -= 1
+                self.pass_on()
+            raise
+        self._given -= 1
+
+    def pass_on(self) -> None:
+        """Let the next one have a place, if there is one."""
+        if self._peer.outgoing + self._given < self._peer.max_outgoing:
+            self._give()
+
+    def close(self) -> None:
+        """Let everyone go on."""
+        while self.waiting:
+            self._give()
+
+    def _give(self) -> None:
+        if wake_one(self.waiting):
+            self._given += 1
 
 
 class InTurn:

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +36,7 @@ from transom.events import abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
 from transom.protocol.wire import RequestId
-from transom.queues import InTurn, Outbox
+from transom.queues import InTurn, Outbox, Places
 
 __all__ = ["OnProgress", "Session"]
 
@@ -112,8 +111,7 @@ class Session:
         self._outbox = Outbox(channel, self._lost)
         self._in_turn = InTurn(on_problem, limit=max_queued)
         self._pending: dict[RequestId, _Pending] = {}
-        self._slots: deque[asyncio.Future[None]] = deque()
-        self._granted = 0  # places given to requests that have not noticed yet
+        self._places = Places(self.peer)
         self._handlers: dict[RequestId, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -161,11 +159,7 @@ class Session:
         """End the conversation. Safe to call twice, and from inside a handler."""
         if self._done is not None and not self._done.done():
             if not self._closing:
-                try:
-                    await self._wind_up(reason)
-                except asyncio.CancelledError:
-                    await self._channel.aclose()  # it is over all the same
-                    raise
+                await self._wind_up(reason)
             elif self._is_ours(asyncio.current_task()):
                 return  # whoever closes waits for us
             else:
@@ -182,7 +176,7 @@ class Session:
             await self._wait_for(list(self._handlers.values()), cancel=True)
             await self._wait_for([self._outbox.writer], cancel=False)
         except asyncio.CancelledError:
-            self._spawn(self._channel.aclose())  # whoever asked for it is gone
+            self._spawn(self._channel.aclose())  # it is over all the same
             raise
         finally:
             self._finish(reason)
@@ -217,8 +211,7 @@ class Session:
             if not entry.future.done():
                 error = ConnectionClosed(f"{entry.method}: connection closed: {reason}")
                 entry.future.set_exception(error)
-        while self._slots:
-            self._grant()
+        self._places.close()
         current = asyncio.current_task()
         for task in self._handlers.values():
             if task is not current:
@@ -412,17 +405,13 @@ class Session:
         if timeout is not None and timeout < 0:
             timeout = self.timeout
         deadline = None if timeout is None else loop.time() + timeout
-        if (
-            self._slots
-            or self.peer.outgoing + self._granted >= self.peer.max_outgoing
-            or (self._outbox.writer is not None and self._outbox.full)
-        ):
+        if self._places.scarce or (self._outbox.writer is not None and self._outbox.full):
             await self._wait_turn(method, timeout, deadline)
         wants_progress = on_progress is not None
         try:
             id, data = self.peer.request(method, params, meta=meta, progress=wants_progress)
         except BaseException:
-            self._grant_next()
+            self._places.pass_on()
             raise
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[id] = _Pending(method, future, timeout, deadline, on_progress)
@@ -442,46 +431,20 @@ class Session:
                 future.exception()  # it was settled meanwhile; nobody will ask for it now
             raise
         finally:
-            if self._slots:
-                self._grant_next()
+            if self._places.waiting:
+                self._places.pass_on()
 
     async def _wait_turn(self, method: str, timeout: float | None, deadline: float | None) -> None:
         """Wait for room in the queue and a place in flight, first come, first served."""
         try:
             async with asyncio.timeout_at(deadline):
                 await self._outbox.room()
-                if self._slots or self.peer.outgoing + self._granted >= self.peer.max_outgoing:
-                    await self._wait_slot()
+                if self._places.scarce:
+                    await self._places.wait()
         except TimeoutError:
             raise RequestTimeout(f"{method}: not sent within {timeout:g} s") from None
         if self.peer.closed:
             raise ConnectionClosed(f"{method}: connection closed before it was sent")
-
-    async def _wait_slot(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._slots.append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place in self._slots:
-                self._slots.remove(place)
-            elif not place.cancelled():  # a place was given to us; pass it on
-                self._granted -= 1
-                self._grant_next()
-            raise
-        self._granted -= 1  # the caller takes it at once
-
-    def _grant_next(self) -> None:
-        if self.peer.outgoing + self._granted < self.peer.max_outgoing:
-            self._grant()
-
-    def _grant(self) -> None:
-        while self._slots:
-            place = self._slots.popleft()
-            if not place.done():
-                self._granted += 1
-                place.set_result(None)
-                return
 
     def _give_up(self, id: RequestId, reason: str) -> None:
         self._pending.pop(id, None)
