@@ -90,7 +90,7 @@ async def test_a_view_is_shown_with_its_name_and_where_it_is_from(browser: Chrom
     async with shown(browser) as (user, _, view):
         caption = card(user, view).locator(".caption")
         assert await caption.locator(".name").inner_text() == "test-view 1.0"
-        assert await caption.locator(".from").inner_text() == "tests · ui://tests/page.html"
+        assert await caption.locator(".from").inner_text() == "from tests · ui://tests/page.html"
         await user.in_view(view.id).get_by_text("A View").wait_for()
         assert await user.page.locator("#state").inner_text() == "Connected"
         assert await user.page.locator("#empty").is_hidden()

@@ -69,6 +69,7 @@ function whyOver(why) {
   if (why === "unknown") {
     return "The agent does not know this page. Open the address that it gives you now.";
   }
+  if (why === "the agent has ended") return "The agent has ended. You can close this page.";
   const said = why ? `${why[0].toUpperCase()}${why.slice(1)}` : "The agent has hung up";
   return `${said}. You can close this page, or reload it to show Views here.`;
 }

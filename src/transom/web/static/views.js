@@ -68,7 +68,7 @@ class View extends HTMLElement {
     this.setAttribute("role", "region");
     this.setAttribute("aria-label", `View ${view}`);
     this.label = element("span", { class: "name", text: view });
-    const from = element("span", { class: "from", text: `${server} · ${uri}`, title: uri });
+    const from = element("span", { class: "from", text: `from ${server} · ${uri}`, title: uri });
     const buttons = element(
       "span",
       { class: "buttons" },
