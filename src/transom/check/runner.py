@@ -268,7 +268,9 @@ async def _rendered(seen: Snapshot, observer: ViewObserver) -> Snapshot:
         views = tuple(await observer.observe(seen))
     except TransomError as error:
         return msgspec.structs.replace(seen, views_problem=f"Views cannot be rendered: {error}")
-    return msgspec.structs.replace(seen, views=views)
+    closed = tuple(call for view in views for call in view.closed_calls)
+    host = msgspec.structs.replace(seen.host, closed_view_calls=closed)
+    return msgspec.structs.replace(seen, views=views, host=host)
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:

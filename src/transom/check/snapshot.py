@@ -120,6 +120,8 @@ class ViewObservation(msgspec.Struct, frozen=True):
     """Permissions that were denied, each with the uncaught error that followed."""
     cors_refusals: tuple[str, ...] = ()
     """Declared connect origins whose server refused the View's origin."""
+    closed_calls: tuple[tuple[str, bool], ...] = ()
+    """Tools called after the View was closed, and whether the call failed as it must."""
 
 
 class VisibilityDecision(msgspec.Struct, frozen=True):

@@ -104,6 +104,7 @@ class _Rendering:
         self._tools: tuple[str, ...] | None = None
         self._list_fault: int | None = None
         self._faults: list[ViewToolFault] = []
+        self._closed_calls: list[tuple[str, bool]] = []
 
     async def run(
         self, renderer: HeadlessRenderer, view_id: str, wait: float, settle: float
@@ -134,6 +135,7 @@ class _Rendering:
                 await asyncio.sleep(settle)  # what a View does by itself has no event to wait for
             except TransomError:
                 pass  # what was seen so far is what there is
+        await self._try_closed(bridge)
         return self._seen_so_far(wait)
 
     async def _deliver(self, bridge: Bridge) -> None:
@@ -173,6 +175,16 @@ class _Rendering:
             except TransomError:
                 continue
             self._faults.append(ViewToolFault(tool.name, code))
+
+    async def _try_closed(self, bridge: Bridge) -> None:
+        """The View is gone: what a call to one of its tools comes to."""
+        for tool in (self._tools or ())[:1]:
+            try:
+                await bridge.call_tool(tool, {}, timeout=5)
+            except TransomError:
+                self._closed_calls.append((tool, True))
+            else:
+                self._closed_calls.append((tool, False))
 
     def _call(self, name: str) -> JsonObject:
         """A View's call to its server: allowed or not, and what is known of the answer."""
@@ -220,6 +232,7 @@ class _Rendering:
             tool_faults=tuple(self._faults),
             denied_failures=tuple(denied),
             cors_refusals=tuple(sorted(_origin(url) for url in refused)),
+            closed_calls=tuple(self._closed_calls),
         )
 
 

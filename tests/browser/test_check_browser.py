@@ -1,0 +1,80 @@
+"""`transom check --browser`, from the command line, in real Chromium."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+BROKEN = '''
+from mcp.server import MCPServer
+from transom.server import Views
+
+views = Views()
+silent = views.add("ui://broken/silent.html", prefers_border=True,
+    html="<!doctype html><title>Silent</title><script>throw new Error('at once')</script>")
+page = """<!doctype html><title>Chatty</title><script>
+const say = (m) => parent.postMessage({ jsonrpc: "2.0", ...m }, "*");
+addEventListener("message", ({ data }) => {
+  if (data.id === 0) {
+    say({ method: "ui/notifications/initialized" });
+    say({ id: 1, method: "tools/call", params: { name: "for_the_model", arguments: {} } });
+    fetch("https://undeclared.example/x").catch(() => {});
+  } else if (data.method === "tools/list") {
+    say({ id: data.id, error: { code: -32601, message: "no" } });
+  } else if (data.method && data.id !== undefined) say({ id: data.id, result: {} });
+});
+say({ id: 0, method: "ui/initialize", params: { protocolVersion: "2026-01-26",
+  appInfo: { name: "chatty", version: "1" }, appCapabilities: { tools: {} } } });
+</script>"""
+chatty = views.add("ui://broken/chatty.html", html=page, prefers_border=True)
+
+@views.tool(opens=silent, annotations={"readOnlyHint": True, "openWorldHint": False}, title="A")
+def show_silent() -> dict[str, int]:
+    """Show a View that says nothing."""
+    return {"a": 1}
+
+@views.tool(opens=chatty, annotations={"readOnlyHint": True, "openWorldHint": False}, title="B")
+def show_chatty() -> dict[str, int]:
+    """Show a View that does what it must not."""
+    return {"a": 1}
+
+@views.tool(opens=silent, visibility=["model"], annotations={"readOnlyHint": True}, title="C")
+def for_the_model() -> dict[str, int]:
+    """Answer the model only."""
+    return {"a": 1}
+
+server = MCPServer("broken", extensions=[views])
+'''
+
+
+def check(target: str, *options: str) -> tuple[dict[str, Any], int]:
+    code = "from transom.cli.main import app; app()"
+    words = ["check", "--browser", "--format", "json", *options, target]
+    command = [sys.executable, "-c", code, *words]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return json.loads(run.stdout), run.returncode
+
+
+def test_our_example_keeps_the_rules_that_need_a_browser() -> None:
+    report, code = check("examples/orders.py", "--call")
+    assert report["findings"] == []
+    assert code == 0
+    rendered = {f"V{n}" for n in range(1, 9)} | {"P15", "P16"}
+    assert rendered <= set(report["checked"])
+
+
+def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
+    server = tmp_path / "broken.py"
+    server.write_text(BROKEN)
+    report, code = check(str(server), "--select", "V,P5")
+    told = {(found["rule"], found["subject"].rpartition("/")[2]) for found in report["findings"]}
+    assert ("V1", "silent.html") in told
+    assert ("V4", "silent.html") in told
+    assert ("V3", "chatty.html") in told
+    assert ("V5", "chatty.html") in told
+    assert ("P5", "chatty.html") in told
+    assert ("V1", "chatty.html") not in told
+    assert code == 1
