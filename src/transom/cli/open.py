@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from transom.cli.target import Command, Target, parse_target
+from transom.cli.teller import Teller
 from transom.errors import TransomError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["open_view"]
 
 Arguments = dict[str, Any]
+
+_INTERRUPTED = 130
+_RUNNER = re.compile(r"-.*|python[\d.]*|node|npx|uvx?|run|bunx?|deno|sh|env")
 
 
 class Csp(StrEnum):
@@ -62,7 +66,12 @@ def open_view(
     ] = None,
     csp: Annotated[
         Csp,
-        typer.Option("--csp", metavar="compat|strict", help="What Views may do; see the docs."),
+        typer.Option(
+            "--csp",
+            metavar="compat|strict",
+            help="What a View's page may do with itself: what other hosts allow, or what the "
+            "specification does.",
+        ),
     ] = Csp.COMPAT,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="For each step.", min=0.1)
@@ -79,21 +88,32 @@ def open_view(
     Exit codes: 0 every call gave a result that is not an error, 1 one did not, 2 the server, the
     browser or the View could not be started.
     """
-    say = _print_json if as_json else _Teller()
+    say: Callable[[Event], object] = _print_json if as_json else Teller()
+    showing: Showing | None = None
     try:
         found = parse_target(target)
         given = _object("ARGS", arguments)
         calls = [_call(text) for text in call or []]
-        if screenshot is not None and not headless:
-            raise UsageError("--screenshot needs --headless")
+        _check_screenshot(screenshot, headless=headless)
         showing = _showing(say, csp, timeout, headless=headless)
-        asyncio.run(_run(showing, found, tool, given, calls, screenshot, stay=not headless))
-    except (TransomError, TimeoutError, OSError) as error:
-        text = str(error) or f"nothing happened within {timeout:g} s"
-        typer.echo(f"transom open: {text}", err=True)
+        asyncio.run(
+            showing.run(
+                list(found.argv) if isinstance(found, Command) else found.url,
+                tool,
+                given,
+                calls,
+                name=_name_of(target, found),
+                screenshot=None if screenshot is None else screenshot.write_bytes,
+                stay=not headless,
+            )
+        )
+    except (TransomError, OSError) as error:
+        _trouble(str(error))
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        raise typer.Exit(0) from None
+        # A View that was to stay until now has stayed: how its calls went is what counts.
+        if showing is None or headless or not showing.opened:
+            raise typer.Exit(_INTERRUPTED) from None
     if screenshot is not None and not as_json:
         typer.echo(f"Saved a picture of the View as {screenshot}")
     raise typer.Exit(1 if showing.failed else 0)
@@ -107,27 +127,35 @@ def _showing(
         renderer = import_module("transom.web.headless").HeadlessRenderer(
             csp=csp.value, timeout=timeout
         )
+        before = None
     else:
-        renderer = import_module("transom.web.renderers").BrowserRenderer(
-            csp=csp.value, page_timeout=timeout
-        )
+        renderers = import_module("transom.web.renderers")
+
+        async def open_page(url: str) -> None:
+            _note(f"The View opens at {url}\nPress Ctrl-C to close it and end.")
+            try:
+                await renderers.open_in_browser(url)
+            except TransomError:
+                _note("No browser could be opened: open that address yourself.")
+
+        renderer = renderers.BrowserRenderer(csp=csp.value, open_page=open_page)
+        before = renderer.show_page
     showing: type[Showing] = import_module("transom.web.showing").Showing
-    return showing(renderer, renderer.stage, say, timeout=timeout)
+    return showing(
+        renderer, renderer.stage, say, on_trouble=_trouble, before=before, timeout=timeout
+    )
 
 
-async def _run(
-    showing: Showing,
-    target: Target,
-    tool: str,
-    arguments: Arguments,
-    calls: list[tuple[str, Arguments]],
-    screenshot: Path | None,
-    *,
-    stay: bool,
-) -> None:
-    server = list(target.argv) if isinstance(target, Command) else target.url
-    save = screenshot.write_bytes if screenshot is not None else None
-    await showing.run(server, tool, arguments, calls, screenshot=save, stay=stay)
+def _trouble(text: str) -> None:
+    _note(f"transom open: {text}")
+
+
+def _note(text: str) -> None:
+    """Events are for standard output; everything else goes where it cannot be taken for one."""
+    typer.echo(text, err=True)
+
+
+# --- what was given --------------------------------------------------------------------------
 
 
 def _object(what: str, text: str) -> dict[str, Any]:
@@ -147,48 +175,27 @@ def _call(text: str) -> tuple[str, Arguments]:
     return name, _object(f"--call {name}", arguments) if equals else {}
 
 
+def _check_screenshot(path: Path | None, *, headless: bool) -> None:
+    if path is None:
+        return
+    if not headless:
+        raise UsageError("--screenshot needs --headless")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"--screenshot {path}: a picture cannot be saved there")
+
+
+def _name_of(text: str, target: Target) -> str:
+    """What to call the server: Views are named after it."""
+    if isinstance(target, Command):
+        words = [word.rstrip("/").rpartition("/")[2] for word in text.split()]
+        told = [word for word in words if not _RUNNER.fullmatch(word)]
+        word = (told or words)[0].partition(":")[0]
+        word = re.sub(r"\.(py|js|mjs|ts)$", "", word)
+    else:
+        word = urlsplit(target.url).hostname or ""
+    return re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:24] or "server"
+
+
 def _print_json(event: Event) -> None:
-    sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
-
-
-class _Teller:
-    """Tells the events to a person."""
-
-    def __init__(self) -> None:
-        self._out = Console(highlight=False)
-
-    def __call__(self, event: Event) -> None:
-        getattr(self, f"_{event['event']}")(event)
-
-    def _opened(self, event: Event) -> None:
-        app = f"{event['app']['name']} {event['app']['version']}".strip()
-        self._out.print(f"[bold green]Opened[/] {escape(app)}  [dim]{event['view']}[/]")
-
-    def _tools(self, event: Event) -> None:
-        tools = event["tools"]
-        self._out.print(f"[bold]The View's tools[/] ({len(tools)})")
-        for tool in tools:
-            wants = ", ".join(tool["inputSchema"].get("properties", {}))
-            self._out.print(f"  [cyan]{escape(tool['name'])}[/]({escape(wants)})", end="")
-            said = str(tool.get("description", "")).partition("\n")[0][:100]
-            self._out.print(f"  [dim]{escape(said)}[/]" if said else "")
-
-    def _call(self, event: Event) -> None:
-        if "error" in event:
-            text = f"{event['error']['message']} ({event['error']['code']})"
-            self._out.print(f"[bold red]Failed[/] {escape(event['tool'])}: {escape(text)}")
-            return
-        result = event["result"]
-        word = "[bold red]Error[/]" if result.get("isError") else "[bold green]Called[/]"
-        blocks = [block.get("text", f"<{block['type']}>") for block in result["content"]]
-        text = "\n".join(blocks)
-        shown = text if len(text) <= 1000 else f"{text[:1000]}… ({len(text)} characters)"
-        self._out.print(f"{word} {escape(event['tool'])}: {escape(shown)}")
-
-    def _violation(self, event: Event) -> None:
-        what = f"{event['directive']}: {event['blocked']}"
-        self._out.print(f"[yellow]Blocked[/] {escape(what)}")
-
-    def _closed(self, event: Event) -> None:
-        self._out.print(f"[dim]Closed {event['view']}: {escape(event['reason'])}[/]")
