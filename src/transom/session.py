@@ -176,6 +176,7 @@ class Session:
             await self._wait_for(list(self._handlers.values()), cancel=True)
             await self._wait_for([self._outbox.writer], cancel=False)
         except asyncio.CancelledError:
+            self._finish(reason)
             self._spawn(self._channel.aclose())  # it is over all the same
             raise
         finally:
@@ -213,8 +214,8 @@ class Session:
                 entry.future.set_exception(error)
         self._places.close()
         current = asyncio.current_task()
-        for task in self._handlers.values():
-            if task is not current:
+        for task in (*self._handlers.values(), self._in_turn.task, *self._tasks):
+            if task is not None and task is not current:
                 task.cancel()
         self._done.set_result(reason)
         self._in_turn.guard(lambda: self._on_closed(reason))

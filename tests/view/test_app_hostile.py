@@ -364,6 +364,53 @@ async def reconnected(app: App, host: FakeHost) -> None:
     await app.connect(view)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_progress_after_the_end_of_a_call_is_not_sent(is_async: bool, fails: bool) -> None:
+    app = App("a", "1")
+    kept: list[CallContext] = []
+
+    def step(ctx: CallContext) -> str:
+        kept.append(ctx)
+        ctx.progress(1)
+        if fails:
+            raise ToolError("no")
+        return "ok"
+
+    async def step_later(ctx: CallContext) -> str:
+        return step(ctx)
+
+    app.register_tool("step", step_later if is_async else step)
+    async with surviving(app) as (host, _):
+        steps: list[Any] = []
+        await host.call("step", {}, on_progress=steps.append)
+        kept[0].progress(2)
+        await host.settled()
+        assert [step.progress for step in steps] == [1]
+        assert host.problems == []
+
+
+@pytest.mark.parametrize("where", ["sync", "async", "thread"])
+async def test_progress_and_logs_that_cannot_be_sent_fail_where_they_are_made(where: str) -> None:
+    app = App("a", "1")
+
+    def work(ctx: CallContext) -> str:
+        with pytest.raises(TypeError):
+            ctx.log("info", object())
+        with pytest.raises(TypeError):
+            ctx.progress(object())  # type: ignore[arg-type]
+        return "ok"
+
+    async def work_later(ctx: CallContext) -> str:
+        return work(ctx)
+
+    app.register_tool("work", work_later if where == "async" else work, thread=where == "thread")
+    async with surviving(app) as (host, errors):
+        result = await host.call("work", {}, on_progress=lambda _: None)
+        assert text(result) == "ok"
+        assert errors == []
+
+
 # --- arguments -------------------------------------------------------------------------------
 
 

@@ -369,6 +369,33 @@ async def test_a_progress_token_of_any_kind_does_no_harm() -> None:
             assert text(await host.ask("tools/call", params)) == "ok"
 
 
+@pytest.mark.parametrize("event", ["on_tool_input", "on_error", "on_tool_change"])
+async def test_a_host_that_leaves_ends_the_handlers_that_run(event: str) -> None:
+    app, _ = make()
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def endless(*_: Any) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    setattr(app, event, endless)
+    host = RawHost()
+    await host.welcome(app)
+    await host.say(method=INPUT, params={})
+    await host.say(id="nobody asked", result={})
+    app.register_tool("new", lambda: "x")
+    await started.wait()
+    await host.end.aclose()
+    await stopped.wait()
+    assert not app.connected
+    setattr(app, event, None)
+    async with hosted(app) as other:
+        assert text(await other.call("fine")) == "fine"
+
+
 # --- the handshake ---------------------------------------------------------------------------
 
 

@@ -160,6 +160,8 @@ class Invocation:
         return self._returned(returned)
 
     def _raised(self, error: BaseException) -> bytes:
+        if self.ctx is not None:
+            self.ctx.ended = True
         if isinstance(error, ToolError):
             return error_result(str(error) or f"Tool {self.name} failed")
         if isinstance(error, ProtocolError) and _can_be_sent(error.code, error.message):
@@ -168,6 +170,8 @@ class Invocation:
         raise ProtocolError(INTERNAL_ERROR, f"Tool {self.name} failed") from None
 
     def _returned(self, returned: object) -> bytes | Task:
+        if self.ctx is not None:
+            self.ctx.ended = True
         if isinstance(returned, Task):
             return returned
         if returned is NotImplemented:

@@ -43,14 +43,19 @@ class CallContext:
         """The `_meta` of the call."""
         self.cancelled = False
         """Whether the host has given up on this call."""
+        self.ended = False
+        """Whether the call is over, so that there is no more progress to tell."""
         self._loop = asyncio.get_running_loop()
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> _Sent:
-        """Tell the host how far the work is. Nothing happens when it did not ask to know."""
+        """Tell the host how far the work is.
+
+        Nothing happens when it did not ask to know, or when the call is over.
+        """
         token = self.meta.get("progressToken")
-        if isinstance(token, int | str) and not self.cancelled:
+        if isinstance(token, int | str) and not (self.cancelled or self.ended):
             notice: dict[str, Any] = {"progressToken": token, "progress": progress}
             if total is not None:
                 notice["total"] = total
