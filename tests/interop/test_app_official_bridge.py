@@ -470,8 +470,8 @@ async def test_a_cancelled_call_stops_the_coroutine_and_no_answer_is_sent(lay: L
     with pytest.raises(NodeError) as late:
         await table.call("endless", timeout=20)
     assert late.value.code == "REQUEST_TIMEOUT"
-    await stopped.wait()
     assert await table.names() == ["endless"]
+    assert started.is_set() == stopped.is_set()  # it may have been given up before it began
     assert table.bridge.untaken("error") == []
 
 
