@@ -764,6 +764,7 @@ async def test_a_custom_schema_that_breaks_while_it_validates_fails_its_call_onl
         {"description": "\ud800"},
         {"annotations": {"readOnlyHint": True, "f": object()}},
         {"annotations": {"readOnlyHint": "yes"}},
+        {"annotations": {"read_only_hint": True}},
     ],
     ids=plain,
 )
@@ -1105,6 +1106,23 @@ async def test_a_call_that_is_closed_before_it_began_is_answered_and_leaves_no_t
         assert begun == []
         assert errors == []
         await reconnected(app, host)
+
+
+def test_an_app_may_live_in_one_event_loop_after_another() -> None:
+    app = App("a", "1")
+    save = app.register_tool("save", lambda: "x", enabled=False)
+
+    async def live() -> None:
+        async with surviving(app) as (host, errors):
+            save.enable()
+            assert await host.list_changes() == 1
+            save.disable()
+            assert await host.list_changes() == 2
+            assert errors == []
+        app.tools[-1].remove()
+
+    for _ in range(3):
+        asyncio.run(live())
 
 
 @pytest.mark.parametrize("returned", [cyclic_dict(), {"f": object()}, [1], "text", object()])

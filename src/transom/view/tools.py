@@ -394,6 +394,10 @@ def _checked_annotations(value: object) -> None:
         msgspec.convert(value, ToolAnnotations)
     except msgspec.ValidationError as error:
         raise RegistrationError(f"annotations: {error}") from None
+    for field in msgspec.structs.fields(ToolAnnotations):
+        if field.name != field.encode_name and field.name in cast("Mapping[str, Any]", value):
+            text = f"annotations have wire names: {field.encode_name}, not {field.name}"
+            raise RegistrationError(text)
 
 
 def _checked_task(value: object) -> TaskSupport:
