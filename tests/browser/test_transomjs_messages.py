@@ -73,7 +73,7 @@ class TestHandshake:
         answer = {"protocolVersion": "1999", "hostInfo": {}, "hostCapabilities": {}, "more": 1}
         async with mounted(context, view_with(connect="0"), ready=False) as view:
             await view.page.evaluate("answer => { answers['ui/initialize'] = answer }", answer)
-            await view.frame.wait_for_function("globalThis.app")
+            await view.until("globalThis.app")
             await view.run("app.connect()")
             assert await view.run("app.getHostContext()") == {}
 
@@ -82,11 +82,11 @@ class TestHandshake:
     ):
         page = view_with("app.onclose = () => log.push('closed');", connect="0")
         async with mounted(context, page, ready=False) as view:
-            await view.frame.wait_for_function("globalThis.app")
+            await view.until("globalThis.app")
             refused = {"error": {"code": -32000, "message": "no", "data": 1}}
             for answer, expected in (
                 (refused, {"thrown": "no", "code": -32000}),
-                ({"hostInfo": {}}, {"thrown": "Invalid answer to ui/initialize", "code": None}),
+                ({"hostInfo": {}}, {"thrown": "Invalid ui/initialize", "code": None}),
             ):
                 await view.page.evaluate("answer => { answers['ui/initialize'] = answer }", answer)
                 assert await outcome(view, "app.connect()") == expected
@@ -100,7 +100,7 @@ class TestHandshake:
         page = view_with(connect="app.connect(undefined, { timeout: 20 })")
         async with mounted(context, page, ready=False) as view:
             await view.page.evaluate("delete answers['ui/initialize']")
-            await view.frame.wait_for_function("globalThis.app")
+            await view.until("globalThis.app")
             failed = await outcome(
                 view, "app.close().then(() => app.connect(undefined, { timeout: 20 }))"
             )
@@ -170,7 +170,9 @@ class TestEvents:
             await view.tell("ui/notifications/tool-input", {})
             await view.ask("ping")
             assert await view.run("log") == []
-            unknown = "(() => { try { app.addEventListener('x', listener) } catch (e) { return e.message } })()"
+            unknown = """() => {
+              try { app.addEventListener("x", listener); } catch (error) { return error.message; }
+            }"""
             assert await view.run(unknown) == "Unknown event: x"
 
     async def test_context_changes_are_merged_before_handlers_run_and_null_removes(
@@ -235,7 +237,8 @@ class TestCancellingAndProgress:
         await extra.sendProgress(3);
         return "too late";
       });
-      app.registerTool("quiet", {}, async (extra) => { await extra.sendProgress(1); return "done"; });
+      app.registerTool("quiet", {},
+        async (extra) => { await extra.sendProgress(1); return "done"; });
     """)
 
     async def test_progress_goes_to_a_host_that_asked_and_cancelling_aborts_without_an_answer(
@@ -266,7 +269,7 @@ class TestCancellingAndProgress:
             await view.run("app.close()")
             answer = await view.page.evaluate("call")
             assert answer == {"error": {"code": -32000, "message": "The call was cancelled"}}
-            await view.frame.wait_for_function("log.length === 2")
+            await view.until("log.length === 2")
             assert await errors(view) == []
 
     async def test_a_request_id_in_use_is_refused_and_too_many_at_once_are_told(
@@ -298,7 +301,8 @@ class TestRequests:
             "listServerResources({ cursor: 'c' })": ("resources/list", {"cursor": "c"}),
             "createSamplingMessage({ messages: [], maxTokens: 5 })": (
                 "sampling/createMessage", {"messages": [], "maxTokens": 5}),
-            "sendMessage({ role: 'user', content: [] })": ("ui/message", {"role": "user", "content": []}),
+            "sendMessage({ role: 'user', content: [] })": (
+                "ui/message", {"role": "user", "content": []}),
             "updateModelContext({ content: [] })": ("ui/update-model-context", {"content": []}),
             "openLink({ url: 'https://x.test' })": ("ui/open-link", {"url": "https://x.test"}),
             "downloadFile({ contents: [] })": ("ui/download-file", {"contents": []}),
@@ -362,7 +366,8 @@ class TestRequests:
         async with mounted(context, view_with()) as view:
             no = {"thrown": "Not offered by the host", "code": None}
             await view.page.evaluate("""() => Object.assign(answers, {
-              "sampling/createMessage": { ok: 1 }, "ui/request-display-mode": { mode: "inline" } })""")
+              "sampling/createMessage": { ok: 1 },
+                "ui/request-display-mode": { mode: "inline" } })""")
             sampling = "app.createSamplingMessage({ messages: [], maxTokens: 1%s })"
             assert await outcome(view, sampling % "") == no
             await view.run("void (app.getHostCapabilities().sampling = {})")
@@ -392,7 +397,8 @@ class TestRequests:
               return call;
             })()"""
             assert (await outcome(view, aborted))["thrown"] == "changed my mind"
-            never = "app.callServerTool({ name: 't' }, { signal: AbortSignal.abort(new Error('before')) })"
+            never = """app.callServerTool({ name: "t" },
+              { signal: AbortSignal.abort(new Error("before")) })"""
             assert (await outcome(view, never))["thrown"] == "before"
             notices = await view.heard("notifications/cancelled", 2)
             calls = await view.seen("tools/call")
@@ -400,7 +406,8 @@ class TestRequests:
             assert notices[1]["params"]["reason"] == "Error: changed my mind"
 
             await view.run("""() => {
-              globalThis.call = app.callServerTool({ name: "t" }, { onprogress: (p) => log.push(p.progress) });
+              globalThis.call = app.callServerTool({ name: "t" },
+                { onprogress: (p) => log.push(p.progress) });
             }""")
             [*_, last] = await view.heard("tools/call", 3)
             assert last["params"]["_meta"] == {"progressToken": last["id"]}
@@ -408,9 +415,11 @@ class TestRequests:
             await view.post({"jsonrpc": "2.0", "id": last["id"], "result": {"content": []}})
             assert await outcome(view, "call") == {"content": []}
             assert await view.run("log") == [1]
-            await view.run(
-                "() => { globalThis.call = app.openLink({ url: 'x' }); call.catch(() => {}); app.close(); }"
-            )
+            await view.run("""() => {
+              globalThis.call = app.openLink({ url: "x" });
+              call.catch(() => {});
+              app.close();
+            }""")
             assert (await outcome(view, "call"))["thrown"] == "Connection closed"
             assert (await outcome(view, "app.openLink({ url: 'x' })"))["thrown"] == "Not connected"
 
@@ -453,7 +462,8 @@ class TestHostileMessages:
             before = len(await view.seen())
             strangers: list[Any] = [
                 "text", 5, None, [], {}, {"method": "ping", "id": 1},
-                [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], {"jsonrpc": "1.0", "id": 1, "method": "ping"},
+                [{"jsonrpc": "2.0", "id": 1, "method": "ping"}], {"jsonrpc": "1.0", "id": 1,
+                  "method": "ping"},
             ]  # fmt: skip
             for message in strangers:
                 await view.post(message)
@@ -462,7 +472,8 @@ class TestHostileMessages:
             malformed: list[dict[str, Any]] = [
                 {"id": 1}, {"id": 1, "result": 5}, {"method": "ping", "id": None},
                 {"method": "ping", "id": 1.5}, {"method": "ping", "id": {}},
-                {"method": "ping", "id": 1, "params": [1]}, {"method": "tools/call", "params": {"name": "t"}},
+                {"method": "ping", "id": 1, "params": [1]}, {"method": "tools/call",
+                  "params": {"name": "t"}},
                 {"method": "notifications/cancelled", "id": 3, "params": {}}, {"result": {}},
             ]  # fmt: skip
             for message in malformed:
@@ -482,7 +493,8 @@ class TestHostileMessages:
         async with mounted(context, view_with()) as view:
             size = 2**24
             await view.page.evaluate(
-                "n => post({ jsonrpc: '2.0', id: 'big', method: 'ping', params: { x: 'x'.repeat(n) } })",
+                """size => post({ jsonrpc: "2.0", id: "big", method: "ping",
+                  params: { x: "x".repeat(size) } })""",
                 size,
             )
             await view.ask("ping")
@@ -492,7 +504,8 @@ class TestHostileMessages:
         page = view_with("""
           const node = { type: "array", items: { $ref: "#/$defs/node" } };
           app.registerTool("tree", { inputSchema: { type: "object", $defs: { node },
-            properties: { tree: { $ref: "#/$defs/node" } }, additionalProperties: { type: "integer" } } },
+            properties: { tree: { $ref: "#/$defs/node" } },
+              additionalProperties: { type: "integer" } } },
             (given) => Object.keys(given).sort());
         """)
         async with mounted(context, page) as view:
@@ -521,7 +534,8 @@ class TestSize:
             globalThis.app = new App({ name: "a", version: "1" }, {}, { strict: true });
             await app.connect();
             """,
-            body='<style>body { margin: 0 } html { height: 100% }</style><div id="box" style="height: 50px"></div>',
+            body="<style>body { margin: 0 } html { height: 100% }</style>"
+            '<div id="box" style="height: 50px"></div>',
         )
         csp = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
         async with mounted(context, page, csp=csp) as view:
@@ -560,12 +574,15 @@ class TestWhereItRuns:
     ):
         page = page_with(
             """
-            addEventListener("securitypolicyviolation", (event) => console.error(event.violatedDirective));
+            addEventListener("securitypolicyviolation",
+              (event) => console.error(event.violatedDirective));
             const { App } = transom;
             const app = new App({ name: "a", version: "1" });
-            app.registerTool("t", { inputSchema: { type: "object", properties: { a: { pattern: "^x+$" } } } },
+            app.registerTool("t", { inputSchema: { type: "object",
+              properties: { a: { pattern: "^x+$" } } } },
               ({ a }) => a);
-            app.registerTool("eval", {}, () => { try { return eval("1"); } catch { return "blocked"; } });
+            app.registerTool("eval", {},
+              () => { try { return eval("1"); } catch { return "blocked"; } });
             app.connect();
             """,
             kind="text/javascript",

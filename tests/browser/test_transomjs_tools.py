@@ -13,7 +13,8 @@ NUMBER = '{ type: "object", properties: { n: { type: "integer" } }, required: ["
 def app_with(setup: str, *, capabilities: str = "undefined", after: str = "") -> str:
     return page_with(f"""
       globalThis.errors = [];
-      globalThis.app = new App({{ name: "a", version: "1" }}, {capabilities}, {{ autoResize: false }});
+      globalThis.app = new App({{ name: "a", version: "1" }}, {capabilities},
+        {{ autoResize: false }});
       app.onerror = (error) => errors.push(String(error.message ?? error));
       globalThis.handles = {{}};
       {setup}
@@ -35,9 +36,12 @@ class TestListing:
         self, context: BrowserContext
     ):
         page = app_with("""
-          app.registerTool("2", { title: "Two", description: "Second", outputSchema: { type: "object" },
-            annotations: { readOnlyHint: true }, _meta: { ui: { visibility: ["app"] } } }, () => "");
-          app.registerTool("1", { inputSchema: { type: "object", properties: { a: { type: "string" } } } },
+          app.registerTool("2", { title: "Two", description: "Second",
+            outputSchema: { type: "object" },
+            annotations: { readOnlyHint: true }, _meta: { ui: { visibility: ["app"] } } },
+              () => "");
+          app.registerTool("1", { inputSchema: { type: "object",
+            properties: { a: { type: "string" } } } },
             () => "");
           app.registerTool("constructor", { description: undefined, icons: [1] }, () => "ran");
         """)
@@ -66,7 +70,8 @@ class TestListing:
           for (let i = 0; i < 120; i++) app.registerTool(`t${i}`, {}, () => "");
           app.onlisttools = ({ cursor }) => cursor
             ? { tools: [{ name: "u1" }, { name: "t5" }] }
-            : { tools: Array.from({ length: 99 }, (_, i) => ({ name: `v${i}`, inputSchema: { type: "object" } })),
+            : { tools: Array.from({ length: 99 }, (_, i) => ({ name: `v${i}`,
+              inputSchema: { type: "object" } })),
                 nextCursor: "more" };
         """)
         async with mounted(context, page) as view:
@@ -119,7 +124,8 @@ class TestListing:
         page = app_with("""
           app.oncalltool = async ({ name, arguments: given }) => `${name} ${JSON.stringify(given)}`;
           app.onlisttools = async () => ({ tools: [
-            { name: "both", inputSchema: { type: "object" } }, { name: "theirs", inputSchema: { type: "object" } },
+            { name: "both", inputSchema: { type: "object" } }, { name: "theirs",
+              inputSchema: { type: "object" } },
           ] });
           app.registerTool("both", { description: "registered" }, () => "registered");
         """)
@@ -261,7 +267,8 @@ class TestChanging:
 
     async def test_only_real_changes_are_told(self, context: BrowserContext):
         page = app_with(f"""
-          handles.t = app.registerTool("t", {{ description: "d", inputSchema: {NUMBER} }}, () => "");
+          handles.t = app.registerTool("t", {{ description: "d", inputSchema: {NUMBER} }},
+            () => "");
           handles.off = app.registerTool("off", {{ enabled: false }}, () => "");
         """)
         async with mounted(context, page) as view:
@@ -325,7 +332,9 @@ class TestChanging:
             assert second["name"] == "b"
             assert first == {
                 "name": "first", "title": "First", "description": "d",
-                "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+                "inputSchema": {
+                    "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+                },
                 "annotations": {"readOnlyHint": True}, "_meta": {"x": 1},
             }  # fmt: skip
             assert await view.text("first", {"n": 1}) == '{"n":1}'
@@ -335,8 +344,10 @@ class TestChanging:
                 "(() => { try { handles.a.name = 'b' } catch (error) { return error.message } })()"
             )
             assert await view.run(taken) == "Tool b is already registered"
-            bad = """(() => { try { handles.a.update({ description: "new", inputSchema: { type: "array" } }) }
-              catch (error) { return error.message } })()"""
+            bad = """() => {
+              try { handles.a.update({ description: "new", inputSchema: { type: "array" } }); }
+              catch (error) { return error.message; }
+            }"""
             assert await view.run(bad) == "An inputSchema describes an object"
             assert (await view.tools())[0] == first
 
@@ -349,7 +360,8 @@ class TestChanging:
         async with mounted(context, page) as view:
             await view.run("""() => {
               const { old } = handles;
-              old.disable("x"); old.enable(); old.update({ name: "u", description: "x" }); old.remove();
+              old.disable("x"); old.enable(); old.update({ name: "u",
+                description: "x" }); old.remove();
               old.description = "y";
             }""")
             assert [tool["description"] for tool in await view.tools()] == ["new"]
@@ -364,12 +376,14 @@ class TestChanging:
             await view.run("app.updateTool('t', { disabled: true })")
             assert await view.names() == []
             await view.run(
-                f"app.updateTool('t', {{ disabled: false, description: 'e', inputSchema: {NUMBER} }})"
+                "app.updateTool('t', { disabled: false, description: 'e',"
+                f" inputSchema: {NUMBER} }})"
             )
             [tool] = await view.tools()
             assert (tool["description"], tool["inputSchema"]["required"]) == ("e", ["n"])
             attempt = """(changes) => {
-              try { app.updateTool("t", changes); } catch (error) { return `${error.name}: ${error.message}`; }
+              try { app.updateTool("t",
+                changes); } catch (error) { return `${error.name}: ${error.message}`; }
             }"""
             for key in ("name", "annotations", "execute", "enabled"):
                 said = await view.run(attempt, {key: "x", "description": "f"})
@@ -377,14 +391,17 @@ class TestChanging:
                     said == f"TypeError: updateTool cannot change {key}: use update() of the handle"
                 )
             assert (await view.tools()) == [tool]
-            unknown = "(() => { try { app.updateTool('u', {}) } catch (error) { return error.message } })()"
+            unknown = """() => {
+              try { app.updateTool("u", {}); } catch (error) { return error.message; }
+            }"""
             assert await view.run(unknown) == "Tool u is not registered"
 
     async def test_what_a_call_changes_is_told_before_its_result(self, context: BrowserContext):
         page = app_with("""
           handles.t = app.registerTool("t", {}, () => "");
           app.registerTool("sync", {}, () => { handles.t.disable(); return "done"; });
-          app.registerTool("async", {}, async () => { await null; handles.t.enable(); return "done"; });
+          app.registerTool("async", {},
+            async () => { await null; handles.t.enable(); return "done"; });
         """)
         async with mounted(context, page) as view:
             for count, name in enumerate(("sync", "async"), start=1):
@@ -404,7 +421,8 @@ class TestLazySchemas:
         if (!tracks) throw new Error("no library");
         if (tracks === "promise") return Promise.resolve({});
         if (!tracks.length) return { type: "string" };
-        return { type: "object", properties: { id: { type: "string", enum: tracks } }, required: ["id"] };
+        return { type: "object", properties: { id: { type: "string", enum: tracks } },
+          required: ["id"] };
       } }, ({ id }) => `playing ${id}`);
       app.registerTool("other", {}, () => "fine");
     """)
@@ -462,9 +480,11 @@ RETURNED: list[tuple[str, Any]] = [
         {"content": [{"type": "text", "text": '{"a":1,"content":"words"}'}],
          "structuredContent": {"a": 1, "content": "words"}},
     ),
-    ("[1, 2]", {"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": {"result": [1, 2]}}),
+    ("[1, 2]", {"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": {"result": [1,
+      2]}}),
     ("[]", {"content": [{"type": "text", "text": "[]"}], "structuredContent": {"result": []}}),
-    ("false", {"content": [{"type": "text", "text": "false"}], "structuredContent": {"result": False}}),
+    ("false", {"content": [{"type": "text", "text": "false"}],
+      "structuredContent": {"result": False}}),
     ("NaN", {"content": [{"type": "text", "text": "null"}], "structuredContent": {"result": None}}),
     ("Object.freeze({ content: [] })", {"content": []}),
     (
@@ -507,8 +527,10 @@ class TestCalling:
         self, context: BrowserContext
     ):
         page = app_with("""
-          app.registerTool("t", { inputSchema: { type: "object", additionalProperties: false, properties: {
-            items: { type: "array", items: { type: "object", properties: { id: { type: "string" } }, required: ["id"] } },
+          app.registerTool("t", { inputSchema: { type: "object", additionalProperties: false,
+            properties: {
+            items: { type: "array", items: { type: "object",
+              properties: { id: { type: "string" } }, required: ["id"] } },
             n: { type: "integer", minimum: 1 },
           }, required: ["n"] } }, () => "never");
         """)
@@ -596,7 +618,8 @@ class TestCalling:
         self, context: BrowserContext
     ):
         page = app_with("""
-          const o = { type: "object", properties: { n: { type: "integer" }, d: { default: 7 } }, required: ["n"] };
+          const o = { type: "object", properties: { n: { type: "integer" }, d: { default: 7 } },
+            required: ["n"] };
           const tools = {
             data: [o, () => Object.freeze({ n: 1 })],
             result: [o, () => ({ content: [], structuredContent: { n: 1 } })],
@@ -608,13 +631,16 @@ class TestCalling:
             list: [{ type: "array", items: { type: "integer" } }, () => [1, 2]],
             nothing: [{ type: ["string", "null"] }, () => undefined],
             words: [{ type: "string" }, () => "words"],
-            badlist: [{ type: "array", items: { $ref: "#/$defs/N" }, $defs: { N: { type: "integer" } } }, () => ["x"]],
+            badlist: [{ type: "array", items: { $ref: "#/$defs/N" },
+              $defs: { N: { type: "integer" } } }, () => ["x"]],
           };
-          for (const [name, [outputSchema, run]] of Object.entries(tools)) app.registerTool(name, { outputSchema }, run);
+          for (const [name, [outputSchema, run]] of Object.entries(tools)) app.registerTool(name,
+            { outputSchema }, run);
         """)
         async with mounted(context, page) as view:
             assert await view.call("data") == {
-                "content": [{"type": "text", "text": '{"n":1}'}], "structuredContent": {"d": 7, "n": 1},
+                "content": [{"type": "text", "text": '{"n":1}'}],
+                "structuredContent": {"d": 7, "n": 1},
             }  # fmt: skip
             assert (await view.call("result"))["structuredContent"] == {"n": 1, "d": 7}
             for name in ("error", "refused"):
@@ -631,7 +657,8 @@ class TestCalling:
             assert (await view.call("list"))["structuredContent"] == {"result": [1, 2]}
             assert (await view.call("nothing"))["structuredContent"] == {"result": None}
             assert await view.call("words") == {
-                "content": [{"type": "text", "text": "words"}], "structuredContent": {"result": "words"},
+                "content": [{"type": "text", "text": "words"}],
+                "structuredContent": {"result": "words"},
             }  # fmt: skip
             listed = {tool["name"]: tool["outputSchema"] for tool in await view.tools()}
             assert listed["list"] == {
@@ -645,9 +672,12 @@ class TestCalling:
     ):
         page = app_with("""
           globalThis.gate = Promise.withResolvers?.() ?? (() => {
-            let resolve; const promise = new Promise((done) => { resolve = done; }); return { promise, resolve };
+            let resolve;
+            const promise = new Promise((done) => { resolve = done; });
+            return { promise, resolve };
           })();
-          handles.slow = app.registerTool("slow", {}, async () => { await gate.promise; return "slow"; });
+          handles.slow = app.registerTool("slow", {},
+            async () => { await gate.promise; return "slow"; });
           app.registerTool("fast", {}, () => "fast");
         """)
         async with mounted(context, page) as view:
@@ -664,9 +694,11 @@ class TestCalling:
           const schema = { "~standard": { version: 1, vendor: "test",
             validate: async (value) => typeof value.text === "string"
               ? { value: { text: value.text.toUpperCase() } }
-              : { issues: [{ message: "must be words", path: ["text", { key: 0 }] }, { message: "all wrong" }] },
+              : { issues: [{ message: "must be words", path: ["text", { key: 0 }] },
+                { message: "all wrong" }] },
             jsonSchema: {
-              input: ({ target }) => ({ type: "object", properties: { text: { description: target } } }),
+              input: ({ target }) => ({ type: "object",
+                properties: { text: { description: target } } }),
               output: () => ({ type: "array" }),
             } } };
           const callable = Object.assign(() => { throw new Error("not lazy"); },
@@ -676,7 +708,9 @@ class TestCalling:
           app.registerTool("lazy", { inputSchema: () => schema }, ({ text }) => text);
           app.registerTool("out", { outputSchema: { "~standard": { ...schema["~standard"],
             validate: (value) => ({ value: [...value, "checked"] }) } } }, () => ["x"]);
-          app.registerTool("broken", { inputSchema: { "~standard": { validate() { throw new Error("secret"); } } } }, () => "");
+          app.registerTool("broken",
+            { inputSchema: { "~standard": { validate() { throw new Error("secret"); } } } },
+            () => "");
         """)
         async with mounted(context, page) as view:
             t, u, lazy, out, _ = await view.tools()

@@ -90,7 +90,7 @@ class TestByItself:
             kind="text/javascript",
         )
         async with mounted(context, page) as view:
-            await view.frame.wait_for_function("globalThis.app?.getHostVersion()")
+            await view.until("globalThis.app?.getHostVersion()")
             [*_, hello] = await view.heard("ui/initialize", 2)
             assert hello["params"]["appInfo"] == {"name": "late", "version": "2"}
             assert hello["params"]["appCapabilities"] == {
@@ -108,10 +108,12 @@ class TestByItself:
           globalThis.events = 0;
           document.modelContext.addEventListener("toolchange", () => events++);
           globalThis.control = new AbortController();
-          await document.modelContext.registerTool({{ name: "a", description: "A", execute: (given) => given }},
+          await document.modelContext.registerTool({{ name: "a", description: "A",
+            execute: (given) => given }},
             {{ signal: control.signal }});
           await document.modelContext.registerTool({{ name: "b", description: "B", title: "Bee",
-            annotations: {{ readOnlyHint: true }}, inputSchema: {{ type: "object", required: ["x"] }},
+            annotations: {{ readOnlyHint: true }}, inputSchema: {{ type: "object",
+              required: ["x"] }},
             async execute({{ x }}, {{ signal }}) {{ return {{ x, signal: signal.aborted }}; }} }});
           app.registerTool("c", {{}}, () => "c");
           await app.connect();
@@ -133,7 +135,8 @@ class TestByItself:
             assert await view.run("events") == 5
             listed = (await view.tools())[0]
             assert listed == {
-                "name": "b", "title": "Bee", "description": "B", "annotations": {"readOnlyHint": True},
+                "name": "b", "title": "Bee", "description": "B",
+                "annotations": {"readOnlyHint": True},
                 "inputSchema": {"type": "object", "properties": {}, "required": ["x"]},
             }  # fmt: skip
 
@@ -172,9 +175,11 @@ class TestBesideTheBrowsersOwn:
         await view.heard("ui/notifications/initialized")
 
     PAGE = page_with(f"""{APP}
-      document.modelContext.registerTool({{ name: "page", description: "P", execute: ({{ x }}) => ({{ got: x }}) }});
+      document.modelContext.registerTool({{ name: "page", description: "P",
+        execute: ({{ x }}) => ({{ got: x }}) }});
       globalThis.own = app.registerTool("own", {{
-        inputSchema: {{ type: "object", properties: {{ n: {{ type: "integer" }} }} }} }}, ({{ n }}) => `own ${{n}}`);
+        inputSchema: {{ type: "object", properties: {{ n: {{ type: "integer" }} }} }} }},
+          ({{ n }}) => `own ${{n}}`);
       app.registerTool("plumbing", {{ _meta: {{ ui: {{ visibility: ["app"] }} }} }}, () => "");
       await app.connect();
     """).replace(
@@ -204,7 +209,8 @@ class TestBesideTheBrowsersOwn:
             assert failed["error"] == {"code": -32603, "message": "Tool early failed"}
             assert (await view.call("page", {"x": 1}))["structuredContent"] == {"got": 1}
             use = """async ([name, given]) => {
-              const tool = (await document.modelContext.getTools()).find((each) => each.name === name);
+              const tools = await document.modelContext.getTools();
+              const tool = tools.find((each) => each.name === name);
               return JSON.parse(await document.modelContext.executeTool(tool, given));
             }"""
             text = (await view.run(use, ["own", {"n": 1}]))["content"][0]["text"]
@@ -224,9 +230,10 @@ class TestBesideTheBrowsersOwn:
             await view.run("document.modelContext.updateTool('page', { disabled: true })")
             assert await view.names() == ["renamed", "plumbing"]
             assert await view.run(self.NATIVE) == ["renamed"]
-            described = await view.run(
-                "document.modelContext.getTools().then(([tool]) => [tool.description, tool.inputSchema])"
-            )
+            described = await view.run("""async () => {
+              const [tool] = await document.modelContext.getTools();
+              return [tool.description, tool.inputSchema];
+            }""")
             assert described == [
                 "new", {"type": "object", "properties": {"n": {"type": "integer"}}},
             ]  # fmt: skip

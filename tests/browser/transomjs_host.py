@@ -51,6 +51,12 @@ class View:
         """Evaluate something in the View."""
         return await self.frame.evaluate(script, argument)
 
+    async def until(self, condition: str) -> None:
+        """Wait until something holds in the View, whose policy forbids Playwright's own way."""
+        await self.frame.evaluate(
+            f"async () => {{ while (!({condition})) await new Promise((go) => setTimeout(go)); }}"
+        )
+
     async def ask(self, method: str, params: Any = None) -> Any:
         """Ask the View; the whole answer, `{"result": ...}` or `{"error": ...}`."""
         return await self.page.evaluate("([m, p]) => ask(m, p ?? undefined)", [method, params])

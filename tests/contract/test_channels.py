@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.contract.channels import CHANNELS, Ends
+from tests.ids import plain
 from transom.channel import Channel
 from transom.errors import ChannelClosed, ProtocolError
 from transom.protocol import wire
@@ -82,7 +83,7 @@ async def test_a_receive_that_waits_gets_what_is_sent_later(ends: Ends):
 @pytest.mark.parametrize(
     "value",
     [{}, {"a": "line\nbreak\r\n\u2028"}, {"é": "☃ \U0001f30a \0"}, {"deep": [[[[{}]]]]}],
-    ids=str,
+    ids=plain,
 )
 @pytest.mark.parametrize("indent", [None, 2], ids=["compact", "indented"])
 async def test_any_json_arrives_with_the_same_meaning(

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
+from transom.host.connection import Target
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
@@ -72,7 +73,7 @@ class Showing:
 
     async def run(
         self,
-        server: Sequence[str] | str,
+        server: Target,
         tool: str,
         arguments: Mapping[str, Any],
         calls: Sequence[tuple[str, Mapping[str, Any]]],
@@ -89,8 +90,7 @@ class Showing:
         async with self._host as host:
             host.on_error(self._went_wrong)
             host.on_server_lost(self._server_lost)
-            target = server if isinstance(server, str) else list(server)
-            await host.add_server(name, target, timeout=self._timeout)
+            await host.add_server(name, server, timeout=self._timeout)
             if self._before is not None:
                 await self._before()
             view = await self._open(tool, arguments)

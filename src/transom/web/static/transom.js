@@ -79,11 +79,11 @@ function* check(root, node, value, path) {
     ? ["Length", [...value].length]
     : isArray(value)
       ? ["Items", value.length]
-      : [+value === value && "imum", value];
+      : [/r$/.test(type) && "imum", value]; // integer, number
   for (const word in node) {
     const [, open, bound] = RegExp(`^(exclusive)?m(in|ax)${unit}$`, "i").exec(word) ?? [];
-    const room = (size - node[word]) * (bound === "in" ? 1 : -1);
-    if (bound && (room < 0 || (open && room === 0))) {
+    const room = bound && (size - node[word]) * (bound === "in" ? 1 : -1);
+    if (room < 0 || (open && room === 0)) {
       yield [path, `must have ${word} ${node[word]}`];
     }
   }
@@ -617,7 +617,7 @@ function App(info, capabilities = {}, options = {}) {
     },
     /** Tell the host that the tools have changed, now. Counts for all changes of this turn. */
     async sendToolListChanged() {
-      must(ready && declared.tools?.listChanged, "Not connected, or not declared");
+      must(ready && declared.tools?.listChanged, "Not connected or not declared");
       tell();
     },
     addEventListener(event, handler) {
@@ -646,7 +646,7 @@ function App(info, capabilities = {}, options = {}) {
         found.hostContext ??= {};
         must(
           [found.hostInfo, found.hostCapabilities, found.hostContext].every(isObject),
-          "Invalid answer to ui/initialize",
+          "Invalid ui/initialize",
         );
         host = found;
         send({ method: "ui/notifications/initialized" });

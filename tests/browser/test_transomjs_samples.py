@@ -1,0 +1,127 @@
+"""Code written for the official SDK runs with `transom.js` in its place, as it stands.
+
+The samples import `@modelcontextprotocol/ext-apps` and `zod`. The first becomes `transom.js`; zod
+is the real one, so tools get schemas of a library we know nothing of.
+"""
+
+import subprocess
+from functools import cache
+
+from playwright.async_api import BrowserContext
+
+from tests.browser.transomjs_host import LIBRARY, PAGES, ROOT, mounted
+
+# What the samples take for granted.
+EDITOR = """<!doctype html><html><head><meta charset="utf-8"></head><body>
+<p id="text">Some words to select.</p>
+<script>
+  const inserted = [], listeners = {}, log = [];
+  const insertAtCursor = (text) => inserted.push(text);
+  const editor = { on: (name, listener) => { listeners[name] = listener; } };
+  const saveHandler = (extra) => { log.push(Object.keys(extra).sort()); return { content: [] }; };
+  const refreshHandler = () => ({ content: [{ type: "text", text: "refreshed" }] });
+  const formIsValid = () => false;
+  const getSelectedText = () => "selected";
+  const formatText = (given) => JSON.stringify(given);
+  const select = () => getSelection().selectAllChildren(document.getElementById("text"));
+</script>
+"""
+
+
+@cache
+def page_of(sample: str) -> str:
+    """A page that runs a sample, bundled as the author of a View would."""
+    built = subprocess.run(
+        [
+            str(ROOT / "node_modules" / ".bin" / "esbuild"),
+            str(PAGES / "samples" / sample),
+            "--bundle",
+            "--format=esm",
+            "--minify",
+            f"--alias:@modelcontextprotocol/ext-apps={LIBRARY}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
+    script = built.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return f'{EDITOR}<script type="module">{script}</script></body></html>'
+
+
+async def test_the_example_from_end_to_end(context: BrowserContext):
+    async with mounted(context, page_of("end_to_end.ts")) as view:
+        [hello] = await view.seen("ui/initialize")
+        assert hello["params"]["appInfo"] == {"name": "DocEditor", "version": "1.0.0"}
+        assert hello["params"]["appCapabilities"] == {"tools": {"listChanged": True}}
+        assert len(await view.heard("notifications/tools/list_changed")) == 1
+
+        insert, selection = await view.tools()
+        assert insert["name"] == "insert-text"
+        assert insert["inputSchema"]["properties"] == {"text": {"type": "string"}}
+        assert insert["inputSchema"]["required"] == ["text"]
+        assert selection == {
+            "name": "get-selection",
+            "description": "Read the user's current selection",
+            "inputSchema": {"type": "object"},
+        }
+        assert await view.text("insert-text", {"text": "Hello"}) == "Inserted"
+        assert await view.run("inserted") == ["Hello"]
+        refused = await view.text("insert-text", {"text": 5})
+        assert refused.startswith("Invalid arguments for tool insert-text:\n- text: ")
+        await view.run("select()")
+        assert await view.text("get-selection") == "Some words to select."
+        answer = await view.ask("tools/call", {"name": "nope"})
+        assert answer["error"] == {"code": -32603, "message": "Tool nope failed"}
+
+
+async def test_a_static_list(context: BrowserContext):
+    async with mounted(context, page_of("static_list.ts")) as view:
+        assert await view.names() == ["get-selection", "insert-text"]
+        assert await view.text("insert-text", {"text": "x"}) == "Inserted"
+        assert await view.run("inserted") == ["x"]
+        await view.run("select()")
+        assert await view.text("get-selection") == "Some words to select."
+
+
+async def test_errors_are_returned(context: BrowserContext):
+    async with mounted(context, page_of("errors.ts")) as view:
+        assert await view.tools() == []
+        assert await view.call("submit-form") == {
+            "isError": True,
+            "content": [{"type": "text", "text": "Form has validation errors"}],
+        }
+        assert await view.text("anything else") == "Done."
+
+
+async def test_a_registry_that_changes(context: BrowserContext):
+    async with mounted(context, page_of("dynamic.ts")) as view:
+        assert await view.names() == ["insert-text", "refresh"]
+        assert (await view.tools())[1]["_meta"] == {"ui": {"visibility": ["app"]}}
+        refused = await view.call("save")
+        assert refused["content"][0]["text"] == "Tool save is disabled"
+        await view.run("listeners.dirty()")
+        assert len(await view.seen("notifications/tools/list_changed")) == 1
+        assert await view.names() == ["insert-text", "save", "refresh"]
+        assert await view.call("save") == {"content": []}
+        assert await view.run("log") == [["arguments", "mcpReq", "sendProgress", "signal"]]
+        assert await view.text("refresh") == "refreshed"
+        assert await view.text("insert-text", {"text": "y"}) == "Inserted"
+
+
+async def test_names_alone(context: BrowserContext):
+    async with mounted(context, page_of("names_only.ts")) as view:
+        assert await view.names() == ["get-selection", "format-text"]
+        assert await view.text("get-selection") == "selected"
+        assert await view.text("format-text", {"bold": True}) == '{"bold":true}'
+
+
+async def test_a_list_that_follows_the_state_of_the_page(context: BrowserContext):
+    async with mounted(context, page_of("selection.ts")) as view:
+        assert await view.names() == ["format-text"]
+        await view.run("select()")
+        await view.heard("notifications/tools/list_changed")
+        assert await view.names() == ["format-text", "get-selection"]
+        await view.run("getSelection().removeAllRanges()")
+        await view.heard("notifications/tools/list_changed", 2)
+        assert await view.names() == ["format-text"]

@@ -1,0 +1,232 @@
+"""The steps of `transom open`, as events, with Views in Python."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+from transom import App, InProcessRenderer, ToolError
+from transom.errors import TransomError, UsageError
+from transom.server import Views
+from transom.web.showing import Event, Showing
+from transom.web.stage import Violation
+
+URI = "ui://shop/page.html"
+
+
+def server() -> MCPServer:
+    views = Views()
+    page = views.add(URI, html="<!doctype html><html><body></body></html>")
+
+    @views.tool(opens=page)
+    def show(what: str = "all") -> str:
+        """Show the shop."""
+        if what == "nothing":
+            raise ToolError("There is nothing")
+        return f"shown {what}"
+
+    made = MCPServer("shop", extensions=[views])
+
+    @made.tool()
+    def plain() -> str:
+        """Open nothing."""
+        return "plain"
+
+    return made
+
+
+def shop_view() -> App:
+    app = App("shop-view", "2.0")
+
+    @app.tool
+    def pick(n: int) -> str:
+        """Pick one."""
+        if n > 9:
+            raise ToolError("There are nine")
+        return f"picked {n}"
+
+    @app.tool
+    def grow() -> str:
+        """Add a tool."""
+        app.register_tool("more", lambda: "more", description="More.")
+        return "grown"
+
+    return app
+
+
+class Watched:
+    """What tells of violations: the Stage, elsewhere."""
+
+    on_violation: Callable[[Violation], object] = staticmethod(lambda _: None)
+
+
+class Shown:
+    def __init__(self, make: Callable[[], App] = shop_view, **options: Any) -> None:
+        self.events: list[Event] = []
+        self.trouble: list[str] = []
+        self.stage = Watched()
+        self.stayed = asyncio.Event()
+        self.showing = Showing(
+            InProcessRenderer({URI: make}),
+            self.stage,
+            self._event,
+            on_trouble=self.trouble.append,
+            **options,
+        )
+        self._until: tuple[str, asyncio.Event] | None = None
+
+    def _event(self, event: Event) -> None:
+        self.events.append(event)
+        if self._until is not None and event["event"] == self._until[0]:
+            self._until[1].set()
+
+    async def run(self, tool: str = "show", *calls: tuple[str, dict[str, Any]], **options: Any):
+        arguments = options.pop("arguments", {})
+        await self.showing.run(server(), tool, arguments, calls, name="shop", **options)
+
+    def until(self, kind: str) -> asyncio.Event:
+        self._until = kind, asyncio.Event()
+        return self._until[1]
+
+    def kinds(self) -> list[str]:
+        return [event["event"] for event in self.events]
+
+
+async def test_each_step_is_an_event() -> None:
+    shown = Shown()
+    await shown.run("show", ("pick", {"n": 3}), arguments={"what": "shoes"})
+    opened, tools, called, closed = shown.events
+    assert opened["view"] == "shop-1"
+    assert opened["app"] == {"name": "shop-view", "version": "2.0"}
+    assert opened["result"]["content"] == [{"type": "text", "text": "shown shoes"}]
+    assert set(opened) == {"event", "view", "app", "result"}
+    assert tools["view"] == "shop-1"
+    assert [tool["name"] for tool in tools["tools"]] == ["pick", "grow"]
+    assert tools["tools"][0]["inputSchema"]["required"] == ["n"]
+    assert called == {
+        "event": "call",
+        "tool": "pick",
+        "result": {"content": [{"type": "text", "text": "picked 3"}]},
+    }
+    assert closed == {"event": "closed", "view": "shop-1", "reason": "all is done"}
+    assert not shown.showing.failed
+    assert shown.trouble == []
+
+
+async def test_calls_are_made_in_order_and_a_failure_does_not_stop_the_next() -> None:
+    shown = Shown()
+    await shown.run("show", ("pick", {"n": 10}), ("nothing", {}), ("pick", {}), ("pick", {"n": 1}))
+    calls = [event for event in shown.events if event["event"] == "call"]
+    assert calls[0]["result"]["isError"] is True
+    assert calls[1] == {
+        "event": "call",
+        "tool": "nothing",
+        "error": {"code": -32602, "message": "View shop-1 has no tool nothing"},
+    }
+    assert calls[2]["result"]["isError"] is True
+    assert calls[3]["result"]["content"][0]["text"] == "picked 1"
+    assert shown.showing.failed
+
+
+async def test_tools_are_told_again_when_they_change() -> None:
+    shown = Shown()
+    await shown.run("show", ("grow", {}), ("more", {}))
+    assert shown.kinds() == ["opened", "tools", "call", "tools", "call", "closed"]
+    assert [tool["name"] for tool in shown.events[3]["tools"]] == ["pick", "grow", "more"]
+    assert not shown.showing.failed
+
+
+async def test_a_tool_that_answers_with_an_error_counts_as_a_failure() -> None:
+    shown = Shown()
+    await shown.run(arguments={"what": "nothing"})
+    assert shown.events[0]["result"]["isError"] is True
+    assert shown.showing.failed
+
+
+async def test_a_tool_the_server_does_not_have_is_a_mistake_that_names_those_it_has() -> None:
+    shown = Shown()
+    with pytest.raises(UsageError, match="no tool nothing; it has: show, plain"):
+        await shown.run("nothing")
+    assert shown.events == []
+
+
+async def test_a_tool_without_a_view_opens_none() -> None:
+    with pytest.raises(TransomError, match="plain opened no View: the tool links none"):
+        await Shown().run("plain")
+
+
+async def test_a_view_that_does_not_come_to_live_is_an_error_that_says_why() -> None:
+    def broken() -> App:
+        raise TransomError("it has no wheels")
+
+    with pytest.raises(TransomError, match="show opened no View: it has no wheels"):
+        await Shown(broken).run()
+
+
+async def test_a_server_that_cannot_be_started_is_an_error() -> None:
+    showing = Showing(InProcessRenderer({}), Watched(), print)
+    with pytest.raises(TransomError, match="could not be"):
+        await showing.run(["false"], "show", {}, [])
+
+
+async def test_it_waits_for_what_has_to_be_there_before_the_tool_is_called() -> None:
+    ready = asyncio.Event()
+    shown = Shown(before=ready.wait)
+    running = asyncio.create_task(shown.run())
+    done, _ = await asyncio.wait([running], timeout=0.2)
+    assert not done
+    assert shown.events == []
+    ready.set()
+    await running
+    assert shown.kinds() == ["opened", "tools", "closed"]
+
+
+async def test_it_stays_until_it_is_cancelled_and_then_says_that_the_view_is_closed() -> None:
+    shown = Shown()
+    there = shown.until("tools")
+    running = asyncio.create_task(shown.run(stay=True))
+    await there.wait()
+    assert shown.showing.opened
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert shown.events[-1] == {
+        "event": "closed",
+        "view": "shop-1",
+        "reason": "the host was closed",
+    }
+
+
+async def test_violations_of_policy_and_protocol_are_events() -> None:
+    def rude() -> App:
+        app = shop_view()
+
+        @app.on_tool_result
+        async def _() -> None:
+            assert app._session is not None
+            await app._session._channel.send(b"nonsense")
+
+        return app
+
+    shown = Shown(rude)
+    heard = shown.until("violation")
+    running = asyncio.create_task(shown.run(stay=True))
+    shown.stage.on_violation(Violation("shop-1", "img-src", "https://evil.example/"))
+    assert shown.events == [
+        {
+            "event": "violation",
+            "view": "shop-1",
+            "directive": "img-src",
+            "blocked": "https://evil.example/",
+            "source": "",
+        }
+    ]
+    heard.clear()
+    await heard.wait()
+    told = [e for e in shown.events if e["event"] == "violation"][-1]
+    assert told["directive"] == "protocol"
+    assert "JSON" in told["blocked"]
+    running.cancel()
+    await asyncio.wait([running])
