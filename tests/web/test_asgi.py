@@ -287,7 +287,7 @@ async def test_a_report_tells_what_was_blocked(stage: Stage) -> None:
     )
     assert seen == [
         Violation("orders-1", "img-src", "https://evil.example/x", "srcdoc"),
-        Violation("orders-1", "font-src", "d"),
+        Violation("orders-1", "font-src", "data"),
     ]
 
 

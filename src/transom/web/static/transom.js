@@ -707,16 +707,17 @@ function App(info, capabilities = {}, options = {}) {
 /** The App of the page; one is made, and connected once the page has loaded, if it has none. */
 const speaker = () => {
   if (!current) {
-    automatic = new App({ name: document.title || "page", version: "1" });
+    automatic = new App({ name: page.title || "page", version: "1" });
     const connect = () => automatic?.connect().catch(() => {});
-    if (document.readyState === "complete") setTimeout(connect);
+    if (page.readyState === "complete") setTimeout(connect);
     else addEventListener("load", connect);
   }
   return current;
 };
 
 // `document.modelContext` and `navigator.modelContext`: the browser's own where it has one.
-const native = document.modelContext;
+const { document: page, navigator: agent } = globalThis; // neither is there outside a browser
+const native = page?.modelContext;
 const modelContext = native ?? new EventTarget();
 const registerNative = native?.registerTool.bind(native);
 const toolChanged = () => modelContext.dispatchEvent(new Event("toolchange"));
@@ -756,8 +757,8 @@ assign(modelContext, {
     speaker().updateTool(name, changes);
   },
 });
-for (const place of [document, navigator]) {
-  defineProperty(place, "modelContext", { value: modelContext });
-}
+[page, agent].map(
+  (place) => place && defineProperty(place, "modelContext", { value: modelContext }),
+);
 
 export { App, ProtocolError, ToolError };
