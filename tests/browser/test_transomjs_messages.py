@@ -288,7 +288,7 @@ class TestCancellingAndProgress:
             refused = await view.page.evaluate("one")
             assert refused == {"error": {"code": -32000, "message": "Too many requests"}}
             assert await view.run("started") == 1024
-            assert await errors(view) == ["Request id h1 is in use"]
+            assert await errors(view) == ["Id h1 is in use"]
 
 
 class TestRequests:
@@ -364,7 +364,7 @@ class TestRequests:
         self, context: BrowserContext
     ):
         async with mounted(context, view_with()) as view:
-            no = {"thrown": "Not offered by the host", "code": None}
+            no = {"thrown": "Not offered", "code": None}
             await view.page.evaluate("""() => Object.assign(answers, {
               "sampling/createMessage": { ok: 1 },
                 "ui/request-display-mode": { mode: "inline" } })""")
@@ -498,7 +498,7 @@ class TestHostileMessages:
                 size,
             )
             await view.ask("ping")
-            assert await errors(view) == ["Invalid JSON-RPC message"]
+            assert await errors(view) == ["Invalid message"]
 
     async def test_deep_and_odd_arguments_do_no_harm(self, context: BrowserContext):
         page = view_with("""

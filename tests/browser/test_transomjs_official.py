@@ -188,7 +188,7 @@ async def test_what_the_view_asks_and_tells_is_understood(view: View):
       await app.requestTeardown(),
     ]""")
     assert said[:5] == [
-        {}, {"isError": True}, {}, {"mode": "fullscreen"}, "Not offered by the host",
+        {}, {"isError": True}, {}, {"mode": "fullscreen"}, "Not offered",
     ]  # fmt: skip
     await view.page.wait_for_function("events.some(([name]) => name === 'requestteardown')")
     await view.page.wait_for_function("events.some(([name]) => name === 'size')")

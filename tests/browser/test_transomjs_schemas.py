@@ -83,7 +83,7 @@ CASES: list[tuple[Any, Any, str]] = [
     ({"properties": {"toString": False}}, {}, ""),
     ({"properties": {"a": False}}, {"a": 1}, "- v.a: is not allowed"),
     ({"properties": {"a": {}, "b": {}}, "additionalProperties": False}, {"a": 1, "c": 1},
-     "- v.c: is not expected; known: a,b"),
+     "- v.c: is not expected"),
     ({"additionalProperties": {"type": "integer"}}, {"toString": "x"},
      "- v.toString: expected integer, got string"),
     ({"items": {"type": "integer"}}, [1, "x", None],

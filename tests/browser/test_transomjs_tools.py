@@ -485,6 +485,11 @@ RETURNED: list[tuple[str, Any]] = [
     ("[]", {"content": [{"type": "text", "text": "[]"}], "structuredContent": {"result": []}}),
     ("false", {"content": [{"type": "text", "text": "false"}],
       "structuredContent": {"result": False}}),
+    (
+        "({ type: 'text', value: 'a form field' })",
+        {"content": [{"type": "text", "text": '{"type":"text","value":"a form field"}'}],
+         "structuredContent": {"type": "text", "value": "a form field"}},
+    ),
     ("NaN", {"content": [{"type": "text", "text": "null"}], "structuredContent": {"result": None}}),
     ("Object.freeze({ content: [] })", {"content": []}),
     (
@@ -545,7 +550,7 @@ class TestCalling:
                         "\n- n: is required"
                         "\n- items[1].id: expected string, got integer"
                         "\n- items[2].id: is required"
-                        "\n- zz: is not expected; known: items,n",
+                        "\n- zz: is not expected",
                     }
                 ],
             }

@@ -62,8 +62,9 @@ class View:
         return await self.page.evaluate("([m, p]) => ask(m, p ?? undefined)", [method, params])
 
     async def tell(self, method: str, params: Any = None) -> None:
-        """Notify the View."""
+        """Notify the View, and wait until it has heard."""
         await self.page.evaluate("([m, p]) => tell(m, p ?? undefined)", [method, params])
+        await self.ask("ping")
 
     async def post(self, message: Any) -> None:
         """Post anything to the View."""

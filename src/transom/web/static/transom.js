@@ -28,6 +28,8 @@ class ProtocolError extends Error {
 
 const { assign, defineProperty, entries, fromEntries, hasOwn: has, keys } = Object;
 const { isArray } = Array;
+// Taken before a page can put something else in their place. Outside a browser there are none.
+const { parent, document: page, navigator: agent } = globalThis;
 const is = (type) => (value) => typeof value === type;
 const isString = is("string");
 const isFunction = is("function");
@@ -98,7 +100,7 @@ function* check(root, node, value, path) {
     for (const name in value) {
       const known = has(properties, name);
       if (known || others) yield* at(known ? properties[name] : others, name);
-      else yield [[...path, name], `is not expected; known: ${keys(properties)}`];
+      else yield [[...path, name], "is not expected"];
     }
   }
 
@@ -174,8 +176,15 @@ const makeSchema = (source, output) => {
 
 // --- Results ------------------------------------------------------------------------------------
 
+/** Whether a value is a content block: it has what its type must have. */
 const isBlock = (value) =>
-  isObject(value) && /^(text|image|audio|resource(_link)?)$/.test(value.type);
+  isObject(value) &&
+  has(
+    value,
+    { text: "text", image: "data", audio: "data", resource: "resource", resource_link: "uri" }[
+      value.type
+    ],
+  );
 const asBlock = (value) =>
   isBlock(value) ? value : { type: "text", text: isString(value) ? value : write(value) };
 
@@ -485,7 +494,7 @@ function App(info, capabilities = {}, options = {}) {
         isObject(params) &&
           (method ? /notif/.test(method) === silent : isObject(result ?? error)) &&
           (silent || isString(id) || Number.isSafeInteger(id)),
-        "Invalid JSON-RPC message",
+        "Invalid message",
       );
       if (method) return silent ? methods[method]?.(params) : serve(method, params, id);
       must(pending.has(id), `Unknown response: ${id}`);
@@ -509,7 +518,7 @@ function App(info, capabilities = {}, options = {}) {
   };
 
   const serve = async (method, params, id) => {
-    must(!running.has(id), `Request id ${id} is in use`);
+    must(!running.has(id), `Id ${id} is in use`);
     const control = new AbortController();
     const { signal } = control;
     let answer;
@@ -575,7 +584,7 @@ function App(info, capabilities = {}, options = {}) {
         /^cr/.test(name)
           ? sampling && (!params.tools || sampling.tools)
           : !/^req/.test(name) || !modes || modes.includes(params.mode),
-        "Not offered by the host",
+        "Not offered",
       );
       if (/^call/.test(name)) options = { onprogress() {}, ...options };
       return ask(method, params, options).catch((error) => {
@@ -684,7 +693,7 @@ function App(info, capabilities = {}, options = {}) {
 
   /** Report the size of the content now and whenever it changes. */
   const watchSize = () => {
-    const { documentElement: html, body } = document;
+    const { documentElement: html, body } = page;
     let last;
     const measure = () => {
       const { height } = html.style;
@@ -716,7 +725,6 @@ const speaker = () => {
 };
 
 // `document.modelContext` and `navigator.modelContext`: the browser's own where it has one.
-const { document: page, navigator: agent } = globalThis; // neither is there outside a browser
 const native = page?.modelContext;
 const modelContext = native ?? new EventTarget();
 const registerNative = native?.registerTool.bind(native);

@@ -1,0 +1,52 @@
+"""The code in docs/transom-js.md runs, in Chromium."""
+
+import re
+
+from playwright.async_api import BrowserContext
+
+from tests.browser.transomjs_host import ROOT, STRICT, mounted, page_with
+
+PAGE = (ROOT / "docs" / "transom-js.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+async def test_the_first_page_works_as_it_stands(context: BrowserContext):
+    [page] = blocks("html")
+    async with mounted(context, page) as view:
+        assert await view.names() == ["read", "replace"]
+        assert await view.text("read") == "Some words."
+        assert await view.text("replace", {"words": "words", "by": "text"}) == "Done."
+        assert await view.text("read") == "Some text."
+        assert await view.text("replace", {"words": "Some "}) == "Done."
+        refused = await view.call("replace", {"words": "nowhere"})
+        assert refused["isError"]
+        assert refused["content"][0]["text"] == 'There is no "nowhere" in the text.'
+        assert await view.text("replace", {"words": ""}) == (
+            "Invalid arguments for tool replace:\n- words: must have minLength 1"
+        )
+        await view.tell("ui/notifications/tool-result", {"structuredContent": {"text": "New"}})
+        assert await view.text("read") == "New"
+
+
+async def test_the_other_code_runs_in_order(context: BrowserContext):
+    code = blocks("js")
+    assert len(code) == 5
+    page = page_with(f"""
+      globalThis.app = new App({{ name: "docs", version: "1" }});
+      {"".join(code)}
+      globalThis.say = {{ asked, told }};
+      await app.connect();
+    """)
+    async with mounted(context, page, csp=STRICT) as view:
+        assert await view.names() == ["play", "remove_from_queue"]
+        assert await view.text("play", {"id": "two"}) == "Playing two."
+        assert await view.text("remove_from_queue", {"position": 1}) == "Removed 1."
+        await view.page.evaluate("answers = new Proxy({}, { has: () => true, get: () => ({}) })")
+        await view.run("void (app.getHostCapabilities().sampling = {})")
+        await view.run("Promise.all([...say.asked, ...say.told].map((ask) => ask()))")
+        sent = {message["method"] for message in await view.seen() if "method" in message}
+        assert len(sent) == 2 + 13  # with the handshake
+        assert view.console == []
