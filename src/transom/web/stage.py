@@ -24,6 +24,7 @@ from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.pages import Page
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.link import CONTROL, Link
+from transom.web.questions import Questions
 from transom.web.relay import ViewChannel
 
 __all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
@@ -31,7 +32,6 @@ __all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
-_MAX_QUESTIONS = 20  # cards a user can be expected to look through
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -124,12 +124,6 @@ class Mounted(msgspec.Struct, eq=False):
     violations: int = 0
 
 
-class _Question(msgspec.Struct, eq=False):
-    view: str
-    kind: str
-    answer: asyncio.Future[bool | str]
-
-
 def _nothing(*_: object) -> None:
     pass
 
@@ -179,8 +173,7 @@ class Stage:
         self._hosts: dict[str, Mounted] = {}
         self._link: Link | None = None
         self._page_there = asyncio.Event()
-        self._questions: dict[int, _Question] = {}
-        self._next_question = 1
+        self._questions = Questions(self._tell)
 
     # --- Views -------------------------------------------------------------------------------
 
@@ -218,7 +211,7 @@ class Stage:
         mounted = self._views.pop(view_id, None)
         if mounted is not None:
             del self._hosts[mounted.host]
-            self._give_up(f"The View is gone: {reason}", view_id)
+            self._questions.give_up(f"The View is gone: {reason}", view_id)
         return mounted
 
     def _gone_view(self, view_id: str, reason: str) -> None:
@@ -333,7 +326,7 @@ class Stage:
 
     def _lose(self, reason: str) -> None:
         """Views that ran on a page that is gone are gone; those that never ran stay to be shown."""
-        self._give_up("The page went away before there was an answer")
+        self._questions.give_up("The page went away before there was an answer")
         lost = [id for id, mounted in self._views.items() if mounted.channel.spoken]
         for view_id in lost:
             mounted = self._drop(view_id, reason)
@@ -358,9 +351,7 @@ class Stage:
             return  # a page of another version: what it does not know how to say, it does not say
         match said:
             case _Answer():
-                question = self._questions.get(said.id)
-                if question is not None and not question.answer.done():
-                    question.answer.set_result(said.value)
+                self._questions.answered(said.id, said.value)
             case _Around():
                 self.surroundings = msgspec.to_builtins(said.value)
                 self._page_there.set()
@@ -403,27 +394,7 @@ class Stage:
         """
         if self._link is None:
             raise TransomError("There is no page to ask on")
-        asked = [q for q in self._questions.values() if q.view == view_id and q.kind == kind]
-        if (asked and kind != "approve") or len(self._questions) >= _MAX_QUESTIONS:
-            raise Refused("The user has not answered what was asked before")
-        number = self._next_question
-        self._next_question += 1
-        answer = asyncio.get_running_loop().create_future()
-        self._questions[number] = _Question(view_id, kind, answer)
-        self._tell({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
-        try:
-            return await answer
-        except (asyncio.CancelledError, TransomError):
-            self._tell({"do": "unask", "id": number})
-            raise
-        finally:
-            del self._questions[number]
-
-    def _give_up(self, reason: str, view_id: str | None = None) -> None:
-        """End the questions about one View, or all of them, without an answer."""
-        for question in self._questions.values():
-            if view_id in (None, question.view) and not question.answer.done():
-                question.answer.set_exception(TransomError(reason))
+        return await self._questions.ask(kind, view_id, **details)
 
     def close(self) -> None:
         """Take everything down."""
