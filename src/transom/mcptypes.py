@@ -23,6 +23,7 @@ from mcp.client.extension import ClientExtension, advertise
 from mcp.shared.exceptions import MCPError
 
 from transom.errors import Problem, ProtocolError, ValidationError
+from transom.protocol.extension import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
 from transom.types import (
     AudioContent,
     ContentBlock,
@@ -56,15 +57,6 @@ __all__ = [
     "tool_to_mcp",
     "ui_extension",
 ]
-
-UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
-"""The name of the MCP Apps extension, in `capabilities.extensions`."""
-
-VIEW_MIME_TYPE: Final = "text/html;profile=mcp-app"
-"""The type of a View's page, and what a client lists in `mimeTypes` to say that it shows Views."""
-
-LEGACY_URI_KEY: Final = "ui/resourceUri"
-"""The flat `_meta` key that linked a tool to its View before `_meta.ui.resourceUri`."""
 
 _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 _MAX_PROBLEMS: Final = 8

@@ -26,6 +26,7 @@ from mcp.server.mcpserver import MCPServer
 from transom.errors import NotConnected, TransomError, UsageError
 from transom.host.stderr import Stderr
 from transom.host.streams import watched
+from transom.host.forward import WatchedUpstream
 from transom.host.upstream import ClientUpstream
 from transom.mcptypes import ui_extension
 
@@ -43,7 +44,7 @@ class Connection:
     Args:
         name: what the host calls it.
         target: a command as a list of words, the URL of a streamable HTTP server, an `MCPServer`
-            or `FastMCP` object, or a connected client.
+            or `FastMCP` object, a connected client, or an `Upstream`.
         on_lost: told the reason when the connection ends by itself.
         timeout: seconds the server has to start and introduce itself.
 
@@ -63,7 +64,7 @@ class Connection:
         self._kind, self._open = _opener(target)
         self._on_lost = on_lost
         self._timeout = timeout
-        self._upstream: ClientUpstream | None = None
+        self._upstream: WatchedUpstream | None = None
         self._started: asyncio.Future[None] | None = None
         self._stop = asyncio.Event()
         self._stopping = False
@@ -72,7 +73,7 @@ class Connection:
         """Why the connection ended, if it did."""
 
     @property
-    def upstream(self) -> ClientUpstream:
+    def upstream(self) -> WatchedUpstream:
         """The server, to be asked.
 
         Raises:
@@ -121,7 +122,7 @@ class Connection:
         try:
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(self._open(self._hung_up))
-                self._upstream = ClientUpstream.of(client)
+                self._upstream = _as_upstream(client)
                 assert self._started is not None  # noqa: S101 - for the type checker
                 if not self._started.done():
                     self._started.set_result(None)
@@ -186,7 +187,15 @@ def _opener(target: Target) -> tuple[str, Open]:
         return "in memory", lambda _: Client(server, extensions=[ui_extension()])
     if isinstance(target, Client | ClientSession):
         return "a client", lambda _: _as_it_is(target)
+    if isinstance(target, WatchedUpstream):
+        return "an upstream", lambda _: _as_it_is(target)
     return _fastmcp_opener(target)
+
+
+def _as_upstream(connected: Any) -> WatchedUpstream:
+    if isinstance(connected, WatchedUpstream):
+        return connected
+    return ClientUpstream.of(connected)
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str | Path]]:
@@ -208,7 +217,7 @@ def _fastmcp_opener(target: Target) -> tuple[str, Open]:
             return "a client", lambda _: _as_it_is(client)
     raise UsageError(
         f"{type(target).__name__} is no server: give a command as a list, a URL, an MCPServer or "
-        "FastMCP object, or a connected client"
+        "FastMCP object, a connected client or an Upstream"
     )
 
 

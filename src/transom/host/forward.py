@@ -29,7 +29,7 @@ from transom.host.policy import view_may_call
 from transom.protocol import wire
 from transom.types import Task, Tool
 
-__all__ = ["Forward", "Relay", "Upstream"]
+__all__ = ["Forward", "Relay", "Upstream", "WatchedUpstream"]
 
 Relay = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes progress, total and message."""
@@ -64,6 +64,16 @@ class Upstream(Protocol):
 
     def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
         """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        ...
+
+
+@runtime_checkable
+class WatchedUpstream(Upstream, Protocol):
+    """A server whose tools are kept on a host's surface."""
+
+    @property
+    def current(self) -> bool:
+        """Whether `tools()` still has what the server would list now, as far as one can know."""
         ...
 
 

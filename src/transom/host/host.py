@@ -97,7 +97,7 @@ class Host:
     Events, assigned or as decorators, sync or async. Told: `on_tools_changed()`,
     `on_view_opened(view)`, `on_view_closed(view)`, `on_view_failed(view, error)`,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
-    `on_error(error)`. Asked: `on_message(view, blocks)`, `on_open_link(view, url)`,
+    `on_model_context(view)`, `on_error(error)`. Asked: `on_message(view, blocks)`, `on_open_link(view, url)`,
     `on_download_file(view, files)`, `on_request_display_mode(view, mode)`,
     `on_create_message(view, params)`, answered as on a `Bridge`. What is asked must be set before
     a View opens: it is told what the host can do.
@@ -115,6 +115,7 @@ class Host:
     on_create_message = Event["Host"]()
     on_size_changed = Event["Host"]()
     on_log = Event["Host"]()
+    on_model_context = Event["Host"]()
     on_error = Event["Host"]()
 
     def __init__(
@@ -167,6 +168,7 @@ class Host:
             listed=self._view_listed,
             used=self._shelf.touch,
             ended=self._view_ended,
+            informed=lambda view: self._news.fire(self.on_model_context, view),
             screenshot=self._screenshot,
         )
         self._openings = Openings(
@@ -238,7 +240,8 @@ class Host:
         Args:
             name: 1 to 32 of `A-Za-z0-9-_`. Its Views are called `NAME-1`, `NAME-2` ...
             target: a command as a list, the URL of a streamable HTTP server, an `MCPServer` or
-                `FastMCP` object, or a connected client (which stays yours to close).
+                `FastMCP` object, a connected client (which stays yours to close), or an
+                `Upstream` of your own.
             timeout: seconds it has to start.
 
         Raises:

@@ -91,6 +91,7 @@ class Home:
     listed: Callable[[View], object]
     used: Callable[[View], object]
     ended: Callable[[View], object]
+    informed: Callable[[View], object]
     screenshot: Callable[[View], Any]
 
 
@@ -484,3 +485,4 @@ class View:
             content=update.content or [],
             structured_content=update.structured_content,
         )
+        self._home.informed(self)
