@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.view.fake_host import INITIALIZED, FakeHost, hosted
-from tests.view.test_app_hostile import surviving, text
+from tests.view.hostile import surviving, text
 from transom.channel import memory_pair
 from transom.errors import ConnectionClosed, PeerError, ProtocolError
 from transom.types import ToolResult
