@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,6 +31,7 @@ class StagePage:
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
+        self.on_mount: Callable[[str, PageEnd], object] = lambda *_: None
 
     async def connect(self) -> None:
         """Say hello, and wait for nothing."""
@@ -117,7 +119,8 @@ class StagePage:
         self.told.append(message)
         view_id = message.get("view", "")
         if message["do"] == "mount":
-            self.views[view_id] = PageEnd(self, view_id)
+            self.views[view_id] = end = PageEnd(self, view_id)
+            self.on_mount(view_id, end)
         elif message["do"] == "unmount":
             gone = self.views.pop(view_id, None)
             if gone is not None:

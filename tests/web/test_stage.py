@@ -45,6 +45,8 @@ async def test_a_mounted_view_reaches_the_page_with_all_it_needs(stage: Stage) -
     assert told == {
         "do": "mount",
         "view": "orders-1",
+        "shown": "orders-1",
+        "client": "",
         "origin": f"http://{host}",
         "server": "orders",
         "uri": "ui://orders/list",

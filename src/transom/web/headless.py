@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from transom.errors import TransomError, ViewClosed
 from transom.host.pages import Page
 from transom.web.csp import CspMode
 from transom.web.renderers import BrowserRenderer
+from transom.web.seats import Seat, Seats
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from transom.host.host import Host
 
-__all__ = ["HeadlessRenderer", "chromium_arguments", "find_chromium"]
+__all__ = ["HeadlessRenderer", "HeadlessSeat", "chromium_arguments", "find_chromium"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
@@ -109,6 +110,11 @@ class HeadlessRenderer:
         return self._stage_renderer.stage
 
     @property
+    def url(self) -> str:
+        """The address of the Stage's page."""
+        return self._stage_renderer.url
+
+    @property
     def page(self) -> BrowserPage | None:
         """Playwright's page that shows the Stage, while there is one."""
         return self._page
@@ -143,6 +149,16 @@ class HeadlessRenderer:
         """
         return await self._stage_renderer.open(page)
 
+    def seat(self, label: str = "") -> HeadlessSeat:
+        """A renderer for one of several Hosts that share this browser: `Host(renderer=r.seat())`.
+
+        The browser lives until this renderer is left, not with the Host.
+
+        Args:
+            label: for whom the Host works, such as the name of an MCP client.
+        """
+        return HeadlessSeat(self._stage_renderer.seats, self._picture, label)
+
     async def screenshot(self, view_id: str) -> bytes:
         """A PNG of what a View shows now.
 
@@ -150,9 +166,12 @@ class HeadlessRenderer:
             ViewClosed: it is not on the Stage.
             TransomError: the browser could not take the picture.
         """
-        if self._page is None or view_id not in self.stage.views:
+        return await self._picture(view_id, view_id)
+
+    async def _picture(self, view_id: str, key: str) -> bytes:
+        if self._page is None or key not in self.stage.views:
             raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
-        frame = self._page.locator(f'[id="view-{view_id}"] iframe')
+        frame = self._page.locator(f'[id="view-{key}"] iframe')
         try:
             return await frame.screenshot(timeout=self._timeout * 1000)
         except Exception as error:
@@ -256,6 +275,25 @@ class HeadlessRenderer:
             with suppress(Exception):  # it may be dead already
                 async with asyncio.timeout(_CLOSE_WITHIN):
                     await playwright.stop()
+
+
+class HeadlessSeat(Seat):
+    """The renderer of one Host among others that use the same browser without a window."""
+
+    def __init__(
+        self, seats: Seats, picture: Callable[[str, str], Awaitable[bytes]], label: str = ""
+    ) -> None:
+        super().__init__(seats, seats.new_mark(), label)
+        self._picture = picture
+
+    async def screenshot(self, view_id: str) -> bytes:
+        """A PNG of what a View of this Host shows now.
+
+        Raises:
+            ViewClosed: it is not on the Stage.
+            TransomError: the browser could not take the picture.
+        """
+        return await self._picture(view_id, self.key_of(view_id))
 
 
 def _fresh_profile() -> TemporaryDirectory[str]:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from transom.channel import Channel
-from transom.errors import Refused, TransomError
+from transom.errors import TransomError, UsageError
 from transom.host.pages import Page
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
-from transom.host.requests import Download
-from transom.types import EmbeddedResource
+from transom.host.policy import ApprovalRequest, Decision
 from transom.web.csp import CspMode
-from transom.web.files import download_of
+from transom.web.seats import Seat, Seats
 from transom.web.serving import StageServer
-from transom.web.stage import DisplayMode, Stage, Violation
+from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
     from transom.host.host import Host
-    from transom.host.views import View
 
 __all__ = ["BrowserRenderer", "OpenPage", "open_in_browser"]
 
@@ -71,7 +68,8 @@ class BrowserRenderer:
         on_violation: told of everything a View tried and was not allowed.
 
     `renderer.approve` asks on the page whether the model may call a tool:
-    `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`.
+    `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`. Several Hosts share the page
+    when each has a `renderer.seat()`.
     """
 
     def __init__(
@@ -91,9 +89,15 @@ class BrowserRenderer:
         self._server = StageServer(self.stage, port=port, sandbox_port=sandbox_port)
         self._open_page = open_page
         self._page_timeout = page_timeout
-        self._confirm = confirm
         self._opening = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._running = False
+        self.seats = Seats(
+            self.stage,
+            lambda: self.show_page(timeout=self._page_timeout),
+            lambda: self.url,
+            confirm=confirm,
+        )
+        self._own = Seat(self.seats, mark="")
 
     @property
     def url(self) -> str:
@@ -101,7 +105,12 @@ class BrowserRenderer:
         return self._server.url
 
     async def __aenter__(self) -> Self:
+        if self._running:
+            raise UsageError(
+                "The renderer is running already: give each of several Hosts a renderer.seat()"
+            )
         await self._server.__aenter__()
+        self._running = True
         return self
 
     async def __aexit__(
@@ -110,11 +119,8 @@ class BrowserRenderer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5)
+        self._running = False
+        await self.seats.close()
         await self._server.__aexit__(kind, error, trace)
 
     async def show_page(self, *, timeout: float | None = None) -> None:
@@ -125,7 +131,10 @@ class BrowserRenderer:
 
         Raises:
             TransomError: none could be opened, or none showed up in time.
+            UsageError: the renderer is not running.
         """
+        if not self._running:
+            raise UsageError("The renderer is not running: use `async with renderer`")
         async with self._opening:
             await self.stage.settled()
             if self.stage.has_page:
@@ -144,116 +153,29 @@ class BrowserRenderer:
         Raises:
             TransomError: no page could be opened.
         """
-        await self.show_page(timeout=self._page_timeout)
-        await self.stage.room(page.view_id)
-        return self.stage.mount(page)
+        return await self._own.open(page)
 
     # --- with a host -------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Serve a host: its Views' wishes that the page can grant, and its Views after a reload."""
-        modes = ["inline", "fullscreen", "pip"]
-        host.set_context(displayMode="inline", availableDisplayModes=modes)
-        if not host.on_open_link:
-            host.on_open_link = self._open_link
-        if not host.on_download_file:
-            host.on_download_file = self._download
-        if not host.on_request_display_mode:
-            host.on_request_display_mode = self._set_mode
+        """Serve a host: its Views' wishes that the page can grant, and its Views after a reload.
 
-        @host.on_view_opened
-        def named(view: View) -> None:
-            if view.app is not None:
-                self.stage.named(view.id, view.app.name, view.app.version)
+        Raises:
+            UsageError: it serves one already; `seat()` is for several.
+        """
+        self._own.attach_host(host)
 
-        self.stage.on_surroundings = lambda changes: host.set_context(**changes)
-        self.stage.on_mode = lambda view_id, changes: self._mode_changed(host, view_id, changes)
-        self.stage.on_lost = lambda view_ids: self._lost(host, view_ids)
-        self.stage.on_close = lambda view_id: self._close(host, view_id)
+    def seat(self, label: str = "") -> Seat:
+        """A renderer for one of several Hosts that share this page: `Host(renderer=r.seat())`.
 
-    def _lost(self, host: Host, view_ids: list[str]) -> None:
-        if self.stage.has_page:  # a reloaded page: show them again
-            for view_id in view_ids:
-                self._aside(self._reopen(host, view_id))
+        The page and this renderer live until this renderer is left, not with the Host.
 
-    @staticmethod
-    async def _reopen(host: Host, view_id: str) -> None:
-        view = host.views.get(view_id)
-        if view is not None and view.opening is not None:
-            await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
-        await host.reopen(view_id)
-
-    def _close(self, host: Host, view_id: str) -> None:
-        view = host.views.get(view_id)
-        if view is not None:
-            self._aside(view.close("the user closed it"))
-        else:
-            self.stage.unmount(view_id)
-
-    def _aside(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # the host has told of it already
-
-    def _mode_changed(self, host: Host, view_id: str, changes: dict[str, Any]) -> None:
-        view = host.views.get(view_id)
-        if view is not None and view.bridge is not None:
-            self._aside(view.bridge.set_context(**changes))
-
-    def _set_mode(self, view: View, mode: DisplayMode) -> str:
-        self.stage.set_mode(view.id, mode)
-        return mode
-
-    async def _open_link(self, view: View, url: str) -> None:
-        if not self._confirm:
-            raise Refused("Nobody is there to open links for")
-        if await self._ask("link", view, url=url) is not True:
-            raise Refused("The user did not open the link")
-
-    async def _download(self, view: View, files: Sequence[Download]) -> None:
-        ready: list[tuple[str, str, str]] = []
-        for file in files:
-            if not isinstance(file.content, EmbeddedResource):
-                raise Refused("Only files that are in the message can be saved")
-            ready.append((file.name, *download_of(file.content.resource)))
-        if self._confirm and ready:
-            told = [{"name": name, "bytes": _decoded(data)} for name, _, data in ready]
-            if await self._ask("download", view, files=told) is not True:
-                raise Refused("The user did not save the file")
-        for name, mime, data in ready:
-            self.stage.save(name, mime, data)
-
-    async def _ask(self, kind: str, view: View, **details: Any) -> bool | str:
-        try:
-            return await self.stage.ask(kind, view.id, server=view.server, **details)
-        except Refused:
-            raise
-        except TransomError as error:
-            raise Refused(str(error)) from None
+        Args:
+            label: for whom the Host works, such as the name of an MCP client. The user sees it
+                beside the Host's Views and in questions.
+        """
+        return Seat(self.seats, self.seats.new_mark(), label)
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
-        try:
-            answer = await self.stage.ask(
-                "approve",
-                request.view_id,
-                tool=request.tool.name[:200],
-                server=request.server,
-                arguments=request.arguments,
-                changed=request.changed,
-            )
-        except TransomError as error:
-            return Deny(str(error))
-        if answer == "always":
-            return AllowAlways()
-        return Allow() if answer == "allow" else Deny("The user refused on the Stage")
-
-
-def _decoded(base64: str) -> int:
-    """How many bytes it stands for."""
-    return len(base64) * 3 // 4 - base64.count("=")
+        return await self._own.approve(request)

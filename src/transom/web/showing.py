@@ -166,7 +166,9 @@ class Showing:
     # --- what goes wrong beside the steps ----------------------------------------------------
 
     def _violated(self, violation: Violation) -> None:
-        self._event("violation", **msgspec.structs.asdict(violation))
+        details = msgspec.structs.asdict(violation)
+        del details["client"]  # there is one Host, and it works for no client
+        self._event("violation", **details)
 
     def _went_wrong(self, error: BaseException) -> None:
         if isinstance(error, PeerError):

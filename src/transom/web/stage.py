@@ -15,7 +15,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,10 +26,19 @@ from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.link import CONTROL, Link
 from transom.web.questions import Questions
 from transom.web.relay import ViewChannel
+from transom.web.said import (
+    AboutView,
+    Answer,
+    Around,
+    Broken,
+    Closed,
+    DisplayMode,
+    Mode,
+    NotPassed,
+    read_said,
+)
 
 __all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
-
-DisplayMode = Literal["inline", "fullscreen", "pip"]
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
 
@@ -41,6 +50,8 @@ class Violation(msgspec.Struct, frozen=True):
     directive: str
     blocked: str
     source: str = ""
+    client: str = ""
+    """For whom its Host works, if that was said: the label of `renderer.seat(label)`."""
 
 
 class Hello(msgspec.Struct):
@@ -51,72 +62,12 @@ class Hello(msgspec.Struct):
     received: int = 0
 
 
-# --- what a page says that is not from a View ------------------------------------------------
-
-
-class _Dimensions(msgspec.Struct, rename="camel", omit_defaults=True):
-    width: float | None = None
-    height: float | None = None
-    max_width: float | None = None
-    max_height: float | None = None
-
-
-class _Devices(msgspec.Struct, omit_defaults=True):
-    touch: bool | None = None
-    hover: bool | None = None
-
-
-class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
-    theme: Literal["light", "dark"] | None = None
-    locale: str | None = None
-    time_zone: str | None = None
-    user_agent: str | None = None
-    platform: Literal["web", "desktop", "mobile"] | None = None
-    device_capabilities: _Devices | None = None
-    container_dimensions: _Dimensions | None = None
-
-
-class _Closed(msgspec.Struct, tag_field="do", tag="closed"):
-    view: str
-
-
-class _Answer(msgspec.Struct, tag_field="do", tag="answer"):
-    id: int
-    value: bool | str
-
-
-class _Mode(msgspec.Struct, tag_field="do", tag="mode"):
-    view: str
-    mode: DisplayMode
-    size: _Dimensions | None = None
-
-
-class _Around(msgspec.Struct, tag_field="do", tag="surroundings"):
-    value: _Surroundings
-
-
-class _Refused(msgspec.Struct, tag_field="do", tag="refused"):
-    view: str
-    reason: str
-
-
-class _Broken(msgspec.Struct, tag_field="do", tag="broken"):
-    view: str
-    reason: str
-
-
-_read_control = msgspec.json.Decoder(
-    _Closed | _Answer | _Mode | _Around | _Refused | _Broken
-).decode
-
-
-# --- the Stage -------------------------------------------------------------------------------
-
-
 class Mounted(msgspec.Struct, eq=False):
     """A View on the Stage."""
 
+    key: str
     page: Page
+    client: str
     host: str
     channel: ViewChannel
     csp: str
@@ -182,21 +133,27 @@ class Stage:
         """The Views on the Stage."""
         return list(self._views)
 
-    def mount(self, page: Page) -> ViewChannel:
+    def mount(self, page: Page, *, key: str | None = None, client: str = "") -> ViewChannel:
         """Put a View on the Stage and return the pipe to it.
 
+        Args:
+            page: the View.
+            key: what the Stage calls it; its own id unless given. The user never sees it.
+            client: for whom the View's Host works, for the user to see.
+
         Raises:
-            UsageError: a View of that id is there already.
+            UsageError: a View of that key is there already.
         """
-        if page.view_id in self._views:
+        key = page.view_id if key is None else key
+        if key in self._views:
             raise UsageError(f"View {page.view_id} is on the Stage already")
         label = re.sub(r"[^a-z0-9-]+", "-", page.view_id.lower()).strip("-")[:32] or "view"
         name = f"{label}-{secrets.token_hex(6)}"
         host = urlsplit(self.sandbox).netloc.replace("*", name)
-        channel = ViewChannel(page.view_id, lambda: self._link, self.unmount)
+        channel = ViewChannel(key, lambda: self._link, self.unmount)
         csp = build_csp(page.csp, self.csp_mode, ancestors=self.origin or "'none'")
-        mounted = Mounted(page, host, channel, csp + "; report-uri /csp-report")
-        self._views[page.view_id] = self._hosts[host] = mounted
+        mounted = Mounted(key, page, client, host, channel, csp + "; report-uri /csp-report")
+        self._views[key] = self._hosts[host] = mounted
         for entry in dropped_entries(page.csp):
             self.violated(mounted, "declared", entry)
         self._show(mounted)
@@ -214,7 +171,8 @@ class Stage:
             self._questions.give_up(f"The View is gone: {reason}", view_id)
         return mounted
 
-    def _gone_view(self, view_id: str, reason: str) -> None:
+    def take_off(self, view_id: str, reason: str) -> None:
+        """Take a View off the Stage; whoever speaks to it is told why."""
         mounted = self._drop(view_id, reason)
         if mounted is not None:
             self._tell({"do": "unmount", "view": view_id})
@@ -229,7 +187,9 @@ class Stage:
         self._tell(
             {
                 "do": "mount",
-                "view": page.view_id,
+                "view": mounted.key,
+                "shown": page.view_id,
+                "client": mounted.client,
                 "origin": f"{urlsplit(self.sandbox).scheme}://{mounted.host}",
                 "server": page.server,
                 "uri": page.uri,
@@ -259,7 +219,11 @@ class Stage:
         if mounted.violations < _MAX_VIOLATIONS:
             mounted.violations += 1
             violation = Violation(
-                mounted.page.view_id, directive[:100], blocked[:500], source[:200]
+                mounted.page.view_id,
+                directive[:100],
+                blocked[:500],
+                source[:200],
+                mounted.client,
             )
             self.on_violation(violation)
 
@@ -346,13 +310,13 @@ class Stage:
                 mounted.channel.feed(message)
             return
         try:
-            said = _read_control(message)
+            said = read_said(message)
         except msgspec.DecodeError:
             return  # a page of another version: what it does not know how to say, it does not say
         match said:
-            case _Answer():
+            case Answer():
                 self._questions.answered(said.id, said.value)
-            case _Around():
+            case Around():
                 self.surroundings = msgspec.to_builtins(said.value)
                 self._page_there.set()
                 self.on_surroundings(self.surroundings)
@@ -361,17 +325,17 @@ class Stage:
             case _:
                 pass
 
-    def _about_view(self, mounted: Mounted, said: _Closed | _Mode | _Refused | _Broken) -> None:
+    def _about_view(self, mounted: Mounted, said: AboutView) -> None:
         match said:
-            case _Closed() if self.on_close is not None:
+            case Closed() if self.on_close is not None:
                 self.on_close(said.view)
-            case _Closed():
-                self._gone_view(said.view, "the user closed it")
-            case _Broken():
-                self._gone_view(said.view, said.reason[:200])
-            case _Refused():
+            case Closed():
+                self.take_off(said.view, "the user closed it")
+            case Broken():
+                self.take_off(said.view, said.reason[:200])
+            case NotPassed():
                 self.violated(mounted, "message", said.reason)
-            case _Mode():
+            case Mode():
                 mounted.mode = said.mode
                 changes: dict[str, Any] = {"displayMode": said.mode}
                 if said.size is not None:

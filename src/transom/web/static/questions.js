@@ -18,24 +18,27 @@ const sized = (bytes) => {
   return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
 };
 
+const whose = ({ view, shown = view, server, client }) =>
+  `View ${shown}, from the server ${server}${client ? `, for ${client}` : ""}`;
+
 const KINDS = {
   approve: {
     title: ({ tool }) => `Let the model call ${tool}?`,
-    say: ({ view, server, changed }) =>
-      `A tool of the View ${view}, from the server ${server}.` +
-      (changed ? " You allowed it before; it has changed since." : ""),
+    say: (question) =>
+      `A tool of the ${whose(question)}.` +
+      (question.changed ? " You allowed it before; it has changed since." : ""),
     show: ({ arguments: given }) => cut(JSON.stringify(given, null, 2)),
     answers: [["Allow", "allow"], ["Always allow", "always"], ["Refuse", "deny"]],
   },
   link: {
     title: ({ url }) => (url.startsWith("mailto:") ? "Write this mail?" : `Open ${parsed(url).host}?`),
-    say: ({ view, server }) => `The View ${view}, from the server ${server}, wants to open:`,
+    say: (question) => `The ${whose(question)}, wants to open:`,
     show: ({ url }) => parsed(url).href,
     answers: [["Open", true], ["Refuse", false]],
   },
   download: {
     title: ({ files }) => (files.length === 1 ? "Save this file?" : `Save ${files.length} files?`),
-    say: ({ view, server }) => `The View ${view}, from the server ${server}, wants to save:`,
+    say: (question) => `The ${whose(question)}, wants to save:`,
     show: ({ files }) => cut(files.map((f) => `${f.name}  (${sized(f.bytes)})`).join("\n")),
     answers: [["Save", true], ["Refuse", false]],
   },

@@ -58,17 +58,22 @@ class View extends HTMLElement {
   start(mount, stage) {
     this.#mount = mount;
     this.#stage = stage;
-    const { view, origin, server, uri, allow, border } = mount;
+    const { view, shown = view, client, origin, server, uri, allow, border } = mount;
     this.id = `view-${view}`;
     this.view = view;
+    this.shown = shown;
     this.origin = origin;
     this.dataset.mode = "inline";
     this.dataset.state = "loading";
     if (!border) this.dataset.border = "none";
     this.setAttribute("role", "region");
-    this.setAttribute("aria-label", `View ${view}`);
-    this.label = element("span", { class: "name", text: view });
-    const from = element("span", { class: "from", text: `from ${server} · ${uri}`, title: uri });
+    this.setAttribute("aria-label", `View ${shown}`);
+    this.label = element("span", { class: "name", text: shown });
+    const from = element("span", {
+      class: "from",
+      text: `${client ? `for ${client} · ` : ""}from ${server} · ${uri}`,
+      title: uri,
+    });
     const buttons = element(
       "span",
       { class: "buttons" },
@@ -76,7 +81,7 @@ class View extends HTMLElement {
       this.#button("pip", "Picture in the corner", () => this.toggle("pip")),
       this.#button("close", "Close", () => this.close()),
     );
-    this.frame = element("iframe", { sandbox: FLAGS, title: `View ${view}`, src: `${origin}/` });
+    this.frame = element("iframe", { sandbox: FLAGS, title: `View ${shown}`, src: `${origin}/` });
     if (allow) this.frame.setAttribute("allow", allow);
     this.append(element("div", { class: "caption" }, this.label, from, buttons), this.frame);
     this.#waiting = setTimeout(() => {
@@ -86,7 +91,7 @@ class View extends HTMLElement {
   }
 
   #button(name, label, act) {
-    const attributes = { type: "button", title: label, "aria-label": `${label}: ${this.view}` };
+    const attributes = { type: "button", title: label, "aria-label": `${label}: ${this.shown}` };
     const made = element("button", attributes, icon(name));
     made.addEventListener("click", act);
     this.#buttons[name] = made;
@@ -102,9 +107,9 @@ class View extends HTMLElement {
   }
 
   name({ name, version }) {
-    this.label.textContent = name || this.view;
+    this.label.textContent = name || this.shown;
     if (version) this.label.append(" ", element("span", { class: "version", text: version }));
-    this.setAttribute("aria-label", `View ${this.view}, ${name}`);
+    this.setAttribute("aria-label", `View ${this.shown}, ${name}`);
   }
 
   // --- how it is shown ------------------------------------------------------------------------

@@ -1,0 +1,311 @@
+"""Several Hosts before one Stage: each has a seat, and hears of its own Views only.
+
+1. What a Host calls its View and what the Stage calls it differ by the mark of the Host's seat.
+   Marks are never used again, so nothing of one Host's View is ever taken for another's.
+2. What the user reads is the Host's own name for the View, and for whom the Host works.
+3. A seat that was left is forgotten, and its Views are gone from the Stage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from transom.channel import Channel
+from transom.errors import Refused, TransomError, UsageError
+from transom.host.pages import Page
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.requests import Download
+from transom.types import EmbeddedResource
+from transom.web.files import download_of
+from transom.web.said import DisplayMode
+from transom.web.stage import Stage
+
+if TYPE_CHECKING:
+    from transom.host.host import Host
+    from transom.host.views import View
+
+__all__ = ["Seat", "Seats"]
+
+_MARK = "~"  # no Host has it in the id of a View
+_MAX_LABEL = 60
+
+
+class Seats:
+    """Tells each Host what happens to its Views on the Stage.
+
+    Args:
+        stage: where the Views are.
+        show_page: has a page there.
+        url: gives the address of the page.
+        confirm: whether somebody is there who can be asked.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        show_page: Callable[[], Awaitable[object]],
+        url: Callable[[], str],
+        *,
+        confirm: bool,
+    ) -> None:
+        self.stage = stage
+        self.show_page = show_page
+        self.url = url
+        self.confirm = confirm
+        self._taken: dict[str, Seat] = {}
+        self._made = 0
+        stage.on_surroundings = self._surroundings
+        stage.on_mode = self._mode
+        stage.on_lost = self._lost
+        stage.on_close = self._close
+
+    def new_mark(self) -> str:
+        """What tells the next seat's Views from all others."""
+        self._made += 1
+        return f"{_MARK}{self._made}"
+
+    def take(self, seat: Seat) -> None:
+        """A Host sits there from now on."""
+        self._taken[seat.mark] = seat
+
+    def leave(self, seat: Seat) -> None:
+        """Nobody sits there any more."""
+        self._taken.pop(seat.mark, None)
+        for key in self.stage.views:
+            if _mark_of(key) == seat.mark:
+                self.stage.take_off(key, "its host was closed")
+
+    async def close(self) -> None:
+        """Everybody leaves."""
+        for seat in list(self._taken.values()):
+            await seat.leave()
+
+    # --- what the Stage tells ----------------------------------------------------------------
+
+    def _surroundings(self, changes: dict[str, Any]) -> None:
+        for seat in list(self._taken.values()):
+            seat.surroundings_changed(changes)
+
+    def _mode(self, key: str, changes: dict[str, Any]) -> None:
+        seat = self._taken.get(_mark_of(key))
+        if seat is not None:
+            seat.mode_changed(seat.id_of(key), changes)
+
+    def _lost(self, keys: list[str]) -> None:
+        for key in keys:
+            seat = self._taken.get(_mark_of(key))
+            if seat is not None:
+                seat.lost(seat.id_of(key))
+
+    def _close(self, key: str) -> None:
+        seat = self._taken.get(_mark_of(key))
+        if seat is None or not seat.close(seat.id_of(key)):
+            self.stage.take_off(key, "the user closed it")
+
+
+class Seat:
+    """The renderer of one Host among others that use the same page.
+
+    Get one with `renderer.seat()` and give it to a Host. The Host leaves it when it is closed; the
+    page and the other Hosts' Views stay. Whoever made the renderer enters and leaves that.
+    """
+
+    def __init__(self, seats: Seats, mark: str, label: str = "") -> None:
+        self.mark = mark
+        self.label = "".join(c if c.isprintable() else " " for c in label)[:_MAX_LABEL]
+        self._seats = seats
+        self._stage = seats.stage
+        self._host: Host | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def url(self) -> str:
+        """The address of the page. Keep it to yourself: whoever has it is the user."""
+        return self._seats.url()
+
+    def key_of(self, view_id: str) -> str:
+        """What the Stage calls a View of this Host."""
+        return view_id + self.mark
+
+    def id_of(self, key: str) -> str:
+        """What this Host calls a View of its own."""
+        return key.removesuffix(self.mark)
+
+    async def open(self, page: Page) -> Channel:
+        """Show a View, on a page that is opened if there is none.
+
+        Raises:
+            TransomError: no page could be opened.
+            UsageError: the id cannot be used.
+        """
+        if _MARK in page.view_id:
+            raise UsageError(f"{page.view_id} is no id of a View: it has a {_MARK}")
+        await self._seats.show_page()
+        key = self.key_of(page.view_id)
+        await self._stage.room(key)
+        return self._stage.mount(page, key=key, client=self.label)
+
+    # --- the Host ----------------------------------------------------------------------------
+
+    def attach_host(self, host: Host) -> None:
+        """Serve a host: its Views' wishes that the page can grant, and its Views after a reload.
+
+        Raises:
+            UsageError: another one sits here.
+        """
+        if self._host is not None and self._host is not host:
+            raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
+        self._host = host
+        self._seats.take(self)
+        modes = ["inline", "fullscreen", "pip"]
+        host.set_context(
+            displayMode="inline", availableDisplayModes=modes, **self._stage.surroundings
+        )
+        if not host.on_open_link:
+            host.on_open_link = self._open_link
+        if not host.on_download_file:
+            host.on_download_file = self._download
+        if not host.on_request_display_mode:
+            host.on_request_display_mode = self._set_mode
+
+        @host.on_view_opened
+        def named(view: View) -> None:
+            if view.app is not None:
+                self._stage.named(self.key_of(view.id), view.app.name, view.app.version)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Take this Host's Views off the page, and forget it."""
+        self._host = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+        self._seats.leave(self)
+
+    def surroundings_changed(self, changes: dict[str, Any]) -> None:
+        """The page tells what it knows of its user."""
+        if self._host is not None:
+            self._host.set_context(**changes)
+
+    def mode_changed(self, view_id: str, changes: dict[str, Any]) -> None:
+        """A View is shown in another way now."""
+        view = self._view(view_id)
+        if view is not None and view.bridge is not None:
+            self._aside(view.bridge.set_context(**changes))
+
+    def lost(self, view_id: str) -> None:
+        """A View's page is gone. If there is another one, a reloaded page: show it again."""
+        if self._host is not None and self._stage.has_page:
+            self._aside(self._reopen(self._host, view_id))
+
+    def close(self, view_id: str) -> bool:
+        """The user wants a View closed; False: this Host has none of that id."""
+        view = self._view(view_id)
+        if view is not None:
+            self._aside(view.close("the user closed it"))
+        return view is not None
+
+    def _view(self, view_id: str) -> View | None:
+        return None if self._host is None else self._host.views.get(view_id)
+
+    async def _reopen(self, host: Host, view_id: str) -> None:
+        view = host.views.get(view_id)
+        if view is not None and view.opening is not None:
+            await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
+        await host.reopen(view_id)
+
+    def _aside(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # the host has told of it already
+
+    # --- wishes ------------------------------------------------------------------------------
+
+    def _set_mode(self, view: View, mode: DisplayMode) -> str:
+        self._stage.set_mode(self.key_of(view.id), mode)
+        return mode
+
+    async def _open_link(self, view: View, url: str) -> None:
+        if not self._seats.confirm:
+            raise Refused("Nobody is there to open links for")
+        if await self._ask("link", view, url=url) is not True:
+            raise Refused("The user did not open the link")
+
+    async def _download(self, view: View, files: Sequence[Download]) -> None:
+        ready: list[tuple[str, str, str]] = []
+        for file in files:
+            if not isinstance(file.content, EmbeddedResource):
+                raise Refused("Only files that are in the message can be saved")
+            ready.append((file.name, *download_of(file.content.resource)))
+        if self._seats.confirm and ready:
+            told = [{"name": name, "bytes": _decoded(data)} for name, _, data in ready]
+            if await self._ask("download", view, files=told) is not True:
+                raise Refused("The user did not save the file")
+        for name, mime, data in ready:
+            self._stage.save(name, mime, data)
+
+    async def _ask(self, kind: str, view: View, **details: Any) -> bool | str:
+        try:
+            return await self._stage.ask(
+                kind,
+                self.key_of(view.id),
+                shown=view.id,
+                client=self.label,
+                server=view.server,
+                **details,
+            )
+        except Refused:
+            raise
+        except TransomError as error:
+            raise Refused(str(error)) from None
+
+    async def approve(self, request: ApprovalRequest) -> Decision:
+        """Ask the user on the page; give it to `Policy(approve=...)`."""
+        if not self._seats.confirm:
+            return Deny("Nobody is there to ask")
+        try:
+            answer = await self._stage.ask(
+                "approve",
+                self.key_of(request.view_id),
+                shown=request.view_id,
+                client=self.label,
+                tool=request.tool.name[:200],
+                server=request.server,
+                arguments=request.arguments,
+                changed=request.changed,
+            )
+        except TransomError as error:
+            return Deny(str(error))
+        if answer == "always":
+            return AllowAlways()
+        return Allow() if answer == "allow" else Deny("The user refused on the Stage")
+
+
+def _mark_of(key: str) -> str:
+    _, mark, number = key.partition(_MARK)
+    return mark + number
+
+
+def _decoded(base64: str) -> int:
+    """How many bytes it stands for."""
+    return len(base64) * 3 // 4 - base64.count("=")

@@ -1,0 +1,301 @@
+"""Several Hosts before one Stage."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.web.browser import PythonBrowser, music, play
+from transom import Host, Policy
+from transom.errors import Refused, UsageError, ViewClosed
+from transom.host.pages import Page
+from transom.host.views import View
+from transom.web.renderers import BrowserRenderer
+from transom.web.stage import Violation
+
+
+class Theatre:
+    """A renderer, a browser, and Hosts that come and go."""
+
+    def __init__(self, **options: Any) -> None:
+        self.browser = PythonBrowser(lambda: self.renderer.stage)
+        self.renderer = BrowserRenderer(open_page=self.browser.open_page, **options)
+
+    @asynccontextmanager
+    async def host(self, label: str = "", **options: Any) -> AsyncIterator[Host]:
+        options.setdefault("policy", Policy.trusting())
+        async with Host(renderer=self.renderer.seat(label), audit=None, **options) as host:
+            await host.add_server("music", music())
+            yield host
+
+
+@pytest.fixture
+async def theatre() -> AsyncIterator[Theatre]:
+    made = Theatre()
+    async with made.renderer, made.browser:
+        yield made
+
+
+async def key_of(view: View) -> str:
+    """What the Stage calls a View, as the View was told."""
+    return (await view.call_tool("key")).text
+
+
+async def closed(host: Host) -> View:
+    """Wait until a View of that Host is closed."""
+    told: asyncio.Queue[View] = asyncio.Queue()
+    host.on_view_closed(told.put_nowait)
+    return await told.get()
+
+
+# --- which View is whose ---------------------------------------------------------------------
+
+
+async def test_views_of_one_id_and_two_hosts_are_kept_apart(theatre: Theatre) -> None:
+    async with theatre.host("cursor") as one, theatre.host("codex") as two:
+        first, second = await play(one), await play(two)
+        assert first.id == second.id == "music-1"
+        keys = await key_of(first), await key_of(second)
+        assert len(set(keys)) == 2
+        assert list(theatre.browser.page.views) == list(keys)
+        assert len(theatre.browser.pages) == 1
+        mounts = [m for m in theatre.browser.page.told if m["do"] == "mount"]
+        assert [(m["view"], m["shown"], m["client"]) for m in mounts] == [
+            (keys[0], "music-1", "cursor"),
+            (keys[1], "music-1", "codex"),
+        ]
+        named = [m["view"] for m in theatre.browser.page.told if m["do"] == "named"]
+        assert named == list(keys)
+
+
+async def test_a_view_that_the_user_closes_is_closed_at_its_own_host(theatre: Theatre) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        first, second = await play(one), await play(two)
+        gone = asyncio.create_task(closed(two))
+        await theatre.browser.page.tell(do="closed", view=await key_of(second))
+        assert await gone is second
+        assert await key_of(first)
+        assert list(one.views) == ["music-1"]
+        assert list(two.views) == []
+
+
+async def test_a_mode_is_told_to_the_view_that_is_in_it(theatre: Theatre) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        first, second = await play(one), await play(two)
+        apps = theatre.browser.apps
+        page = theatre.browser.page
+        changed: asyncio.Queue[str | None] = asyncio.Queue()
+        app = apps[await key_of(second)]
+        app.on_host_context_changed(lambda context: changed.put_nowait(context.display_mode))
+        await page.tell(do="mode", view=await key_of(second), mode="pip")
+        assert await changed.get() == "pip"
+        context = apps[await key_of(first)].host_context
+        assert context is not None
+        assert context.display_mode == "inline"
+
+
+async def test_a_mode_that_a_view_asks_for_is_asked_of_the_page_for_that_view(
+    theatre: Theatre,
+) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        await play(one)
+        key = await key_of(await play(two))
+        assert await theatre.browser.apps[key].request_display_mode("fullscreen") == "fullscreen"
+        told = await theatre.browser.page.heard("mode")
+        assert told == {"do": "mode", "view": key, "mode": "fullscreen"}
+
+
+async def test_surroundings_are_told_to_every_host(theatre: Theatre) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        keys = [await key_of(await play(host)) for host in (one, two)]
+        apps = [theatre.browser.apps[key] for key in keys]
+        changed: asyncio.Queue[str | None] = asyncio.Queue()
+        for app in apps:
+            app.on_host_context_changed(lambda context: changed.put_nowait(context.theme))
+        await theatre.browser.page.tell(do="surroundings", value={"theme": "dark"})
+        assert [await changed.get(), await changed.get()] == ["dark", "dark"]
+
+
+async def test_a_host_that_comes_later_knows_the_surroundings(theatre: Theatre) -> None:
+    async with theatre.host() as one:
+        await play(one)
+        async with theatre.host() as late:
+            context = theatre.browser.apps[await key_of(await play(late))].host_context
+            assert context is not None
+            assert context.theme == "light"
+
+
+async def test_a_reloaded_page_shows_every_hosts_views_again(theatre: Theatre) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        keys = [await key_of(await play(host)) for host in (one, two)]
+        again: asyncio.Queue[View] = asyncio.Queue()
+        one.on_view_opened(again.put_nowait)
+        two.on_view_opened(again.put_nowait)
+        await theatre.browser.open_page()
+        opened = [await again.get(), await again.get()]
+        assert {id(view) for view in opened} == {id(h.views["music-1"]) for h in (one, two)}
+        assert sorted([await key_of(view) for view in opened]) == sorted(keys)
+        assert sorted(theatre.browser.page.views) == sorted(keys)
+
+
+async def test_a_violation_names_the_hosts_own_id_and_for_whom_it_works() -> None:
+    seen: list[Violation] = []
+    theatre = Theatre(on_violation=seen.append)
+    async with theatre.renderer, theatre.browser, theatre.host("cursor") as host:
+        view = await play(host)
+        page, key = theatre.browser.page, await key_of(view)
+        await page.tell(do="refused", view=key, reason="A message is not JSON")
+        assert await key_of(view) == key
+    assert seen == [Violation("music-1", "message", "A message is not JSON", client="cursor")]
+
+
+# --- questions -------------------------------------------------------------------------------
+
+
+async def test_a_question_names_the_hosts_own_id_and_for_whom_it_works(theatre: Theatre) -> None:
+    seat = theatre.renderer.seat("cursor")
+    policy = Policy(approve=seat.approve)
+    async with theatre.host() as other, Host(renderer=seat, audit=None, policy=policy) as host:
+        await host.add_server("music", music())
+        await play(other)
+        view = await play(host)
+        call = asyncio.create_task(view.call_tool("stop"))
+        asked = await theatre.browser.page.heard("ask")
+        assert (asked["shown"], asked["client"], asked["tool"]) == ("music-1", "cursor", "stop")
+        await theatre.browser.page.tell(do="answer", id=asked["id"], value="allow")
+        assert (await call).text == f"stopped {asked['view']}"
+
+
+async def test_a_question_ends_with_the_view_it_is_about_and_no_other(theatre: Theatre) -> None:
+    async with theatre.host() as one, theatre.host() as two:
+        first, second = await play(one), await play(two)
+        keys = [await key_of(first), await key_of(second)]
+        apps = [theatre.browser.apps[key] for key in keys]
+        page = theatre.browser.page
+        asking = [asyncio.create_task(app.open_link("https://x.example")) for app in apps]
+        await page.until(lambda p: sum(m["do"] == "ask" for m in p.told) == 2)
+        asked = {m["view"]: m["id"] for m in page.told if m["do"] == "ask"}
+        await first.close()
+        assert (await page.heard("unask"))["id"] == asked[keys[0]]
+        await page.tell(do="answer", id=asked[keys[1]], value=True)
+        await asking[1]
+        await asyncio.wait(asking)
+
+
+async def test_what_a_client_calls_itself_is_cut_and_has_no_control_characters(
+    theatre: Theatre,
+) -> None:
+    seat = theatre.renderer.seat("a\nb\x1b[0m" + "x" * 1000)
+    assert seat.label.startswith("a b [0mxxx")
+    assert len(seat.label) == 60
+
+
+async def test_nobody_is_asked_where_nobody_is() -> None:
+    theatre = Theatre(confirm=False)
+    async with theatre.renderer, theatre.browser:
+        seat = theatre.renderer.seat()
+        async with Host(renderer=seat, audit=None, policy=Policy(approve=seat.approve)) as host:
+            await host.add_server("music", music())
+            view = await play(host)
+            with pytest.raises(Refused, match="Nobody is there to ask"):
+                await view.call_tool("stop")
+
+
+# --- coming and going ------------------------------------------------------------------------
+
+
+async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
+    theatre: Theatre,
+) -> None:
+    async with theatre.host() as stays:
+        kept = await play(stays)
+        async with theatre.host() as goes:
+            gone = await key_of(await play(goes))
+        assert theatre.renderer.stage.views == [await key_of(kept)]
+        await theatre.browser.page.until(lambda page: gone not in page.views)
+        told: list[Any] = []
+        goes.set_context = lambda **changes: told.append(changes)  # type: ignore[method-assign]
+        key = await key_of(kept)
+        await theatre.browser.page.tell(do="surroundings", value={"theme": "dark"})
+        assert await key_of(kept) == key  # in order: what came before has been dealt with
+        assert told == []
+
+
+async def test_a_view_that_is_left_behind_is_taken_off_with_its_seat(theatre: Theatre) -> None:
+    async with theatre.host():
+        seat = theatre.renderer.seat()
+        channel = await seat.open(Page(view_id="x", server="s", uri="ui://s/x", html="<p>"))
+        await seat.leave()
+        assert theatre.renderer.stage.views == []
+        with pytest.raises(Exception, match="its host was closed"):
+            await channel.receive()
+
+
+async def test_the_next_host_never_gets_what_the_stage_called_the_last_ones_view(
+    theatre: Theatre,
+) -> None:
+    keys: set[str] = set()
+    for _ in range(3):
+        async with theatre.host() as host:
+            keys.add(await key_of(await play(host)))
+    assert len(keys) == 3
+    assert len(theatre.browser.pages) == 1
+
+
+async def test_hosts_hear_of_their_views_end_when_the_renderer_is_left() -> None:
+    theatre = Theatre()
+    async with theatre.browser:
+        await theatre.renderer.__aenter__()
+        async with theatre.host() as host:
+            view = await play(host)
+            gone = asyncio.create_task(closed(host))
+            await asyncio.sleep(0)
+            await theatre.renderer.__aexit__(None, None, None)
+            assert await gone is view
+            with pytest.raises(ViewClosed):
+                await view.call_tool("key")
+
+
+async def test_a_renderer_of_one_host_is_used_as_before() -> None:
+    theatre = Theatre()
+    async with (
+        theatre.browser,
+        Host(renderer=theatre.renderer, audit=None, policy=Policy.trusting()) as host,
+    ):
+        await host.add_server("music", music())
+        assert await key_of(await play(host)) == "music-1"
+        assert theatre.renderer.seat().url == theatre.renderer.url
+
+
+# --- mistakes --------------------------------------------------------------------------------
+
+
+async def test_two_hosts_with_one_renderer_are_a_mistake_that_says_what_to_do() -> None:
+    theatre = Theatre()
+    async with Host(renderer=theatre.renderer, audit=None):
+        with pytest.raises(UsageError, match=r"renderer\.seat\(\)"):
+            async with Host(renderer=theatre.renderer, audit=None):
+                pass
+
+
+async def test_two_hosts_in_one_seat_are_a_mistake(theatre: Theatre) -> None:
+    seat = theatre.renderer.seat()
+    async with Host(renderer=seat, audit=None):
+        with pytest.raises(UsageError, match=r"renderer\.seat\(\) of its own"):
+            async with Host(renderer=seat, audit=None):
+                pass
+
+
+async def test_a_seat_of_a_renderer_that_does_not_run_shows_nothing() -> None:
+    seat = Theatre().renderer.seat()
+    with pytest.raises(UsageError, match="not running"):
+        await seat.open(Page(view_id="x", server="s", uri="ui://s/x", html="<p>"))
+
+
+async def test_an_id_that_could_be_taken_for_another_seats_is_refused(theatre: Theatre) -> None:
+    with pytest.raises(UsageError, match="no id of a View"):
+        await theatre.renderer.open(
+            Page(view_id="music-1~1", server="s", uri="ui://s/x", html="<p>")
+        )
