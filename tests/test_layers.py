@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "transom"
 
 BOTTOM = {"errors", "types", "protocol"}
 UP_TO_SESSION = BOTTOM | {"schema", "channel", "events", "queues", "session"}
-UP_TO_HOST = UP_TO_SESSION | {"mcptypes", "view", "host", "server"}
+UP_TO_HOST = UP_TO_SESSION | {"naming", "mcptypes", "view", "host", "server"}
 EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "schema": BOTTOM,
     "channel": BOTTOM,
     "events": {"errors"},
+    "naming": set[str](),
     "mcptypes": BOTTOM,
     "queues": BOTTOM | {"channel", "events"},
     "session": BOTTOM | {"schema", "channel", "events", "queues"},
@@ -53,6 +54,7 @@ PACKAGES = {
     "schema": {"msgspec"},
     "channel": {"msgspec"},
     "events": set[str](),
+    "naming": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),
     "session": {"msgspec"},

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 
 from transom.cli.target import Command, Target, parse_target
 from transom.cli.teller import Teller
 from transom.errors import TransomError, UsageError
+from transom.naming import name_of_command, name_of_url
 
 if TYPE_CHECKING:
     from transom.web.showing import Event, Showing
@@ -27,7 +26,6 @@ __all__ = ["open_view"]
 Arguments = dict[str, Any]
 
 _INTERRUPTED = 130
-_RUNNER = re.compile(r"-.*|python[\d.]*|node|npx|uvx?|run|bunx?|deno|sh|env")
 
 
 class Csp(StrEnum):
@@ -186,14 +184,11 @@ def _check_screenshot(path: Path | None, *, headless: bool) -> None:
 
 def _name_of(text: str, target: Target) -> str:
     """What to call the server: Views are named after it."""
-    if isinstance(target, Command):
-        words = [word.rstrip("/").rpartition("/")[2] for word in text.split()]
-        told = [word for word in words if not _RUNNER.fullmatch(word)]
-        word = (told or words)[0].partition(":")[0]
-        word = re.sub(r"\.(py|js|mjs|ts)$", "", word)
-    else:
-        word = urlsplit(target.url).hostname or ""
-    return re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:24] or "server"
+    if not isinstance(target, Command):
+        return name_of_url(target.url)
+    # A Python file or module is run by `transom.cli.serve`, which is not what to call it.
+    served = "transom.cli.serve" in target.argv
+    return name_of_command([text] if served else target.argv)
 
 
 def _print_json(event: Event) -> None:

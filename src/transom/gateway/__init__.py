@@ -1,0 +1,1 @@
+"""The gateway: an MCP server in front of MCP servers, which brings Views to every client."""

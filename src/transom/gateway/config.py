@@ -1,0 +1,353 @@
+"""Which servers stand behind the gateway: a configuration file, a command line or a URL.
+
+The file is what MCP clients share: `{"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}` or
+`{"url", "headers"}`. VS Code's `servers` and Zed's `context_servers` are read as well, and so are
+comments and trailing commas. Keys that mean nothing here are left alone.
+
+`${VAR}`, `${VAR:-default}` and `${env:VAR}` are replaced from the environment, and VS Code's
+`${workspaceFolder}` and `${userHome}`. A variable that is not set and has no default is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import msgspec
+
+from transom.errors import UsageError
+from transom.gateway.jsonc import read_object
+from transom.naming import fitted_name, name_of_command, name_of_url, names_apart
+
+__all__ = ["Server", "read_config", "server_from_command", "server_from_url", "variables_of"]
+
+Entry = dict[str, Any]
+
+_SECTIONS = ("mcpServers", "servers", "context_servers")
+_LARGEST = 32_000_000
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+_NAME = re.compile(r"(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+_STDIO = {"stdio", "local"}
+_HTTP = {"http", "streamablehttp", "streamable", "remote"}
+_FOLDERS_OF_EDITORS = {".vscode", ".cursor", ".gemini", ".zed"}
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """One server behind the gateway: either a `command` or a `url`.
+
+    `env` is set on top of the environment that the server gets in any case.
+    """
+
+    name: str
+    command: tuple[str, ...] | None = None
+    env: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+
+
+def server_from_command(words: Sequence[str], *, name: str | None = None) -> Server:
+    """The server that a command line starts, named after what it runs.
+
+    Raises:
+        UsageError: there is no command.
+    """
+    if not words or not words[0]:
+        raise UsageError("no server is named: give a command after --, --url or --config")
+    return Server(name=fitted_name(name or name_of_command(words)), command=tuple(words))
+
+
+def server_from_url(url: str, *, name: str | None = None) -> Server:
+    """The server at a URL, named after its host.
+
+    Raises:
+        UsageError: it is not a URL of streamable HTTP.
+    """
+    return Server(name=fitted_name(name or name_of_url(url)), url=_checked_url(url, "--url"))
+
+
+def read_config(
+    path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
+) -> list[Server]:
+    """The servers of a configuration file that are not disabled, in its order, with unique names.
+
+    Raises:
+        UsageError: the file cannot be read or used; the text says where and why.
+    """
+    file = Path(path)
+    entries = dict(_enabled(_read(file), file))
+    if not entries:
+        raise UsageError(
+            f"{file} names no server: it needs one in 'mcpServers' that is not disabled"
+        )
+    reader = _Reader(file, os.environ if environ is None else environ)
+    names = names_apart(fitted_name(name) for name in entries)
+    return [
+        reader.server(name, told, entry)
+        for name, (told, entry) in zip(names, entries.items(), strict=True)
+    ]
+
+
+def variables_of(path: str | os.PathLike[str]) -> dict[str, bool]:
+    """The environment variables that a configuration file asks for, and whether it must have them.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    file = Path(path)
+    wanted: dict[str, bool] = {}
+    for _, entry in _enabled(_read(file), file):
+        for text in _texts(entry):
+            for found in _VARIABLE.finditer(text):
+                name = _NAME.fullmatch(found[1])
+                if name and found[1] not in _PLACES:
+                    needed = name["default"] is None
+                    wanted[name["name"]] = wanted.get(name["name"], False) or needed
+    return wanted
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in cast("dict[str, object]", value).values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _texts(inner)
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> Entry:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
+    if len(data) > _LARGEST:
+        raise UsageError(f"{file} is larger than {_LARGEST // 1_000_000} MB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 text: byte {error.start}") from None
+    return read_object(text, str(file))
+
+
+def _enabled(config: Entry, file: Path) -> Iterator[tuple[str, Entry]]:
+    sections = [section for section in _SECTIONS if section in config]
+    if not sections:
+        raise UsageError(f"{file} has no 'mcpServers': it names no server")
+    seen: set[str] = set()
+    for section in sections:
+        entries: object = config[section]
+        if not isinstance(entries, dict):
+            raise UsageError(f"{file}: {section!r} must be an object, in {{}}")
+        for name, entry in cast("dict[str, object]", entries).items():
+            if not isinstance(entry, dict):
+                raise UsageError(f"{file}: server {name!r} must be an object, in {{}}")
+            told = cast("Entry", entry)
+            if told.get("disabled") is True or told.get("enabled") is False:
+                continue
+            if name in seen:
+                raise UsageError(f"{file}: server {name!r} is in more than one section")
+            seen.add(name)
+            yield name, told
+
+
+# --- one entry -------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads the entries of one file."""
+
+    def __init__(self, file: Path, environ: Mapping[str, str]) -> None:
+        self._file = file
+        self._environ = environ
+        self._at = ""
+
+    def server(self, name: str, told: str, entry: Entry) -> Server:
+        self._at = f"{self._file}: server {told!r}"
+        command = self._command(entry)
+        url = self._url(entry)
+        kind = self._kind(entry)
+        if (command is None) == (url is None):
+            both = "both a command and a URL" if command else "neither a command nor a URL"
+            raise UsageError(f"{self._at} has {both}")
+        if url is not None:
+            if kind in _STDIO:
+                raise UsageError(f"{self._at} has a URL, but its type is {kind!r}")
+            return Server(
+                name=name,
+                url=self._http(url, kind),
+                headers=self._mapping(entry, "headers"),
+            )
+        assert command is not None  # noqa: S101 - told to the type checker; it is so by the above
+        if kind and kind not in _STDIO:
+            raise UsageError(f"{self._at} has a command, but its type is {kind!r}")
+        cwd = self._cwd(entry)
+        self._refuse_loop(command, cwd)
+        return Server(name=name, command=command, env=self._mapping(entry, "env"), cwd=cwd)
+
+    def _command(self, entry: Entry) -> tuple[str, ...] | None:
+        command: object = entry.get("command")
+        if command is None:
+            return None
+        first = cast("list[object]", command) if isinstance(command, list) else [command]
+        given: object = entry.get("args")
+        if given is not None and not isinstance(given, list):
+            raise UsageError(f"{self._at}: 'args' must be a list")
+        words = [
+            *self._words("command", cast("list[object]", first)),
+            *self._words("args", cast("list[object]", given or [])),
+        ]
+        if not words or not words[0].strip():
+            raise UsageError(f"{self._at}: 'command' is empty")
+        return (str(Path(words[0]).expanduser()), *words[1:])
+
+    def _words(self, key: str, values: list[object]) -> list[str]:
+        return [self._text(f"{key}[{n}]", value) for n, value in enumerate(values)]
+
+    def _url(self, entry: Entry) -> str | None:
+        for key in ("url", "httpUrl", "serverUrl"):
+            if entry.get(key) is not None:
+                return self._text(key, entry[key])
+        return None
+
+    def _kind(self, entry: Entry) -> str:
+        kind: object = entry.get("type") or entry.get("transport") or ""
+        if not isinstance(kind, str):
+            raise UsageError(f"{self._at}: 'type' must be text, not {_shown(kind)}")
+        return kind.lower().replace("-", "").replace("_", "")
+
+    def _http(self, url: str, kind: str) -> str:
+        where = f"{self._at}: 'url'"
+        checked = _checked_url(url, where)
+        old = kind == "sse" or (not kind and urlsplit(checked).path.rstrip("/").endswith("/sse"))
+        if old:
+            raise UsageError(
+                f"{self._at} speaks SSE, the transport that streamable HTTP replaced, and that is "
+                "not supported: give its streamable HTTP address"
+                + ("" if kind else ', or say "type": "http" if this is one')
+            )
+        if kind and kind not in _HTTP:
+            raise UsageError(
+                f"{self._at}: type {kind!r} is not supported: it takes 'http' or 'stdio'"
+            )
+        return checked
+
+    def _cwd(self, entry: Entry) -> str | None:
+        if entry.get("cwd") is None:
+            return None
+        # Where the file is, not where the gateway was started: a client starts it anywhere.
+        told = Path(self._text("cwd", entry["cwd"])).expanduser()
+        return str(self._file.absolute().parent / told)
+
+    def _mapping(self, entry: Entry, key: str) -> dict[str, str]:
+        values: object = entry.get(key)
+        if values is None:
+            return {}
+        if not isinstance(values, dict):
+            raise UsageError(f"{self._at}: {key!r} must be an object, in {{}}")
+        return {
+            name: self._text(f"{key}.{name}", value)
+            for name, value in cast("dict[str, object]", values).items()
+            if value is not None
+        }
+
+    def _text(self, key: str, value: object) -> str:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str):
+            raise UsageError(f"{self._at}: {key!r} must be text, not {_shown(value)}")
+        text = _VARIABLE.sub(lambda found: self._value(key, found[1]), value)
+        if "\0" in text:
+            raise UsageError(f"{self._at}: {key!r} has a NUL in it")
+        return text
+
+    def _value(self, key: str, asked: str) -> str:
+        if asked in _PLACES:
+            return _PLACES[asked](self._file)
+        found = _NAME.fullmatch(asked)
+        if found is None:
+            raise UsageError(
+                f"{self._at}: {key!r} has ${{{asked}}} in it: only environment variables, as "
+                "${VAR}, ${VAR:-default} or ${env:VAR}, can be filled in here"
+            )
+        value = self._environ.get(found["name"])
+        if found["default"] is not None:
+            return value or found["default"]
+        if value is None:
+            raise UsageError(
+                f"{self._at}: {key!r} needs the environment variable {found['name']}, which is "
+                f"not set; set it, or give a default as ${{{found['name']}:-…}}"
+            )
+        return value
+
+    def _refuse_loop(self, command: tuple[str, ...], cwd: str | None) -> None:
+        words = iter(command)
+        if not any(_is_transom(word) for word in words) or "gateway" not in words:
+            return
+        for word in words:
+            if word == "--":
+                return
+            option, equals, value = word.partition("=")
+            if option != "--config":
+                continue
+            told = value if equals else next(words, "")
+            folders = [Path(cwd)] if cwd else [Path.cwd(), self._file.absolute().parent]
+            if any(_same(folder / told, self._file) for folder in folders):
+                raise UsageError(
+                    f"{self._at} is the gateway itself with this same file: it would start itself "
+                    "for ever; give the gateway a file of its own, or disable that entry"
+                )
+
+
+def _workspace(file: Path) -> str:
+    folder = file.absolute().parent
+    return str(folder.parent if folder.name in _FOLDERS_OF_EDITORS else folder)
+
+
+_PLACES: Mapping[str, Callable[[Path], str]] = {
+    "workspaceFolder": _workspace,
+    "userHome": lambda _: str(Path.home()),
+    "pathSeparator": lambda _: os.sep,
+    "/": lambda _: os.sep,
+}
+
+
+def _checked_url(url: str, where: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise UsageError(f"{where}: {url} is not a URL: {error}") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise UsageError(f"{where}: {url} is not a URL that begins with http:// or https://")
+    return url
+
+
+def _is_transom(word: str) -> bool:
+    name = re.split(r"[/\\]", word)[-1].lower()
+    named = re.fullmatch(r"transom(\.exe)?([@=<>~!].*)?", name) is not None
+    return named or "transom.cli.main" in name
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return {True: "true", False: "false", None: "null"}.get(cast("Any", value), repr(value))
