@@ -34,7 +34,7 @@ class Shown:
         self.module = module
         self.result = result
         self._changed = asyncio.Event()
-        host.on_tools_changed(lambda *_: self._changed.set())
+        host.on_tools_changed = lambda *_: self._changed.set()
 
     @property
     def page(self) -> FrameLocator:
