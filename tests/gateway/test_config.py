@@ -97,6 +97,14 @@ def test_a_command_may_be_a_list_and_numbers_are_text(file: Path):
     assert (server.command, server.env) == (("npx", "-y", "maps", "3000"), {"PORT": "1"})
 
 
+@pytest.mark.parametrize(
+    ("told", "command"),
+    [("./run.sh", "./run.sh"), ("~/run.sh", f"{Path.home()}/run.sh"), ("run.sh", "run.sh")],
+)
+def test_a_program_is_started_as_it_is_told(file: Path, told: str, command: str):
+    assert one(file, command=told).command == (command,)
+
+
 def test_disabled_servers_are_not_there_and_not_looked_at(file: Path):
     servers = servers_of(
         file,
@@ -127,7 +135,7 @@ def test_comments_and_trailing_commas_are_allowed(file: Path):
 
 
 def test_names_are_made_to_fit_and_kept_apart(file: Path):
-    entries = dict.fromkeys(["my orders", "my/orders", "__x__", "ok_1", ""], {"command": "x"})
+    entries = {name: {"command": "x"} for name in ("my orders", "my/orders", "__x__", "ok_1", "")}
     servers = servers_of(file, {"mcpServers": entries})
     assert [server.name for server in servers] == [
         "my-orders",

@@ -203,12 +203,14 @@ class _Reader:
         if given is not None and not isinstance(given, list):
             raise UsageError(f"{self._at}: 'args' must be a list")
         words = [
-            *self._words("command", cast("list[object]", first)),
+            *self._words("command", first),
             *self._words("args", cast("list[object]", given or [])),
         ]
         if not words or not words[0].strip():
             raise UsageError(f"{self._at}: 'command' is empty")
-        return (str(Path(words[0]).expanduser()), *words[1:])
+        if words[0].startswith("~"):
+            words[0] = str(Path(words[0]).expanduser())
+        return tuple(words)
 
     def _words(self, key: str, values: list[object]) -> list[str]:
         return [self._text(f"{key}[{n}]", value) for n, value in enumerate(values)]

@@ -1,0 +1,299 @@
+"""Put the gateway into a client's configuration.
+
+1. A plan says which file, under which name, and what the entry is. Making one changes nothing.
+2. `write` changes the one entry and nothing else: a copy of the file as it was is kept beside it,
+   and the new one takes its place at once, with the same mode.
+3. An entry that is there already and is the same is left alone: no change, no copy. One that
+   differs is replaced only by force.
+4. What cannot be changed without loss is refused, and the file stays as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from transom.errors import UsageError
+from transom.gateway import jsonc, toml
+from transom.gateway.clients import Client, Machine, Scope, client_named
+from transom.gateway.config import (
+    read_config,
+    server_from_command,
+    server_from_url,
+    variables_of,
+)
+from transom.naming import fitted_name
+
+__all__ = ["Plan", "Written", "make_plan", "transom_command"]
+
+_LARGEST = 64_000_000
+_SCRIPT = re.compile(
+    r"(?P<path>[^:]+\.(?:py|js|mjs|cjs|ts|mts|rb|sh|json|toml|ya?ml))(?P<rest>:[A-Za-z_][\w.]*)?"
+)
+_FOLDER_OPTIONS = {"--directory", "--project", "--prefix", "--cwd", "-C"}
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What `Plan.write` did: `changed` is false where the entry was there already."""
+
+    path: Path
+    changed: bool
+    backup: Path | None = None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry for one client's configuration file."""
+
+    client: Client
+    scope: Scope
+    path: Path
+    name: str
+    entry: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def snippet(self) -> str:
+        """What to put into the file, as text that ends with a newline."""
+        if self.client.written == "toml":
+            return toml.table(self.client.section, self.name, self.entry)
+        return jsonc.rendered({self.client.section: {self.name: self.entry}}) + "\n"
+
+    def write(self, *, force: bool = False) -> Written:
+        """Put the entry into the file.
+
+        Raises:
+            UsageError: another entry of that name is there and `force` is not given, or the file
+                cannot be read or changed without loss. It is as it was.
+        """
+        path = self.path.resolve()  # a link to the file stays a link
+        data = _bytes_of(path)
+        where = str(self.path)
+        try:
+            text = (data or b"").decode("utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(f"{where} is not UTF-8 text") from None
+        there = self._there(text, where)
+        if there == self.entry:
+            return Written(self.path, changed=False)
+        if there is not None and not force:
+            raise UsageError(
+                f"{where} has another entry called {self.name!r} already: "
+                f"{jsonc.rendered(there, None)}; --force replaces it, --name takes another name"
+            )
+        put = toml.put_table if self.client.written == "toml" else jsonc.put_member
+        changed = put(text, self.client.section, self.name, self.entry, where)
+        try:
+            return Written(self.path, changed=True, backup=_replace(path, data, changed))
+        except UnicodeEncodeError:
+            raise UsageError("the command has bytes in it that are not UTF-8") from None
+        except OSError as error:
+            raise UsageError(f"{where} cannot be written: {error.strerror or error}") from None
+
+    def _there(self, text: str, where: str) -> object:
+        if not text.strip("\ufeff \t\r\n"):
+            return None
+        read = toml.read_table if self.client.written == "toml" else jsonc.read_object
+        section: object = read(text, where).get(self.client.section)
+        return (
+            cast("dict[str, object]", section).get(self.name) if isinstance(section, dict) else None
+        )
+
+
+def make_plan(
+    client: str,
+    *,
+    command: Sequence[str] = (),
+    url: str | None = None,
+    config: Path | None = None,
+    name: str | None = None,
+    scope: Scope = Scope.USER,
+    machine: Machine | None = None,
+    transom: Sequence[str] | None = None,
+) -> Plan:
+    """Plan the entry that makes a client run `transom gateway` in front of a server.
+
+    Exactly one of `command`, `url` and `config` names the server. `machine` and `transom` say
+    where this is and how it is run; by default that is found out.
+
+    Raises:
+        UsageError: no such client, no server or several, or a name that cannot be one.
+    """
+    chosen = client_named(client)
+    here = machine or Machine(Path.home(), Path.cwd(), os.environ, sys.platform)
+    if sum((bool(command), url is not None, config is not None)) != 1:
+        raise UsageError("name one server: a command after --, --url URL or --config FILE")
+    if name is not None and fitted_name(name) != name:
+        raise UsageError(f"--name {name} cannot name a server: try {fitted_name(name)}")
+    wanted: Mapping[str, bool] = {}
+    if config is not None:
+        file = here.folder / config.expanduser()
+        wanted = variables_of(file)
+        # Read it all: what the gateway would refuse later is refused now. A variable may well be
+        # set where the client runs and not here.
+        read_config(file, environ=dict.fromkeys(wanted, "x"))
+        options, called = ["--config", str(file)], "transom"
+    elif url is not None:
+        server = server_from_url(url)
+        options, called = ["--url", url], server.name
+    else:
+        words = settled_command(command, here.folder)
+        server = server_from_command(words)
+        options, called = ["--", *words], server.name
+    program, *before = transom or transom_command()
+    args = [*before, "gateway", *options]
+    entry = chosen.shape(program, args, wanted)
+    name = name or called
+    return Plan(
+        client=chosen,
+        scope=scope,
+        path=chosen.file(scope, here),
+        name=name,
+        entry=entry,
+        notes=tuple(_notes(chosen, scope, name, entry, [program, *args], here.folder)),
+    )
+
+
+def transom_command() -> list[str]:
+    """How to run the `transom` that runs now, from anywhere."""
+    beside = Path(sys.executable).parent / ("transom.exe" if os.name == "nt" else "transom")
+    if beside.is_file():
+        return [str(beside)]
+    found = shutil.which("transom")
+    if found:
+        return [str(Path(found).absolute())]
+    return [sys.executable, "-c", "from transom.cli.main import app; app()"]
+
+
+def settled_command(words: Sequence[str], folder: Path) -> list[str]:
+    """The command with paths that mean the same in every folder.
+
+    Scripts and other files that are there, and paths that begin with `.` or `~`, become absolute.
+    So does a bare `python`: which one it is decides what it can import.
+    """
+    settled: list[str] = []
+    for number, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if number and word.startswith("-"):
+            kept = equals and _settled(value, folder, folders=option in _FOLDER_OPTIONS)
+            settled.append(f"{option}={kept}" if kept else word)
+        elif number and words[number - 1] in _FOLDER_OPTIONS:
+            settled.append(_settled(word, folder, folders=True))
+        else:
+            settled.append(_settled(word, folder))
+    if settled and re.fullmatch(r"python[\d.]*", settled[0]):
+        settled[0] = shutil.which(settled[0]) or settled[0]
+    return settled
+
+
+def _settled(word: str, folder: Path, *, folders: bool = False) -> str:
+    if word.startswith("~"):
+        return str(Path(word).expanduser())
+    found = _SCRIPT.fullmatch(word)
+    path, rest = (found["path"], found["rest"] or "") if found else (word, "")
+    told = bool(found) or folders or re.match(r"\.{1,2}([/\\]|$)", word) is not None
+    told = told or ("/" in word and not word.startswith("@"))
+    if not told or Path(path).is_absolute() or not (folder / path).exists():
+        return word
+    return os.path.normpath(folder / path) + rest
+
+
+def _notes(
+    client: Client,
+    scope: Scope,
+    name: str,
+    entry: Mapping[str, Any],
+    words: list[str],
+    folder: Path,
+) -> Iterable[str]:
+    if client.by_command and (command := client.by_command(name, dict(entry), scope)):
+        yield f"Or run: {command}"
+    if client.afterwards.get(scope):
+        yield client.afterwards[scope]
+    if client.expands and any(client.expands in word for word in words):
+        yield (
+            f"{client.title} fills in variables: it will replace what follows {client.expands} in "
+            "the command."
+        )
+    if "-m" in words[:-1]:
+        module = words[words.index("-m") + 1].partition(".")[0]
+        if (folder / module).is_dir() or (folder / f"{module}.py").is_file():
+            yield (
+                f"-m {module} is looked for in the folder that {client.title} starts it in: give "
+                "the path of the file instead, or install the package."
+            )
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(data) > _LARGEST:
+        raise UsageError(f"{path} is larger than {_LARGEST // 1_000_000} MB")
+    return data
+
+
+def _replace(path: Path, before: bytes | None, text: str) -> Path | None:
+    """Put the text in the place of the file; the copy of what was there, if something was."""
+    data = text.encode("utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    backup = None if before is None else _backup(path, before)
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        _create(new, data, path)
+        if _bytes_of(path) != before:
+            raise UsageError(f"{path} was changed by something else just now: try again")
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        if backup is not None:
+            backup.unlink(missing_ok=True)
+        raise
+    return backup
+
+
+def _backup(path: Path, data: bytes) -> Path:
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    number = 0
+    while True:
+        backup = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
+        try:
+            _create(backup, data, path)
+        except FileExistsError:
+            number += 1
+        else:
+            return backup
+
+
+def _create(new: Path, data: bytes, like: Path) -> None:
+    """A new file with the mode of one that is there; it is never more open than that."""
+    try:
+        mode = stat.S_IMODE(like.stat().st_mode)
+    except FileNotFoundError:
+        mode = None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    opened = os.fdopen(os.open(new, flags, 0o666 if mode is None else 0o600), "wb")
+    try:
+        with opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        if mode is not None:
+            new.chmod(mode)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,168 @@
+"""`transom gateway install` as a user runs it."""
+
+import json
+import os
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from transom.cli.commands import Commands
+from transom.cli.install import ClientName, install
+from transom.gateway.clients import CLIENTS
+from transom.gateway.install import transom_command
+
+app = typer.Typer(cls=Commands, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def main() -> None:
+    """A command with commands of one word and of two."""
+
+
+@app.command("gateway")
+def gateway(command: list[str] | None = typer.Argument(None)) -> None:  # noqa: B008 - typer's way
+    typer.echo(f"the gateway before {command}")
+
+
+app.command("gateway install", no_args_is_help=True)(install)
+
+
+@dataclass
+class Ran:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "orders.py").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "shop")
+    return tmp_path / "home"
+
+
+def transom(*args: str) -> Ran:
+    ran = CliRunner().invoke(app, args, env={"COLUMNS": "100", "NO_COLOR": "1"})
+    if ran.exception is not None and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    return Ran(ran.exit_code, ran.stdout, ran.stderr)
+
+
+def installing(*args: str) -> Ran:
+    return transom("gateway", "install", *args)
+
+
+def test_the_command_knows_every_client():
+    assert list(ClientName) == list(CLIENTS)
+
+
+def test_the_snippet_is_printed_and_which_file_it_is_for(home: Path):
+    ran = installing("--client", "cursor", "--", sys.executable, "orders.py", "--port", "1")
+
+    script = str(Path.cwd() / "orders.py")
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout) == {
+        "mcpServers": {
+            "orders": {
+                "type": "stdio",
+                "command": transom_command()[0],
+                "args": ["gateway", "--", sys.executable, script, "--port", "1"],
+            }
+        }
+    }
+    assert ran.stderr.startswith(f"For Cursor, in {home}/.cursor/mcp.json:\n")
+    assert not (home / ".cursor").exists()
+
+
+@pytest.mark.parametrize("client", list(ClientName))
+def test_what_is_printed_is_what_is_written(home: Path, client: str):
+    asked = ["--client", client, "--", "acme"]
+    printed = installing(*asked).stdout
+    ran = installing("--write", *asked)
+
+    assert ran.returncode == 0
+    assert ran.stdout == ""
+    (file,) = [path for path in home.rglob("*") if path.is_file()]
+    assert ran.stderr.startswith(f"Put 'acme' into {file}.\n")
+    assert file.read_text() == printed
+
+
+def test_a_second_time_there_is_nothing_to_do(home: Path):
+    asked = ["--client", "codex", "--write", "--", "acme"]
+    installing(*asked)
+    ran = installing(*asked)
+    assert ran.returncode == 0
+    assert ran.stderr == f"{home}/.codex/config.toml has 'acme' already: nothing to do.\n"
+    assert os.listdir(home / ".codex") == ["config.toml"]  # noqa: PTH208 - names alone
+
+
+def test_the_project_has_a_file_of_its_own():
+    ran = installing("--client", "claude-code", "--project", "--write", "--", "acme")
+    assert ran.returncode == 0
+    assert "acme" in json.loads(Path(".mcp.json").read_text())["mcpServers"]
+
+
+def test_the_copy_is_told(home: Path):
+    (home / ".claude.json").write_text('{"numStartups": 1}')
+    ran = installing("--client", "claude-code", "--write", "--", "acme")
+    (backup,) = home.glob(".claude.json.*.bak")
+    assert f"The file as it was is {backup}." in ran.stderr
+    assert "Or run:" not in ran.stderr
+
+
+def test_another_entry_is_shown_and_replaced_only_by_force():
+    installing("--client", "codex", "--write", "--name", "shop", "--", "old")
+    asked = ["--client", "codex", "--write", "--name", "shop", "--url", "http://localhost:1/mcp"]
+
+    ran = installing(*asked)
+    assert ran.returncode == 1
+    assert "has another entry called 'shop' already" in ran.stderr
+    assert '"old"' in ran.stderr
+    assert "Nothing was changed" in ran.stderr
+    assert "http://localhost:1/mcp" in tomllib.loads(ran.stdout)["mcp_servers"]["shop"]["args"]
+
+    assert installing("--force", *asked).returncode == 0
+
+
+def test_a_configuration_file_is_passed_by_its_whole_path():
+    Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    ran = installing("--client", "zed", "--config", "mcp.json")
+    entry = json.loads(ran.stdout)["context_servers"]["transom"]
+    assert entry["args"] == ["gateway", "--config", str(Path.cwd() / "mcp.json")]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--client", "codex"], "name one server"),
+        (["--client", "codex", "--url", "http://x", "--", "y"], "name one server"),
+        (["--client", "codex", "--config", "gone.json"], "gone.json cannot be read"),
+        (["--client", "codex", "--name", "a b", "--", "y"], "cannot name a server: try a-b"),
+        (["--client", "emacs", "--", "y"], "'emacs' is not one of"),
+        (["--", "y"], "--client"),
+    ],
+)
+def test_a_command_line_that_cannot_be_used_says_why(args: list[str], says: str):
+    ran = installing(*args)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_the_gateway_itself_takes_any_command():
+    assert (
+        transom("gateway", "--", "install", "x").stdout == "the gateway before ['install', 'x']\n"
+    )
+    assert transom("gateway").stdout == "the gateway before None\n"
+    assert "Usage: " in installing("--help").stdout
+    assert "gateway install" in transom("--help").stdout

@@ -1,0 +1,431 @@
+"""The gateway in the configuration files of MCP clients."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transom.errors import UsageError
+from transom.gateway import install
+from transom.gateway.clients import CLIENTS, Machine, Scope
+from transom.gateway.install import Plan, make_plan, settled_command, transom_command
+
+RUN = ["/opt/transom/bin/transom"]
+DOCS = Path(__file__).parents[2] / "docs" / "gateway-install.md"
+ARGS = ["gateway", "--", "acme", "--stdio"]
+JSON_CLIENTS = [name for name, client in CLIENTS.items() if client.written == "json"]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "shop").mkdir()
+    return Machine(tmp_path / "home", tmp_path / "shop", {}, "linux")
+
+
+def plan(machine: Machine, client: str = "cursor", **more: Any) -> Plan:
+    more.setdefault("command", ["acme", "--stdio"])
+    return make_plan(client, machine=machine, transom=RUN, **more)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+# --- which file, and what --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "user", "project"),
+    [
+        ("claude-code", ".claude.json", ".mcp.json"),
+        ("codex", ".codex/config.toml", ".codex/config.toml"),
+        ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+        ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
+        ("vscode", ".config/Code/User/mcp.json", ".vscode/mcp.json"),
+        ("zed", ".config/zed/settings.json", ".zed/settings.json"),
+    ],
+)
+def test_each_client_has_a_file_for_the_user_and_one_for_the_project(
+    machine: Machine, client: str, user: str, project: str
+):
+    assert plan(machine, client).path == machine.home / user
+    assert plan(machine, client, scope=Scope.PROJECT).path == machine.folder / project
+
+
+@pytest.mark.parametrize(
+    ("client", "platform", "environ", "file"),
+    [
+        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/c"}, "/c/.claude.json"),
+        ("codex", "linux", {"CODEX_HOME": "/c"}, "/c/config.toml"),
+        ("vscode", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/Code/User/mcp.json"),
+        ("vscode", "darwin", {}, "HOME/Library/Application Support/Code/User/mcp.json"),
+        ("vscode", "win32", {"APPDATA": "/r"}, "/r/Code/User/mcp.json"),
+        ("zed", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/zed/settings.json"),
+        ("zed", "darwin", {"XDG_CONFIG_HOME": "/c"}, "HOME/.config/zed/settings.json"),
+        ("zed", "win32", {"APPDATA": "/r"}, "/r/Zed/settings.json"),
+    ],
+)
+def test_a_file_is_where_this_system_and_its_environment_put_it(
+    tmp_path: Path, client: str, platform: str, environ: dict[str, str], file: str
+):
+    machine = Machine(tmp_path, tmp_path, environ, platform)
+    assert str(plan(machine, client).path) == file.replace("HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("client", "snippet"),
+    [
+        ("claude-code", {"mcpServers": {"acme": {"type": "stdio"}}}),
+        ("cursor", {"mcpServers": {"acme": {"type": "stdio"}}}),
+        ("gemini", {"mcpServers": {"acme": {}}}),
+        ("vscode", {"servers": {"acme": {"type": "stdio"}}}),
+        ("zed", {"context_servers": {"acme": {"env": {}}}}),
+    ],
+)
+def test_each_client_gets_its_own_shape(machine: Machine, client: str, snippet: dict[str, Any]):
+    ((entry,),) = (section.values() for section in snippet.values())
+    entry |= {"command": RUN[0], "args": ARGS}
+    assert json.loads(plan(machine, client).snippet()) == snippet
+
+
+def test_codex_gets_a_table_with_what_a_browser_needs_to_open(machine: Machine):
+    table = tomllib.loads(plan(machine, "codex").snippet())["mcp_servers"]["acme"]
+    assert (table["command"], table["args"]) == (RUN[0], ARGS)
+    assert {"DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"} < set(table["env_vars"])
+
+
+def test_a_url_and_a_file_are_passed_on(machine: Machine):
+    url = plan(machine, command=(), url="https://example.com/mcp")
+    assert url.name == "example-com"
+    assert url.entry["args"] == ["gateway", "--url", "https://example.com/mcp"]
+
+    (machine.folder / "mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    file = plan(machine, command=(), config=Path("mcp.json"))
+    assert file.name == "transom"
+    assert file.entry["args"] == ["gateway", "--config", str(machine.folder / "mcp.json")]
+
+
+def test_variables_that_a_file_asks_for_reach_the_gateway(machine: Machine):
+    entry = {"command": "x", "env": {"A": "${KEY}", "B": "${LEVEL:-1}"}}
+    (machine.folder / "mcp.json").write_text(json.dumps({"mcpServers": {"a": entry}}))
+
+    codex = plan(machine, "codex", command=(), config=Path("mcp.json"))
+    assert codex.entry["env_vars"][-2:] == ["KEY", "LEVEL"]
+    gemini = plan(machine, "gemini", command=(), config=Path("mcp.json"))
+    assert gemini.entry["env"] == {"KEY": "${KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"client": "emacs"}, "no client is called 'emacs': it takes claude-code, codex"),
+        ({"command": ()}, "name one server"),
+        ({"url": "https://example.com"}, "name one server"),
+        ({"command": (), "url": "x"}, "x is not a URL"),
+        ({"command": (), "config": Path("gone.json")}, "gone.json cannot be read"),
+        ({"name": "my shop"}, "--name my shop cannot name a server: try my-shop"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(machine: Machine, more: dict[str, Any], says: str):
+    with pytest.raises(UsageError) as refused:
+        plan(machine, **more)
+    assert says in str(refused.value)
+
+
+def test_a_file_that_the_gateway_would_refuse_is_refused_now(machine: Machine):
+    (machine.folder / "mcp.json").write_text(
+        '{"mcpServers": {"a": {"type": "sse", "url": "http://x"}}}'
+    )
+    with pytest.raises(UsageError, match="speaks SSE"):
+        plan(machine, command=(), config=Path("mcp.json"))
+
+
+def test_the_ways_of_the_client_itself_are_told(machine: Machine):
+    (claude, *_) = plan(machine, "claude-code").notes
+    assert claude.startswith("Or run: claude mcp add-json --scope user acme '{")
+    (code, *_) = plan(machine, "vscode").notes
+    assert code.startswith("Or run: code --add-mcp '{")
+
+
+def test_a_variable_that_the_client_would_fill_in_is_told(machine: Machine):
+    notes = plan(machine, "claude-code", command=["acme", "${KEY}"]).notes
+    assert any("Claude Code fills in variables" in note for note in notes)
+    assert not any("fills in" in note for note in plan(machine, "claude-code").notes)
+
+
+def test_a_module_that_only_this_folder_has_is_told(machine: Machine):
+    (machine.folder / "orders.py").touch()
+    notes = plan(machine, command=["python", "-m", "orders"]).notes
+    assert any("-m orders is looked for in the folder" in note for note in notes)
+    assert not any("-m" in note for note in plan(machine, command=["python", "-m", "json"]).notes)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_page_about_it_shows_what_is_printed(client: str):
+    you = Machine(Path("/home/you"), Path("/home/you/shop"), {}, "linux")
+    shown = make_plan(
+        client, command=["uvx", "acme-orders"], machine=you, transom=["/home/you/.venv/bin/transom"]
+    )
+    language = "toml" if shown.client.written == "toml" else "json"
+    page = DOCS.read_text(encoding="utf-8")
+    assert f"```{language}\n{shown.snippet()}```" in page
+    assert f"`{str(shown.path).replace('/home/you', '~')}`" in page
+    assert f"`{shown.client.project_file}`" in page
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "settled"),
+    [
+        ("node shop/server.js --stdio", "node HERE/shop/server.js --stdio"),
+        ("node ./shop/../shop/server.js", "node HERE/shop/server.js"),
+        ("./run.sh", "HERE/run.sh"),
+        ("run.sh", "HERE/run.sh"),
+        ("uv run orders.py:shop", "uv run HERE/orders.py:shop"),
+        ("uv --directory shop run server.js", "uv --directory HERE/shop run server.js"),
+        ("uv --directory=shop run x", "uv --directory=HERE/shop run x"),
+        ("acme --config=./run.sh --root .", "acme --config=HERE/run.sh --root HERE"),
+        ("npx -y @acme/maps shop gone.py", "npx -y @acme/maps shop gone.py"),
+        ("acme /etc/hosts a=b -x", "acme /etc/hosts a=b -x"),
+        ("~/bin/acme", "HOME/bin/acme"),
+    ],
+)
+def test_paths_in_a_command_mean_the_same_everywhere(tmp_path: Path, words: str, settled: str):
+    (tmp_path / "shop").mkdir()
+    for name in ("shop/server.js", "run.sh", "orders.py"):
+        (tmp_path / name).touch()
+    wanted = settled.replace("HERE", str(tmp_path)).replace("HOME", str(Path.home()))
+    assert settled_command(words.split(), tmp_path) == wanted.split()
+
+
+def test_a_bare_python_is_the_one_that_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert settled_command(["python", "-m", "x"], tmp_path) == [
+        str(Path(sys.executable).parent / "python"),
+        "-m",
+        "x",
+    ]
+
+
+def test_the_transom_that_runs_can_be_run_from_anywhere(tmp_path: Path):
+    ran = subprocess.run(
+        [*transom_command(), "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("transom ")
+    assert Path(transom_command()[0]).is_absolute()
+
+
+def test_a_transom_without_a_script_is_run_by_its_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "python").symlink_to(sys.executable)
+    python = sys.executable
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    command = transom_command()
+    assert command[:2] == [str(tmp_path / "python"), "-c"]
+    ran = subprocess.run(
+        [python, *command[1:], "--version"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("transom ")
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_file_that_is_not_there_is_made_and_nothing_else(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    written = wanted.write()
+
+    assert (written.changed, written.backup) == (True, None)
+    assert wanted.path.read_text() == wanted.snippet()
+    assert files_in(machine.home) == [str(wanted.path.relative_to(machine.home))]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_second_time_changes_nothing_and_keeps_no_copy(machine: Machine, client: str):
+    plan(machine, client).write()
+    path = plan(machine, client).path
+    before = (path.stat().st_mtime_ns, path.stat().st_ino)
+
+    again = plan(machine, client).write()
+
+    assert (again.changed, again.backup) == (False, None)
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
+    assert len(files_in(machine.home)) == 1
+
+
+@pytest.mark.parametrize("client", JSON_CLIENTS)
+def test_everything_else_in_the_file_stays_and_a_copy_is_kept(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    section = wanted.client.section
+    wanted.path.parent.mkdir(parents=True, exist_ok=True)
+    before = (
+        '{\n    "z": [1, 2],\n    "SECTION": {\n        "b": {"x": "é"}\n    },\n    "a": 1e3\n}\n'
+    )
+    before = before.replace("SECTION", section)
+    wanted.path.write_text(before, encoding="utf-8")
+    wanted.path.chmod(0o640)
+
+    written = wanted.write()
+
+    after = wanted.path.read_text(encoding="utf-8")
+    assert list(json.loads(after)) == ["z", section, "a"]
+    assert json.loads(after)[section] == {"b": {"x": "é"}, "acme": wanted.entry}
+    new = after.splitlines()
+    assert [line for line in before.splitlines() if line not in new] == ['        "b": {"x": "é"}']
+    assert written.backup is not None
+    assert written.backup.read_text(encoding="utf-8") == before
+    assert written.backup.parent == wanted.path.parent
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (wanted.path, written.backup)} == {0o640}
+
+
+@pytest.mark.parametrize("client", ["vscode", "zed"])
+def test_comments_of_an_editor_stay(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir(parents=True)
+    wanted.path.write_text('// Mine\n{\n  "theme": "One Dark", // nice\n}\n')
+    wanted.write()
+    text = wanted.path.read_text()
+    assert text.startswith('// Mine\n{\n  "theme": "One Dark", // nice\n  "')
+    assert wanted.write().changed is False
+
+
+def test_the_toml_of_codex_stays_as_it_was(machine: Machine):
+    wanted = plan(machine, "codex")
+    wanted.path.parent.mkdir()
+    before = "# Mine\nmodel   =   \"m\"\n\n[mcp_servers.b]   # other\ncommand = 'x'\n"
+    wanted.path.write_text(before)
+    wanted.write()
+    assert wanted.path.read_text() == f"{before}\n{wanted.snippet()}"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_another_entry_of_that_name_is_told_and_kept_unless_forced(machine: Machine, client: str):
+    plan(machine, client, command=["old"], name="acme").write()
+    path = plan(machine, client).path
+    before = path.read_text()
+
+    with pytest.raises(UsageError, match="has another entry called 'acme' already: .*old.*--force"):
+        plan(machine, client).write()
+    assert path.read_text() == before
+    assert len(files_in(machine.home)) == 1
+
+    written = plan(machine, client).write(force=True)
+    assert path.read_text() == plan(machine, client).snippet()
+    assert written.backup is not None
+    assert written.backup.read_text() == before
+
+
+def test_each_copy_has_a_name_of_its_own(machine: Machine):
+    backups = {
+        plan(machine, command=[word], name="acme").write(force=True).backup for word in "abcd"
+    }
+    assert len(backups) == 4
+    assert len(files_in(machine.home)) == 4
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("cursor", '{"mcpServers": {'),
+        ("cursor", '{"mcpServers": []}'),
+        ("zed", '{"context_servers": {"acme": { // why\n}}}'),
+        ("codex", "mcp_servers = {}\n"),
+        ("codex", "model ="),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(
+    machine: Machine, client: str, text: str
+):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir(parents=True)
+    wanted.path.write_text(text)
+    with pytest.raises(UsageError, match=wanted.path.name):
+        wanted.write(force=True)
+    assert wanted.path.read_text() == text
+    assert len(files_in(machine.home)) == 1
+
+
+def test_a_file_that_is_not_text_is_left_alone(machine: Machine):
+    wanted = plan(machine)
+    wanted.path.parent.mkdir()
+    wanted.path.write_bytes(b"\xff\xfe{")
+    with pytest.raises(UsageError, match="is not UTF-8 text"):
+        wanted.write()
+    assert wanted.path.read_bytes() == b"\xff\xfe{"
+
+
+def test_a_folder_in_the_place_of_the_file_is_told(machine: Machine):
+    wanted = plan(machine)
+    wanted.path.mkdir(parents=True)
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        wanted.write()
+
+
+def test_a_folder_that_cannot_be_made_is_told(machine: Machine):
+    (machine.home / ".cursor").touch()
+    with pytest.raises(UsageError, match="mcp.json cannot be read: Not a directory"):
+        plan(machine).write()
+
+
+def test_a_link_to_the_file_stays_a_link(machine: Machine):
+    wanted = plan(machine)
+    wanted.path.parent.mkdir()
+    real = machine.home / "dotfiles.json"
+    real.write_text("{}")
+    wanted.path.symlink_to(real)
+    wanted.write()
+    assert wanted.path.is_symlink()
+    assert "acme" in real.read_text()
+
+
+def test_a_file_that_its_client_writes_at_the_same_time_is_not_overwritten(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    wanted = plan(machine, "claude-code")
+    wanted.path.write_text("{}")
+    synced = os.fsync
+
+    def client_writes(fd: int) -> None:
+        synced(fd)
+        wanted.path.write_text('{"numStartups": 2}')
+
+    monkeypatch.setattr(install.os, "fsync", client_writes)
+    with pytest.raises(UsageError, match="was changed by something else just now"):
+        wanted.write()
+    assert wanted.path.read_text() == '{"numStartups": 2}'
+    assert files_in(machine.home) == [".claude.json"]
+
+
+def test_a_write_that_fails_leaves_the_file_and_nothing_beside_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    wanted = plan(machine)
+    wanted.path.parent.mkdir()
+    wanted.path.write_text("{}")
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(install.os, "fsync", full)
+    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+        wanted.write()
+    assert files_in(machine.home) == [".cursor/mcp.json"]
+    assert wanted.path.read_text() == "{}"
+
+
+def test_a_command_that_is_not_text_is_refused(machine: Machine):
+    with pytest.raises(UsageError, match="not UTF-8"):
+        plan(machine, command=["acme", "\udcff"]).write()
+    assert files_in(machine.home) == []
