@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from transom import __version__
-from transom.cli import check
+from transom.cli import check, gateway
 from transom.cli import open as opening
 
 __all__ = ["app"]
@@ -46,3 +46,4 @@ def main(
 
 app.command("check", no_args_is_help=True)(check.check)
 app.command("open", no_args_is_help=True)(opening.open_view)
+app.command("gateway", no_args_is_help=True)(gateway.gateway)

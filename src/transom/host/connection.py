@@ -24,9 +24,9 @@ from mcp.server import Server as LowLevelServer
 from mcp.server.mcpserver import MCPServer
 
 from transom.errors import NotConnected, TransomError, UsageError
+from transom.host.forward import WatchedUpstream
 from transom.host.stderr import Stderr
 from transom.host.streams import watched
-from transom.host.forward import WatchedUpstream
 from transom.host.upstream import ClientUpstream
 from transom.mcptypes import ui_extension
 

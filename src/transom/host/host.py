@@ -52,7 +52,7 @@ from transom.host.toollist import ToolList
 from transom.host.views import Home, ModelContext, View
 from transom.protocol.messages import TaskRequest
 from transom.session import OnProgress
-from transom.types import HostContext, Implementation, Task, ToolResult
+from transom.types import HostContext, Implementation, Task, Tool, ToolResult
 
 __all__ = ["Host"]
 
@@ -97,10 +97,10 @@ class Host:
     Events, assigned or as decorators, sync or async. Told: `on_tools_changed()`,
     `on_view_opened(view)`, `on_view_closed(view)`, `on_view_failed(view, error)`,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
-    `on_model_context(view)`, `on_error(error)`. Asked: `on_message(view, blocks)`, `on_open_link(view, url)`,
-    `on_download_file(view, files)`, `on_request_display_mode(view, mode)`,
-    `on_create_message(view, params)`, answered as on a `Bridge`. What is asked must be set before
-    a View opens: it is told what the host can do.
+    `on_model_context(view)`, `on_error(error)`. Asked: `on_message(view, blocks)`,
+    `on_open_link(view, url)`, `on_download_file(view, files)`,
+    `on_request_display_mode(view, mode)`, `on_create_message(view, params)`, answered as on a
+    `Bridge`. What is asked must be set before a View opens: it is told what the host can do.
     """
 
     on_tools_changed = Event["Host"]()
@@ -356,6 +356,34 @@ class Host:
             return await self._call_indirect(entry, arguments, timeout, on_progress, task)
         return await self._call_server_tool(entry, arguments, timeout, on_progress, task)
 
+    async def call_server_tool(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call a server's tool by the name that the server gives it; otherwise as `call_tool`.
+
+        Raises:
+            ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed: as `call_tool`.
+        """
+        entry = self._surface.find_server_tool(server, name)
+        if entry is None:
+            await self._freshen()
+            entry = self._surface.find_server_tool(server, name)
+        if entry is None:
+            raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
+        result = await self._call_server_tool(entry, arguments, timeout, on_progress, None)
+        assert isinstance(result, ToolResult)  # noqa: S101 - no task was asked for
+        return result
+
+    def view_tools(self, view_id: str) -> list[Tool]:
+        """The tools of an open View, under the names a model knows them by; none if it is gone."""
+        return self._surface.shown(view_id)
+
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
         """A tool that is not there yet, or not any more."""
         self._check_open()
@@ -452,6 +480,10 @@ class Host:
         if view is None:
             raise self._view_gone(view_id)
         return view
+
+    def was_view(self, view_id: str) -> bool:
+        """Whether there is a View of that id, or was one."""
+        return self._shelf.is_view_id(view_id)
 
     async def reopen(self, view_id: str) -> View:
         """Open a closed View again, under its old id, with its input and result.

@@ -109,6 +109,11 @@ class Surface:
                 return entry
         return None
 
+    def find_server_tool(self, server: str, name: str) -> Entry | None:
+        """A server's tool, by the name the server gave it."""
+        block = self._blocks.get(("server", server))
+        return None if block is None else block.entries.get(name)
+
     def shown(self, view_id: str) -> list[Tool]:
         """A View's tools, as the model sees them."""
         return [entry.shown for entry in self.view_tools(view_id).values()]

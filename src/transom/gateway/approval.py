@@ -1,0 +1,169 @@
+"""Who is asked before a tool of a View runs.
+
+`client`: nobody here; the MCP client has its own way to ask before any tool call. `page`: the user,
+on the Stage. `elicit`: the user, through the client; on the Stage when the client cannot. `never`:
+nobody may be asked, so only what says that it just reads runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, Literal
+
+import msgspec
+
+from transom.errors import ProtocolError
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
+from transom.host.wording import clean
+from transom.protocol import wire
+
+__all__ = ["APPROVALS", "Approval", "Elicitation", "policy_for"]
+
+Approval = Literal["client", "page", "elicit", "never"]
+APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
+
+_MAX_SHOWN = 2000
+
+
+def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
+    """The policy of a host whose Views are called through the gateway."""
+    match approval:
+        case "client":
+            return Policy.trusting()
+        case "page":
+            return Policy(approve=page)
+        case "elicit":
+            return Policy(approve=elicit)
+        case "never":
+            return Policy(approve=_never)
+
+
+def _never(request: ApprovalRequest) -> Decision:
+    return Deny(
+        f"{request.tool.name[:128]} of View {request.view_id} may change something, and this "
+        "gateway runs with --approve never"
+    )
+
+
+class _Answer(msgspec.Struct):
+    action: str
+    content: dict[str, Any] | None = None
+
+
+class _Round(msgspec.Struct):
+    """One call's question, for a client that is asked by an answer (2026-07-28)."""
+
+    responses: dict[str, Any] = msgspec.field(default_factory=dict[str, Any], name="inputResponses")
+    state: str | None = msgspec.field(default=None, name="requestState")
+    wanted: bytes | None = msgspec.field(default=None, name="(not on the wire)")
+
+
+_QUESTION = "transom-approval"
+
+
+class Elicitation:
+    """Asks the user through the client.
+
+    Args:
+        ask_client: sends a request to the client.
+        possible: whether the client can ask its user.
+        modern: whether it is asked by an answer, not by a request.
+        otherwise: asks when the client cannot.
+    """
+
+    def __init__(
+        self,
+        ask_client: Callable[[str, object], Awaitable[bytes]],
+        possible: Callable[[], bool],
+        modern: Callable[[], bool],
+        otherwise: Approve,
+    ) -> None:
+        self._ask_client = ask_client
+        self._possible = possible
+        self._modern = modern
+        self._otherwise = otherwise
+        self._secret = secrets.token_bytes(16)
+        self._round: ContextVar[_Round | None] = ContextVar("approval", default=None)
+
+    def begin(self, params: dict[str, Any]) -> _Round:
+        """A call begins, with what its client sent: maybe the answer to a question."""
+        try:
+            found = msgspec.convert(params, _Round)
+        except msgspec.ValidationError:
+            found = _Round()
+        self._round.set(found)
+        return found
+
+    async def approve(self, request: ApprovalRequest) -> Decision:
+        """Ask; give it to `Policy(approve=...)`."""
+        if not self._possible():
+            answer = self._otherwise(request)
+            return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
+        question = {
+            "mode": "form",
+            "message": _words(request),
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "always": {
+                        "type": "boolean",
+                        "title": "Do not ask again while this View is open",
+                        "default": False,
+                    }
+                },
+            },
+        }
+        if self._modern():
+            return self._by_answer(request, question)
+        try:
+            raw = await self._ask_client("elicitation/create", question)
+        except ProtocolError as error:
+            return Deny(f"The user could not be asked: {error}")
+        return _decision(raw)
+
+    def _by_answer(self, request: ApprovalRequest, question: dict[str, Any]) -> Decision:
+        asking = self._round.get()
+        if asking is None:
+            return Deny("The user could not be asked")
+        state = self._state(request)
+        given = asking.responses.get(_QUESTION)
+        if given is not None and hmac.compare_digest(asking.state or "", state):
+            return _decision(wire.encode(given))
+        asking.wanted = wire.encode(
+            {
+                "resultType": "input_required",
+                "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": question}},
+                "requestState": state,
+            }
+        )
+        return Deny("The user is being asked")
+
+    def _state(self, request: ApprovalRequest) -> str:
+        """Binds an answer to the call that it was asked for."""
+        said = wire.encode([request.view_id, request.tool.name, request.arguments])
+        return hmac.new(self._secret, said, hashlib.sha256).hexdigest()
+
+
+def _words(request: ApprovalRequest) -> str:
+    arguments = wire.encode(request.arguments).decode()
+    shown = arguments if len(arguments) <= _MAX_SHOWN else f"{arguments[:_MAX_SHOWN]}…"
+    app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
+    changed = " It has changed since you allowed it for good." if request.changed else ""
+    return (
+        f"May {clean(request.tool.name, 128)} of View {request.view_id}{app}, from server "
+        f"{request.server}, run with these arguments?{changed}\n{shown}"
+    )
+
+
+def _decision(raw: bytes) -> Decision:
+    try:
+        answer = msgspec.json.decode(raw, type=_Answer)
+    except msgspec.DecodeError:
+        return Deny("The client's answer cannot be read")
+    if answer.action != "accept":
+        return Deny("The user said no")
+    return AllowAlways() if (answer.content or {}).get("always") is True else Allow()
