@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "check": UP_TO_HOST,
     "testing": UP_TO_HOST,
     "cli": EVERYTHING,
+    "__main__": {"cli"},
 }
 
 # The official SDK speaks in pydantic models, anyio streams and httpx2 clients.
@@ -66,6 +67,7 @@ PACKAGES = {
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "typer", "rich", "uvicorn"} | MCP,
+    "__main__": set[str](),
 }
 
 # Loaded later, inside a function or for type checkers only: what a user may have or not, and what

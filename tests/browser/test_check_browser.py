@@ -51,9 +51,8 @@ server = MCPServer("broken", extensions=[views])
 
 
 def check(target: str, *options: str) -> tuple[dict[str, Any], int]:
-    code = "from transom.cli.main import app; app()"
     words = ["check", "--browser", "--format", "json", *options, target]
-    command = [sys.executable, "-c", code, *words]
+    command = [sys.executable, "-m", "transom", *words]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     return json.loads(run.stdout), run.returncode
 

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from transom.check.snapshot import Snapshot, ViewObservation
 from transom.cli import observer
-from transom.cli.main import app
+from transom.cli.main import make_app
 from transom.errors import TransomError
 
-TRANSOM = [sys.executable, "-c", "from transom.cli.main import app; app()"]
+TRANSOM = [sys.executable, "-m", "transom"]
 
 PLAIN = Path(__file__).parent / "plain_server.py"
 GOOD = shlex.join([sys.executable, str(PLAIN), "good"])
@@ -44,7 +44,7 @@ class Ran:
 
 def transom(*args: str) -> Ran:
     """Run the command here: starting Python anew for each line would take longer than the rest."""
-    ran = CliRunner().invoke(app, args, env={"COLUMNS": "100", "NO_COLOR": "1"})
+    ran = CliRunner().invoke(make_app(list(args)), args, env={"COLUMNS": "100", "NO_COLOR": "1"})
     if ran.exception is not None and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     return Ran(ran.exit_code, ran.stdout, ran.stderr)

@@ -41,7 +41,13 @@ class Ran:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "APPDATA"):
+    for variable in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "GEMINI_CLI_HOME",
+        "XDG_CONFIG_HOME",
+        "APPDATA",
+    ):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "home").mkdir()
     (tmp_path / "shop").mkdir()

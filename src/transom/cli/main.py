@@ -1,25 +1,58 @@
-"""`transom`: the command and what all its parts share."""
+"""`transom`: the command and what all its parts share.
+
+Only the command that was asked for is loaded: a gateway should be there as soon as its server is.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from transom import __version__
-from transom.cli import check, gateway
-from transom.cli import open as opening
+from transom.cli.commands import Commands
 
-__all__ = ["app"]
+__all__ = ["main", "make_app"]
 
-app = typer.Typer(
-    name="transom",
-    help="MCP Apps for Python: Views that offer tools, and what it takes to check them.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
+_COMMANDS = {
+    "gateway": ("transom.cli.gateway", "gateway"),
+    "gateway install": ("transom.cli.install", "install"),
+    "open": ("transom.cli.open", "open_view"),
+    "check": ("transom.cli.check", "check"),
+}
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    make_app(sys.argv[1:])(prog_name="transom")
+
+
+def make_app(words: list[str]) -> typer.Typer:
+    """The commands that these words may mean: one of them, or all when that cannot be told."""
+    app = typer.Typer(
+        name="transom",
+        cls=Commands,
+        help="MCP Apps for Python: brings Views, and the tools inside them, to every MCP client.",
+        epilog="Start with `transom gateway --help` to use MCP Apps, or `transom open --help` to "
+        "see one.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_common)
+    meant = (" ".join(words[:count]) for count in (2, 1))
+    wanted = next(([name] for name in meant if name in _COMMANDS), list(_COMMANDS))
+    for name in wanted:
+        app.command(name, no_args_is_help=True)(_load(_COMMANDS[name]))
+    return app
+
+
+def _load(place: tuple[str, str]) -> Any:
+    module, name = place
+    return getattr(import_module(module), name)
 
 
 def _print_version(wanted: bool) -> None:
@@ -28,8 +61,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def main(
+def _common(
     show_version: Annotated[
         bool,
         typer.Option(
@@ -42,8 +74,3 @@ def main(
     ] = False,
 ) -> None:
     """What every command has in common."""
-
-
-app.command("check", no_args_is_help=True)(check.check)
-app.command("open", no_args_is_help=True)(opening.open_view)
-app.command("gateway", no_args_is_help=True)(gateway.gateway)

@@ -92,22 +92,21 @@ def read_config(
     ]
 
 
-def variables_of(path: str | os.PathLike[str]) -> dict[str, bool]:
-    """The environment variables that a configuration file asks for, and whether it must have them.
+def variables_of(path: str | os.PathLike[str]) -> list[str]:
+    """The environment variables that a configuration file asks for.
 
     Raises:
         UsageError: the file cannot be read.
     """
     file = Path(path)
-    wanted: dict[str, bool] = {}
+    wanted: dict[str, None] = {}
     for _, entry in _enabled(_read(file), file):
         for text in _texts(entry):
             for found in _VARIABLE.finditer(text):
                 name = _NAME.fullmatch(found[1])
                 if name and found[1] not in _PLACES:
-                    needed = name["default"] is None
-                    wanted[name["name"]] = wanted.get(name["name"], False) or needed
-    return wanted
+                    wanted[name["name"]] = None
+    return list(wanted)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -336,8 +335,7 @@ def _checked_url(url: str, where: str) -> str:
 
 def _is_transom(word: str) -> bool:
     name = re.split(r"[/\\]", word)[-1].lower()
-    named = re.fullmatch(r"transom(\.exe)?([@=<>~!].*)?", name) is not None
-    return named or "transom.cli.main" in name
+    return re.fullmatch(r"transom(\.exe)?([@=<>~!].*)?", name) is not None
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -132,7 +132,7 @@ def make_plan(
         raise UsageError("name one server: a command after --, --url URL or --config FILE")
     if name is not None and fitted_name(name) != name:
         raise UsageError(f"--name {name} cannot name a server: try {fitted_name(name)}")
-    wanted: Mapping[str, bool] = {}
+    wanted: Sequence[str] = ()
     if config is not None:
         file = here.folder / config.expanduser()
         wanted = variables_of(file)
@@ -169,7 +169,7 @@ def transom_command() -> list[str]:
     found = shutil.which("transom")
     if found:
         return [str(Path(found).absolute())]
-    return [sys.executable, "-c", "from transom.cli.main import app; app()"]
+    return [sys.executable, "-m", "transom"]
 
 
 def settled_command(words: Sequence[str], folder: Path) -> list[str]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 import sys
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -56,16 +58,37 @@ async def _standard_streams() -> AsyncGenerator[Channel]:
     sys.stdout.flush()
     out = os.dup(1)
     os.dup2(2, 1)
+    copying: list[threading.Thread] = []
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    source = os.fdopen(_pollable(os.dup(0), copying, into=False), "rb", buffering=0)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    sink = os.fdopen(_pollable(out, copying, into=True), "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
+    channel = lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
     try:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb")
-        )
-        transport, protocol = await loop.connect_write_pipe(
-            asyncio.streams.FlowControlMixin, os.fdopen(out, "wb")
-        )
-        writer = asyncio.StreamWriter(transport, protocol, None, loop)
-        yield lines(reader, writer)
+        yield channel
     finally:
-        sys.stdout.flush()
+        await channel.aclose()
+        for thread in copying:
+            await asyncio.to_thread(thread.join, 1.0)
+
+
+def _pollable(fd: int, copying: list[threading.Thread], *, into: bool) -> int:
+    """The same file for an event loop, which cannot wait for files on a disk or for `/dev/null`."""
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd):
+        return fd
+    read, write = os.pipe()
+    ends = (read, fd) if into else (fd, write)
+    thread = threading.Thread(target=_copy, args=ends, daemon=True)
+    thread.start()
+    if into:
+        copying.append(thread)
+    return write if into else read
+
+
+def _copy(source: int, sink: int) -> None:
+    with suppress(OSError), os.fdopen(source, "rb", 0) as given, os.fdopen(sink, "wb", 0) as taken:
+        while chunk := given.read(65536):
+            taken.write(chunk)
