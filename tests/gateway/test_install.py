@@ -64,6 +64,7 @@ def test_each_client_has_a_file_for_the_user_and_one_for_the_project(
     [
         ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/c"}, "/c/.claude.json"),
         ("codex", "linux", {"CODEX_HOME": "/c"}, "/c/config.toml"),
+        ("gemini", "linux", {"GEMINI_CLI_HOME": "/c"}, "/c/.gemini/settings.json"),
         ("vscode", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/Code/User/mcp.json"),
         ("vscode", "darwin", {}, "HOME/Library/Application Support/Code/User/mcp.json"),
         ("vscode", "win32", {"APPDATA": "/r"}, "/r/Code/User/mcp.json"),
@@ -119,7 +120,7 @@ def test_variables_that_a_file_asks_for_reach_the_gateway(machine: Machine):
     codex = plan(machine, "codex", command=(), config=Path("mcp.json"))
     assert codex.entry["env_vars"][-2:] == ["KEY", "LEVEL"]
     gemini = plan(machine, "gemini", command=(), config=Path("mcp.json"))
-    assert gemini.entry["env"] == {"KEY": "${KEY}"}
+    assert gemini.entry["env"] == {"KEY": "${KEY:-}", "LEVEL": "${LEVEL:-}"}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_a_transom_without_a_script_is_run_by_its_python(
     python = sys.executable
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     command = transom_command()
-    assert command[:2] == [str(tmp_path / "python"), "-c"]
+    assert command == [str(tmp_path / "python"), "-m", "transom"]
     ran = subprocess.run(
         [python, *command[1:], "--version"], capture_output=True, text=True, check=True
     )

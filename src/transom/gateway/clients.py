@@ -61,7 +61,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     section: str
     user_file: Callable[[Machine], Path]
     project_file: str
-    shape: Callable[[str, Sequence[str], Mapping[str, bool]], Entry]
+    shape: Callable[[str, Sequence[str], Sequence[str]], Entry]
     written: str = "json"
     expands: str = ""  # how its variables look, which it fills in before it starts a server
     afterwards: Mapping[Scope, str] = msgspec.field(default_factory=dict[Scope, str])
@@ -74,7 +74,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         return machine.folder / self.project_file
 
 
-def _typed(command: str, args: Sequence[str], _: Mapping[str, bool]) -> Entry:
+def _typed(command: str, args: Sequence[str], _: Sequence[str]) -> Entry:
     return {"type": "stdio", "command": command, "args": list(args)}
 
 
@@ -90,18 +90,19 @@ _FOR_A_BROWSER = (
 )
 
 
-def _codex(command: str, args: Sequence[str], wanted: Mapping[str, bool]) -> Entry:
+def _codex(command: str, args: Sequence[str], wanted: Sequence[str]) -> Entry:
     names = [*_FOR_A_BROWSER, *(name for name in wanted if name not in _FOR_A_BROWSER)]
     return {"command": command, "args": list(args), "env_vars": names}
 
 
-def _gemini(command: str, args: Sequence[str], wanted: Mapping[str, bool]) -> Entry:
-    # Gemini CLI keeps variables that look like secrets to itself unless they are asked for.
-    env = {name: f"${{{name}}}" for name, needed in wanted.items() if needed}
+def _gemini(command: str, args: Sequence[str], wanted: Sequence[str]) -> Entry:
+    # Gemini CLI keeps variables that look like secrets to itself unless they are asked for. One
+    # that is not set would arrive as the text that asks for it, but for the `:-`.
+    env = {name: f"${{{name}:-}}" for name in wanted}
     return {"command": command, "args": list(args), **({"env": env} if env else {})}
 
 
-def _zed(command: str, args: Sequence[str], _: Mapping[str, bool]) -> Entry:
+def _zed(command: str, args: Sequence[str], _: Sequence[str]) -> Entry:
     return {"command": command, "args": list(args), "env": {}}
 
 
@@ -170,11 +171,13 @@ CLIENTS: Mapping[str, Client] = _known(
         name="gemini",
         title="Gemini CLI",
         section="mcpServers",
-        user_file=lambda machine: machine.home / ".gemini" / "settings.json",
+        user_file=lambda machine: machine.under("GEMINI_CLI_HOME") / ".gemini" / "settings.json",
         project_file=".gemini/settings.json",
         shape=_gemini,
         expands="$",
-        afterwards=dict.fromkeys(Scope, "Start Gemini CLI anew; /mcp shows the server."),
+        afterwards=dict.fromkeys(
+            Scope, "Start Gemini CLI anew in a folder that it trusts; /mcp shows the server."
+        ),
     ),
     Client(
         name="vscode",

@@ -157,7 +157,7 @@ def make_plan(
         path=chosen.file(scope, here),
         name=name,
         entry=entry,
-        notes=tuple(_notes(chosen, scope, name, entry, [program, *args], here.folder)),
+        notes=tuple(_notes(chosen, scope, name, entry, options, here.folder)),
     )
 
 
