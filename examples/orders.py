@@ -1,7 +1,19 @@
 """A shop's orders: one View, and the three kinds of tools that go with it.
 
-python examples/orders.py                        serves it over stdio
+transom open examples/orders.py show_orders      the orders, in your browser
 transom check --call examples/orders.py          checks it against the contract
+python examples/orders.py                        serves it over stdio
+
+The server:
+    show_orders(status)                   the model calls it, and the View opens
+    count_orders(status)                  the model calls it, and the answer is all there is
+    refresh-orders(query, status)         only the View: search, filter, look again
+    ship_order(order_id)                  only the View: the user presses Ship
+
+The View, for the model:
+    get_selection()                       the orders that the user has selected
+    select_orders(ids)                    `ids` are those of the orders in the table
+    filter_orders(query, status)          what the table shows
 """
 
 import datetime as dt
@@ -82,12 +94,13 @@ def show_orders(status: Status | None = None) -> Orders:
 
 # Only the View calls these.
 @views.helper(
-    title="Search orders",
+    name="refresh-orders",
+    title="Refresh the orders",
     annotations={"readOnlyHint": True, "openWorldHint": False},
     text=summary,
 )
-def search_orders(query: str = "", status: Status | None = None) -> Orders:
-    """Find orders by number, customer or item."""
+def refresh_orders(query: str = "", status: Status | None = None) -> Orders:
+    """Find orders by number, customer or item, as they are now."""
     words = query.casefold().split()
     return worth(
         [
