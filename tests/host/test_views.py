@@ -17,6 +17,7 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host.definitions import _known_under
+from transom.host.policy import ApprovalRequest
 
 
 def small(**limits: Any) -> Limits:
@@ -540,12 +541,45 @@ async def test_a_views_change_is_seen_by_the_next_listing():
         app.update_tool("write", disabled=True)
         await changed.wait()
         assert (await tool_names(host))[3:] == ["orders-1__read"]
-        with pytest.raises(ProtocolError, match="Tool orders-1__write not found"):
-            await host.call_tool("orders-1__write", {"words": "x"})
+        refused = await host.call_tool("orders-1__write", {"words": "x"})
+        assert refused.is_error
+        assert "write is disabled" in refused.text
         changed.clear()
         app.update_tool("write", disabled=False)
         await changed.wait()
         assert (await host.call_tool("orders-1__write", {"words": "x"})).text == "wrote x"
+
+
+async def test_a_view_says_itself_why_it_does_not_offer_a_tool_where_everything_may_run():
+    app = editor()()
+    app.register_tool("save", lambda: "saved").disable("nothing to save")
+    renderer = InProcessRenderer({URI: lambda: app})
+    async with hosting(renderer=renderer) as host:
+        await host.call_tool("show_orders")
+        refused = await host.call_tool("orders-1__save")
+        assert refused.is_error
+        assert "nothing to save" in refused.text
+        with pytest.raises(ProtocolError, match="View orders-1 has no tool nothing"):
+            await host.call_tool("orders-1__nothing")
+
+
+async def test_nobody_is_asked_about_a_tool_that_is_not_offered():
+    app = editor()()
+    app.register_tool("save", lambda: "saved").disable("nothing to save")
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> Allow:
+        asked.append(request)
+        return Allow()
+
+    renderer = InProcessRenderer({URI: lambda: app})
+    async with hosting(renderer=renderer, policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        with pytest.raises(ProtocolError, match="Tool orders-1__save not found"):
+            await host.call_tool("orders-1__save")
+        with pytest.raises(ProtocolError, match="View orders-1 has no tool save"):
+            await host.views["orders-1"].call_tool("save")
+    assert asked == []
 
 
 async def test_changes_are_told_once_a_turn_and_only_when_there_are_any():

@@ -90,7 +90,7 @@ async def test_its_tools_are_called_and_its_errors_told(host: Host):
         assert "text" in error.message  # 2.x answers with an error ...
     else:
         assert wrong.is_error  # ... and 1.x may with a result
-    with pytest.raises(ProtocolError, match="orders-1__nothing not found"):
+    with pytest.raises(ProtocolError, match="View orders-1 has no tool nothing"):
         await host.call_tool("orders-1__nothing")
 
 

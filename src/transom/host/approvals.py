@@ -33,6 +33,11 @@ class Approvals:
         self._audit = audit
         self._on_problem = on_problem
 
+    @property
+    def trusting(self) -> bool:
+        """Whether everything may run, whatever it is."""
+        return self._policy.trusts_everything
+
     def decide(
         self,
         view_id: str,

@@ -37,7 +37,7 @@ from transom.host.audit import AuditLog, Sink
 from transom.host.connection import Target
 from transom.host.formats import Api, tools_for
 from transom.host.indirect import LIST_VIEW_TOOLS, ViewCall, view_listing
-from transom.host.names import owner_of
+from transom.host.names import SEPARATOR, owner_of
 from transom.host.news import News
 from transom.host.openings import Openings, origin_of
 from transom.host.policy import Limits, Policy
@@ -393,6 +393,9 @@ class Host:
         entry = self._surface.find(name)
         if entry is not None:
             return entry
+        tool = name.partition(SEPARATOR)[2]
+        if view is not None and view.may_explain(tool):
+            return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.holder(name)
         if owner is not None and self._shelf.is_view_id(owner) and owner not in self._shelf:

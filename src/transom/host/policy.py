@@ -169,6 +169,11 @@ class Policy:
         policy._trusting = True
         return policy
 
+    @property
+    def trusts_everything(self) -> bool:
+        """Whether nothing is ever refused or asked about."""
+        return self._trusting
+
     def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
         """What to do about a call. None: ask `approve`, and hand its answer to `settle`."""
         tool = request.tool

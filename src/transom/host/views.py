@@ -273,6 +273,8 @@ class View:
             self._record(name, given, outcome, began, str(error))
             if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
                 raise self.gone() from error
+            if isinstance(error, ProtocolError) and name not in self._tools:
+                raise self._missing(name) from error
             raise
         finally:
             if self._quiet and self.state == "live":
@@ -289,13 +291,24 @@ class View:
         if self.state != "live":
             raise self._noted(name, arguments, self.gone())
         tool = self._tools.get(name)
+        if self.may_explain(name):
+            return Tool(name=name)
         if tool is None:
-            text = f"View {self.id} has no tool {name[:128]}"
-            raise self._noted(name, arguments, ProtocolError(INVALID_PARAMS, text))
+            raise self._noted(name, arguments, self._missing(name))
         if not model_may_call(tool):
             text = f"{name[:128]} of View {self.id} is not for the model: its visibility says so"
             raise self._noted(name, arguments, Refused(text))
         return tool
+
+    def _missing(self, name: str) -> ProtocolError:
+        return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
+
+    def may_explain(self, name: str) -> bool:
+        """Whether to let the View itself say why it does not offer a tool of that name.
+
+        Only where everything may run: nobody could be asked about a tool that is not there.
+        """
+        return self.state == "live" and name not in self._tools and self._home.approvals.trusting
 
     async def settled(self) -> None:
         """Wait a little for the listing that is on its way, if there is one."""
