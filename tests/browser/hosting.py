@@ -79,7 +79,8 @@ class Chromium:
         try:
             yield User(context)
         finally:
-            await context.close()
+            if self._browser.is_connected():  # a test may have killed it
+                await context.close()
 
 
 class User:
@@ -108,13 +109,18 @@ class User:
         outer = self.page.frame_locator(f'[id="view-{view_id}"] iframe')
         return outer.frame_locator("iframe")
 
+    async def run_in_view(self, view_id: str, script: str) -> Any:
+        """Run a script inside a View, by a way that needs neither Stage nor host."""
+        sandbox = next(f for f in self.page.frames if f"//{view_id}-" in f.url)
+        return await sandbox.child_frames[0].evaluate(script)
+
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Chromium]:
-    """A browser for a whole module of tests."""
+async def chromium(mark: object = "") -> AsyncIterator[Chromium]:
+    """A browser for a whole module of tests, or for one that finds it by a mark to kill it."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=find_chromium(), args=chromium_arguments()
+            executable_path=find_chromium(), args=[*chromium_arguments(), f"--mark={mark}"]
         )
         try:
             yield Chromium(browser)
@@ -141,7 +147,7 @@ class Cut:
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.tries = 0
+        self.refused: asyncio.Queue[None] = asyncio.Queue()
         self._refusing = False
 
     @classmethod
@@ -162,8 +168,8 @@ class Cut:
             await asyncio.wait(self._tasks)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.tries += 1
         if self._refusing:
+            self.refused.put_nowait(None)
             writer.transport.abort()
             return
         there, to_there = await asyncio.open_connection("127.0.0.1", self._port)

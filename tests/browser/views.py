@@ -13,6 +13,7 @@ from transom.web.stage import Violation
 SCRIPT = """
 const say = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
 const tools = {};
+const before = {};
 const told = [];
 addEventListener("message", async ({ data, source }) => {
   if (source !== parent) return;
@@ -32,6 +33,7 @@ addEventListener("message", async ({ data, source }) => {
       say({ id: data.id, result: { content, isError: true } });
     }
   } else if (data.id !== undefined && data.method) {
+    before[data.method]?.();
     say({ id: data.id, result: {} });
   } else if (data.method) {
     told.push(data);
@@ -46,7 +48,7 @@ say({ id: "init", method: "ui/initialize", params: {
 
 
 def html(script: str = "", body: str = "<h1>A View</h1>") -> str:
-    """A View whose `tools` are set by `script`."""
+    """A View whose `tools`, and what it does `before` it answers a request, `script` sets."""
     code = f"<script>{SCRIPT}{script}{START}</script>"
     return f"<!doctype html><html><body>{body}{code}</body></html>"
 

@@ -25,6 +25,8 @@ __all__ = ["Event", "Showing"]
 
 Event = dict[str, Any]
 
+_SETTLE = 0.5
+
 
 class _Watched(Protocol):
     on_violation: Callable[[Violation], object]
@@ -105,6 +107,7 @@ class Showing:
                 screenshot(await view.screenshot())
             if stay:
                 await asyncio.Event().wait()
+            await asyncio.sleep(_SETTLE)  # what was blocked comes by another way, a little later
             await view.close("all is done")
 
     async def _open(self, tool: str, arguments: Mapping[str, Any]) -> View:

@@ -1,0 +1,340 @@
+"""What happens to calls and Views when something between host and View breaks."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.browser.hosting import (
+    Chromium,
+    Cut,
+    Told,
+    chromium,
+    hosted,
+    processes,
+    show,
+    signal_all,
+    text_of,
+)
+from transom.errors import ProtocolError, RequestTimeout, ViewClosed
+from transom.web.stage import Violation
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Chromium]:
+    async with chromium() as made:
+        yield made
+
+
+WORK = """
+let made = 0;
+const waiting = [];
+tools.work = ({ n }) => {
+  made += 1;
+  return new Promise((resolve) => waiting.push(() => resolve(`done ${n}`)));
+};
+const finish = () => waiting.splice(0).forEach((done) => done());
+tools.finish = finish;
+tools.count = () => made;
+let asked = 0;
+tools.ask = ({ text }) => new Promise((resolve) => {
+  asked += 1;
+  const id = `ask-${asked}`;
+  addEventListener("message", ({ data }) => {
+    if (data.id === id) resolve(data.result.content[0].text);
+  });
+  say({ id, method: "tools/call", params: { name: "note", arguments: { text } } });
+});
+tools.forever = () => new Promise(() => {});
+tools.hang = () => { while (true); };
+"""
+
+
+async def test_a_socket_cut_for_five_seconds_costs_a_call_nothing_but_time(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user:
+        renderer = user.renderer()
+        async with hosted(renderer, WORK) as host, Cut.of(renderer) as between:
+            view = await show(host)
+            calls = [asyncio.create_task(view.call_tool("work", {"n": n})) for n in range(20)]
+            await asyncio.sleep(0)
+            assert await text_of(view.call_tool("count")) == "20"  # all of them are under way
+            calls.append(asyncio.create_task(view.call_tool("ask", {"text": "from the View"})))
+            await asyncio.sleep(0)
+            between.cut()
+            loop = asyncio.get_running_loop()
+            mended: asyncio.Future[None] = loop.create_future()
+            loop.call_later(5, mended.set_result, None)
+            await user.run_in_view(view.id, "finish()")  # the View answers, and nobody hears it
+            calls += [asyncio.create_task(view.call_tool("work", {"n": n})) for n in (20, 21)]
+            await mended
+            assert not any(call.done() for call in calls)
+            assert between.refused.qsize() > 1  # the page has tried again and again
+            between.mend()
+            assert [await text_of(call) for call in calls[:20]] == [f"done {n}" for n in range(20)]
+            assert await text_of(calls[20]) == "noted from the View"
+            assert await text_of(view.call_tool("count")) == "22"
+            await view.call_tool("finish")
+            assert [await text_of(call) for call in calls[21:]] == ["done 20", "done 21"]
+            assert await text_of(view.call_tool("count")) == "22"
+            assert host.noted == ["from the View"]
+            assert host.views == {view.id: view}
+
+
+async def test_a_socket_dropped_again_and_again_loses_and_doubles_nothing(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        view = await show(host)
+        drop = "import('/stage.js').then(({ link }) => link.drop())"
+        for turn in range(5):
+            calls = [view.call_tool("ask", {"text": f"{turn}.{n}"}) for n in range(20)]
+            answers = asyncio.gather(*(text_of(call) for call in calls))
+            await user.page.evaluate(drop)
+            assert await answers == [f"noted {turn}.{n}" for n in range(20)]
+        expected = [f"{turn}.{n}" for turn in range(5) for n in range(20)]
+        assert sorted(host.noted) == sorted(expected)
+
+
+async def test_a_reloaded_page_fails_running_calls_and_brings_the_view_back_as_it_was(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        told = Told(host)
+        view = await show(host, "A")
+        other = await show(host, "B")
+        assert {(await told.opened.get()).id, (await told.opened.get()).id} == {view.id, other.id}
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "0"
+        await user.page.reload()
+        with pytest.raises(ViewClosed, match=f"{view.id} is closed.*the page was reloaded"):
+            await running
+        again = {v.id: v for v in (await told.opened.get(), await told.opened.get())}
+        assert set(again) == {view.id, other.id}
+        assert again[view.id] is not view
+        heard = json.loads(await text_of(again[view.id].call_tool("told")))
+        data = {m["method"].rpartition("/")[2]: m["params"] for m in heard}
+        assert data["tool-input"] == {"arguments": {"label": "A"}}
+        assert data["tool-result"]["content"][0]["text"] == "shown A"
+        names = {tool.name for tool in await host.list_tools()}
+        assert {f"{view.id}__work", f"{other.id}__work"} <= names
+        assert len(user.opened) == 1
+
+
+async def test_a_page_reloaded_twice_in_a_row_ends_with_its_views(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        view = await show(host, "A")
+        told = Told(host)
+        await user.page.reload()
+        await user.page.reload()
+        while True:
+            again = await told.opened.get()
+            try:
+                assert await text_of(again.call_tool("count")) == "0"
+            except ViewClosed:
+                continue  # it was open for as long as the first reload lasted
+            break
+        assert again.id == view.id
+        assert list(host.views) == [view.id]
+
+
+async def test_a_second_page_takes_the_views_over_and_the_first_says_so(browser: Chromium) -> None:
+    async with browser.user() as user:
+        renderer = user.renderer()
+        async with hosted(renderer, WORK) as host:
+            view = await show(host, "A")
+            first, told = user.page, Told(host)
+            await user.open_page(renderer.url)
+            again = await told.opened.get()
+            assert again.id == view.id
+            await first.get_by_text("Another page took over").wait_for()
+            assert await first.locator("transom-view").count() == 0
+            assert await text_of(again.call_tool("count")) == "0"
+            # Not even a lost socket makes the first one take them back.
+            await first.evaluate("import('/stage.js').then(({ link }) => link.hurry())")
+            assert await text_of(again.call_tool("count")) == "0"
+
+
+async def test_a_closed_tab_closes_its_views_and_the_next_call_opens_another(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        told = Told(host)
+        view = await show(host)
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "0"
+        await user.page.close()
+        with pytest.raises(ViewClosed, match="the page was closed"):
+            await running
+        closed = await told.closed.get()
+        assert (closed.id, closed.state) == (view.id, "closed")
+        with pytest.raises(ViewClosed, match=f"{view.id} is closed"):
+            await host.call_tool(f"{view.id}__count")
+        fresh = await show(host)
+        assert len(user.opened) == 2
+        assert await text_of(fresh.call_tool("count")) == "0"
+
+
+async def test_a_call_right_after_the_tab_was_closed_opens_a_page_too(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        await show(host)
+        await user.page.close()
+        fresh = await show(host)
+        assert len(user.opened) == 2
+        assert await text_of(fresh.call_tool("count")) == "0"
+
+
+async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens_another(
+    tmp_path: Path,
+) -> None:
+    async with chromium(tmp_path) as browser, browser.user() as user:
+        renderer = user.renderer()
+        renderer.stage.grace = 1  # such a browser says no goodbye: it might come back
+        async with hosted(renderer, WORK) as host:
+            told = Told(host)
+            view = await show(host)
+            running = asyncio.create_task(view.call_tool("forever"))
+            asking = asyncio.create_task(view.call_tool("ask", {"text": "once"}))
+            assert await text_of(asking) == "noted once"
+            signal_all(processes(str(tmp_path))[:1], signal.SIGKILL)
+            with pytest.raises(ViewClosed, match="the page was (away|closed)"):
+                await running
+            assert (await told.closed.get()).id == view.id
+            with pytest.raises(ViewClosed, match=f"{view.id} is closed"):
+                await host.call_tool(f"{view.id}__count")
+            async with chromium() as another, another.user() as back:
+                user.context = back.context
+                fresh = await show(host)
+                assert await text_of(fresh.call_tool("count")) == "0"
+                assert host.noted == ["once"]
+
+
+async def test_a_view_that_hangs_hangs_alone(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(user.renderer(), WORK) as host:
+        view, other = await show(host), await show(host)
+        with pytest.raises(RequestTimeout):
+            await view.call_tool("hang", timeout=0.5)
+        assert await text_of(other.call_tool("count")) == "0"
+        assert await text_of(other.call_tool("ask", {"text": "fine"})) == "noted fine"
+        with pytest.raises(RequestTimeout):
+            await view.call_tool("count", timeout=0.2)
+        await view.close()  # it does not say goodbye, and is closed all the same
+        assert list(host.views) == [other.id]
+        await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
+        third = await show(host)
+        assert await text_of(third.call_tool("count")) == "0"
+
+
+# --- too much, too fast ----------------------------------------------------------------------
+
+SLOW = (
+    WORK
+    + """
+let taken = 0;
+tools.slow = ({ ms, data }) => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+  taken += data.length;
+  return taken;
+};
+tools.give = ({ bytes }) => "x".repeat(bytes);
+tools.wide = ({ characters }) => "\u6c34".repeat(characters);
+tools.flood = ({ count, bytes }) => {
+  const data = "x".repeat(bytes);
+  for (let n = 0; n < count; n += 1) {
+    say({ method: "notifications/message", params: { level: "info", data } });
+  }
+  return "sent";
+};
+tools.cycle = () => {
+  const cycle = {};
+  cycle.self = cycle;
+  say({ method: "notifications/message", params: { level: "info", data: cycle } });
+  say({ method: "notifications/message", params: { level: "info", data: 10n } });
+  return "sent";
+};
+"""
+)
+
+
+async def test_fifty_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user:
+        renderer = user.renderer()
+        async with hosted(renderer, SLOW) as host:
+            view = await show(host)
+            data = "x" * 500_000
+            link = renderer.stage._link
+            assert link is not None
+            most = 0
+
+            async def slow() -> int:
+                nonlocal most
+                result = await view.call_tool("slow", {"ms": 10, "data": data}, timeout=50)
+                most = max(most, link._kept_bytes)
+                return int(result.text)
+
+            taken = await asyncio.gather(*(slow() for _ in range(100)))
+            assert sorted(taken) == [500_000 * n for n in range(1, 101)]
+            assert most < 8 * 1024 * 1024
+            assert await text_of(view.call_tool("count")) == "0"
+
+
+async def test_fifty_megabytes_from_a_view_arrive(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(user.renderer(), SLOW) as host:
+        view = await show(host)
+        calls = [view.call_tool("give", {"bytes": 5_000_000}, timeout=50) for _ in range(10)]
+        assert [len(text) for text in await asyncio.gather(*map(text_of, calls))] == [
+            5_000_000
+        ] * 10
+
+
+async def test_an_answer_too_large_to_pass_on_is_an_error_at_once(browser: Chromium) -> None:
+    violations: list[Violation] = []
+    async with browser.user() as user:
+        renderer = user.renderer(on_violation=violations.append)
+        async with hosted(renderer, SLOW) as host:
+            view = await show(host)
+            with pytest.raises(ProtocolError, match="larger than 16777216 bytes"):
+                await view.call_tool("give", {"bytes": 17_000_000})
+            with pytest.raises(ProtocolError, match="larger than 16777216 bytes"):
+                await view.call_tool("wide", {"characters": 6_000_000})
+            assert await text_of(view.call_tool("count")) == "0"
+            assert [v.directive for v in violations] == ["message", "message"]
+
+
+async def test_what_is_not_json_is_not_passed_on(browser: Chromium) -> None:
+    violations: list[Violation] = []
+    async with browser.user() as user:
+        renderer = user.renderer(on_violation=violations.append)
+        async with hosted(renderer, SLOW) as host:
+            view = await show(host)
+            assert await text_of(view.call_tool("cycle")) == "sent"
+            assert [v.blocked for v in violations] == ["A message is not JSON"] * 2
+
+
+async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser: Chromium) -> None:
+    async with browser.user() as user:
+        renderer = user.renderer()
+        async with hosted(renderer, SLOW) as host, Cut.of(renderer) as between:
+            view, other = await show(host), await show(host)
+            told = Told(host)
+            running = asyncio.create_task(view.call_tool("forever"))
+            assert await text_of(view.call_tool("count")) == "0"
+            between.cut()
+            await between.refused.get()
+            await user.run_in_view(view.id, "tools.flood({ count: 12, bytes: 10_000_000 })")
+            await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
+            between.mend()
+            with pytest.raises(ViewClosed, match="it sends more than the host takes"):
+                await running
+            assert (await told.closed.get()).id == view.id
+            assert await text_of(other.call_tool("count")) == "0"

@@ -1,0 +1,293 @@
+"""`transom open`, run as a command."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner
+
+from examples.orders import server as orders_server
+from tests.browser.hosting import Chromium, chromium, processes
+from tests.browser.opening import ORDERS, ROOT, events_of, ran, server_with, transom_open
+from tests.host.test_servers import over_http
+from transom.cli.main import app
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BUDGET = ROOT / "tests" / "servers" / "node_modules" / ".bin" / "mcp-budget-allocator-server"
+
+
+# --- as JSON ---------------------------------------------------------------------------------
+
+
+async def test_events_are_lines_of_json_in_the_order_of_the_steps() -> None:
+    code, events = await events_of(
+        *(str(ORDERS), "show_orders", '{"status": "open"}'),
+        *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "get_selection"),
+    )
+    assert code == 0
+    opened, tools, select, selection, closed = events
+    assert set(opened) == {"event", "view", "app", "result"}
+    assert (opened["event"], opened["view"]) == ("opened", "orders-1")
+    assert opened["app"] == {"name": "orders", "version": "1.0.0"}
+    assert len(opened["result"]["structuredContent"]["orders"]) == 3
+    assert (tools["event"], tools["view"]) == ("tools", "orders-1")
+    assert {tool["name"] for tool in tools["tools"]} >= {"select_orders", "get_selection"}
+    assert all("inputSchema" in tool for tool in tools["tools"])
+    assert set(select) == {"event", "tool", "result"}
+    assert (select["event"], select["tool"]) == ("call", "select_orders")
+    assert "A-1041" in json.dumps(selection["result"])
+    assert closed == {"event": "closed", "view": "orders-1", "reason": "all is done"}
+
+
+async def test_a_call_that_fails_or_gives_an_error_is_exit_1_and_the_others_are_made() -> None:
+    code, events = await events_of(
+        *(str(ORDERS), "show_orders", "--call", "nothing={}"),
+        *("--call", 'select_orders={"ids": "A-1041"}', "--call", "get_selection={}"),
+    )
+    assert code == 1
+    unknown, wrong, fine = [event for event in events if event["event"] == "call"]
+    assert unknown == {
+        "event": "call",
+        "tool": "nothing",
+        "error": {"code": -32602, "message": "View orders-1 has no tool nothing"},
+    }
+    assert wrong["result"]["isError"] is True
+    assert "error" not in fine
+
+
+async def test_an_official_server_is_opened_by_its_command_line() -> None:
+    code, events = await events_of(f"{BUDGET} --stdio", "get-budget-data")
+    assert code == 0
+    assert events[0]["event"] == "opened"
+    tools = [tool["name"] for e in events if e["event"] == "tools" for tool in e["tools"]]
+    assert tools
+    assert [e for e in events if e["event"] == "violation"] == []
+
+
+async def test_a_server_is_named_by_its_module_or_its_address() -> None:
+    code, events = await events_of("examples.orders:server", "show_orders")
+    assert code == 0
+    assert [event["event"] for event in events] == ["opened", "tools", "closed"]
+    async with over_http(orders_server) as (url, _):
+        code, events = await events_of(url, "show_orders", "--call", "get_selection")
+    assert code == 0
+    assert [event["event"] for event in events] == ["opened", "tools", "call", "closed"]
+    assert events[0]["app"] == {"name": "orders", "version": "1.0.0"}
+
+
+GROW = """
+tools.grow = () => {
+  tools.grown = () => "here";
+  say({ method: "notifications/tools/list_changed" });
+  return "growing";
+};
+tools.hang = () => new Promise(() => {});
+tools.babble = () => { say({ method: 7 }); return "said"; };
+"""
+
+
+async def test_tools_are_told_again_when_they_change_and_each_step_has_its_time(
+    tmp_path: Path,
+) -> None:
+    server = server_with(tmp_path, GROW)
+    calls = ("--call", "grow", "--call", "grown", "--call", "hang", "--call", "babble")
+    code, events = await events_of(server, "show", *calls, "--timeout", "15")
+    assert code == 1
+    told = [[tool["name"] for tool in e["tools"]] for e in events if e["event"] == "tools"]
+    assert told == [["grow", "hang", "babble"], ["grow", "hang", "babble", "grown"]]
+    grow, grown, hang, babble = [event for event in events if event["event"] == "call"]
+    assert grow["result"]["content"][0]["text"] == "growing"
+    assert events.index(grown) > [event["event"] for event in events].index("tools")
+    assert grown["result"]["content"][0]["text"] == "here"
+    assert set(hang) == {"event", "tool", "error"}
+    assert "15" in hang["error"]["message"]
+    assert babble["result"]["content"][0]["text"] == "said"
+    [violation] = [event for event in events if event["event"] == "violation"]
+    assert (violation["view"], violation["directive"]) == ("made-1", "protocol")
+
+
+async def test_a_view_that_never_begins_is_exit_2(tmp_path: Path) -> None:
+    server = server_with(tmp_path, "throw new Error('no');")
+    code, out, err = await ran(server, "show", "--headless", "--json", "--timeout", "15")
+    assert code == 2
+    assert [json.loads(line) for line in out.splitlines()] == []
+    assert "show opened no View" in err
+    assert "Traceback" not in err
+
+
+async def test_under_the_strict_policy_what_a_view_does_too_much_is_a_violation(
+    tmp_path: Path,
+) -> None:
+    server = server_with(tmp_path, "try { eval('1') } catch {}")
+    code, events = await events_of(server, "show", "--csp", "strict")
+    assert code == 0
+    [seen] = [event for event in events if event["event"] == "violation"]
+    assert set(seen) == {"event", "view", "directive", "blocked", "source"}
+    assert (seen["view"], seen["directive"], seen["blocked"]) == ("made-1", "script-src", "eval")
+
+
+# --- for a person ----------------------------------------------------------------------------
+
+
+async def test_a_person_reads_what_happened_and_gets_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "view.png"
+    code, out, err = await ran(
+        *(str(ORDERS), "show_orders", "--headless", "--screenshot", str(picture)),
+        *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "nothing={}"),
+    )
+    assert code == 1
+    assert err == ""
+    shown = out.splitlines()
+    assert shown[0] == "Opened   orders 1.0.0  orders-1"
+    assert shown[1] == "         7 orders, €2423.50 in all."
+    assert shown[2].startswith("Tools    get_selection()")
+    assert "Called   select_orders" in shown
+    assert "         1 selected." in shown
+    assert "Failed   nothing" in shown
+    assert shown[-2] == "Closed   orders-1: all is done"
+    assert shown[-1] == f"Saved a picture of the View as {picture}"
+    data = picture.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", data[16:24])
+    assert width > 600
+    assert height > 200
+
+
+# --- trouble ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([str(ORDERS), "show_orders", "{", "--headless"], "ARGS is not JSON"),
+        ([str(ORDERS), "show_orders", "[1]", "--headless"], "ARGS must be a JSON object"),
+        ([str(ORDERS), "show_orders", "--call", "x={", "--headless"], "--call x is not JSON"),
+        ([str(ORDERS), "show_orders", "--call", "x=7", "--headless"], "must be a JSON object"),
+        ([str(ORDERS), "show_orders", "--call", "={}", "--headless"], "name a tool of the View"),
+        ([str(ORDERS), "show_orders", "--screenshot", "x.png"], "--screenshot needs --headless"),
+        (
+            [str(ORDERS), "show_orders", "--headless", "--screenshot", "/nowhere/x.png"],
+            "cannot be saved there",
+        ),
+        (["nothing.py", "show_orders", "--headless"], "there is no file nothing.py"),
+        (["no-such-command-anywhere", "x", "--headless"], "neither a Python file"),
+        ([str(ORDERS), "show_orders", "--csp", "loose"], "Invalid value for '--csp'"),
+        ([str(ORDERS), "show_orders", "--timeout", "0"], "Invalid value for '--timeout'"),
+    ],
+)
+async def test_a_mistake_is_exit_2_with_a_text_that_says_which(
+    arguments: list[str], said: str
+) -> None:
+    # Here, without a process: none of these gets as far as to start anything.
+    result = CliRunner().invoke(app, ["open", *arguments, "--json"], env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["false", "show"], "could not be connected"),
+        (["sleep 60", "show", "--timeout", "1"], "did not answer within 1 s"),
+        (["http://127.0.0.1:9/mcp", "show"], "could not be connected"),
+        ([str(ORDERS), "nothing"], "has no tool nothing; it has: show_orders, count_orders"),
+        ([str(ORDERS), "count_orders", '{"status": "open"}'], "opened no View"),
+    ],
+)
+async def test_trouble_with_the_server_is_exit_2(arguments: list[str], said: str) -> None:
+    code, out, err = await ran(*arguments, "--headless", "--json")
+    assert code == 2
+    assert out == ""
+    assert said in err
+    assert "Traceback" not in err
+
+
+async def test_a_browser_that_cannot_be_started_is_exit_2() -> None:
+    code, out, err = await ran(
+        str(ORDERS), "show_orders", "--headless", "--json", TRANSOM_CHROMIUM="/nothing"
+    )
+    assert code == 2
+    assert out == ""
+    assert "Chromium could not be started" in err
+    assert "playwright install chromium" in err
+
+
+# --- interrupted -----------------------------------------------------------------------------
+
+
+async def left_behind(mark: str) -> list[int]:
+    """The processes that are still there after a while."""
+    for _ in range(100):
+        if not processes(mark):
+            break
+        await asyncio.sleep(0.05)
+    return processes(mark)
+
+
+@pytest.mark.parametrize("whole_group", [False, True], ids=["the command", "its whole group"])
+async def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, whole_group: bool) -> None:
+    server = tmp_path / "orders.py"
+    shutil.copy(ORDERS, server)
+    shutil.copy(ORDERS.with_suffix(".html"), tmp_path)
+    arguments = (str(server), "show_orders", "--headless", "--json", "--call", "get_selection={}")
+    async with transom_open(*arguments, TMPDIR=str(tmp_path)) as run:
+        await run.event("opened")
+        assert len(processes(str(tmp_path))) > 3  # the command, the server, the browser
+        if whole_group:  # as a terminal does
+            os.killpg(run.process.pid, signal.SIGINT)
+        else:
+            run.process.send_signal(signal.SIGINT)
+        code = await run.process.wait()
+        assert code in (0, 130)  # it may have been done already
+        assert "Traceback" not in await run.stderr()
+    assert await left_behind(str(tmp_path)) == []
+    assert [path.name for path in tmp_path.glob("transom-*")] == []  # noqa: ASYNC240
+
+
+# --- in the user's browser -------------------------------------------------------------------
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Chromium]:
+    async with chromium() as made:
+        yield made
+
+
+@pytest.mark.parametrize("browser_command", ["/bin/true", "/bin/false"])
+async def test_it_says_where_the_view_is_waits_for_the_page_and_stays_until_ctrl_c(
+    browser: Chromium, browser_command: str
+) -> None:
+    async with (
+        browser.user() as user,
+        transom_open(
+            *(str(ORDERS), "show_orders", "--json", "--call", "get_selection={}"),
+            BROWSER=browser_command,
+        ) as run,
+    ):
+        url = (await run.error_line("The View opens at")).split()[-1]
+        if browser_command == "/bin/false":
+            await run.error_line("open that address yourself")
+        await user.open_page(url)
+        assert (await run.event("opened"))["view"] == "orders-1"
+        assert (await run.event("call"))["tool"] == "get_selection"
+        await user.in_view("orders-1").get_by_text("A-1041").wait_for()
+        # A page that is reloaded has its View again, and the command goes on.
+        await user.page.reload()
+        assert "reloaded" in (await run.event("closed"))["reason"]
+        assert (await run.event("opened"))["view"] == "orders-1"
+        await run.event("tools")
+        await user.in_view("orders-1").get_by_text("A-1041").wait_for()
+        assert run.process.returncode is None
+        run.process.send_signal(signal.SIGINT)
+        assert (await run.event("closed"))["view"] == "orders-1"
+        assert await run.process.wait() == 0
+        await user.page.get_by_text("The agent has ended").wait_for()
