@@ -84,7 +84,9 @@ def with_ui(capabilities: Raw | None) -> Raw:
 def envelope_of(params: Raw | bytes | None) -> Members | None:
     """What a 2026-07-28 client says about itself with each request; None for one before that."""
     meta = members(members(params).get("_meta"))
-    if PROTOCOL_KEY not in meta:
+    version, capabilities = meta.get(PROTOCOL_KEY, b""), meta.get(CAPABILITIES_KEY, b"")
+    # One that lacks something is the server's to refuse, as it came.
+    if not bytes(version).startswith(b'"') or not bytes(capabilities).startswith(b"{"):
         return None
     return {key: meta[key] for key in (PROTOCOL_KEY, _CLIENT_KEY, CAPABILITIES_KEY) if key in meta}
 
