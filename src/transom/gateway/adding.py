@@ -21,6 +21,7 @@ __all__ = [
     "PROTOCOL_KEY",
     "SUBSCRIPTION_KEY",
     "ToolHead",
+    "entries_of",
     "envelope_of",
     "is_complete",
     "member",
@@ -63,6 +64,14 @@ def member(value: Raw | bytes | None, *path: str) -> Any:
         if value is None:
             return None
     return None if value is None else _read_any(value)
+
+
+def entries_of(value: Raw | bytes | None) -> list[Raw]:
+    """The entries of an array, each left as it came; none of what is no array."""
+    try:
+        return _read_entries(value or b"[]")
+    except msgspec.DecodeError:
+        return []
 
 
 def _raw(value: object) -> Raw:

@@ -5,7 +5,8 @@
 2. Whatever is in flight when the server goes is answered: nobody waits for one that is gone.
 3. A server that goes comes back: at once, then after a pause that doubles each time. It is made to
    know again what it was told before (`resume`), and only then does anybody else reach it.
-4. A server that cannot be started at all the first time is a failure that `start` raises.
+4. A server that cannot be started at all the first time is a failure that `start` raises; it is
+   tried again only when told so (`start_later`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from transom.errors import ChannelClosed, ConnectionClosed, MessageRefused, Prot
 from transom.protocol import wire
 from transom.queues import Outbox
 
-__all__ = ["Leg", "LegEvents", "Relay"]
+__all__ = ["Connect", "Leg", "LegEvents", "Relay"]
+
+Connect = Callable[[], Awaitable[Channel]]
+"""Starts a server and returns the pipe to it."""
 
 Relay = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes progress, total and message."""
@@ -75,14 +79,17 @@ class Leg:
         connect: starts it and returns the pipe to it.
         events: told of everything that the gateway did not ask for.
         resume: makes a server that was started anew know what the one before knew.
+        resume_within: seconds for that. None: `resume` sees to it itself.
     """
 
     def __init__(
         self,
         name: str,
-        connect: Callable[[], Awaitable[Channel]],
+        connect: Connect,
         events: LegEvents,
         resume: Callable[[Leg], Awaitable[None]],
+        *,
+        resume_within: float | None = _RESUME_WITHIN,
     ) -> None:
         self.name = name
         self.up = False
@@ -94,6 +101,7 @@ class Leg:
         self._connect = connect
         self._events = events
         self._resume = resume
+        self._resume_within = resume_within
         self._channel: Channel | None = None
         self._outbox: Outbox | None = None
         self._asked: dict[str, _Asked] = {}
@@ -106,16 +114,25 @@ class Leg:
 
     # --- life --------------------------------------------------------------------------------
 
-    async def start(self) -> None:
+    async def start(self, *, resume: bool = False) -> None:
         """Start it for the first time.
+
+        Args:
+            resume: whether it has to be told something first, as one that comes back has.
 
         Raises:
             NotConnected: it cannot be started.
         """
         channel = await self._connect()
         self._attach(channel)
-        self._set_up()
-        self._task = asyncio.create_task(self._run(channel), name=f"transom-leg-{self.name}")
+        if not resume:
+            self._set_up()
+        self._task = asyncio.create_task(self._run(channel, 0), name=f"transom-leg-{self.name}")
+
+    def start_later(self, reason: str) -> None:
+        """It could not be started, for this reason: keep trying, with pauses."""
+        self.reason = reason
+        self._task = asyncio.create_task(self._run(None, 1), name=f"transom-leg-{self.name}")
 
     async def aclose(self) -> None:
         """Stop it for good. Safe to repeat."""
@@ -163,22 +180,24 @@ class Leg:
                 each.answer.set_exception(ConnectionClosed(f"Server {self.name} is gone: {reason}"))
                 each.answer.exception()  # its asker may have given up
 
-    async def _run(self, channel: Channel) -> None:
+    async def _run(self, channel: Channel | None, falls: int) -> None:
         loop = asyncio.get_running_loop()
-        falls, since = 0, loop.time()
+        since = loop.time()
         reader: asyncio.Task[str] | None = None
         try:
             while True:
+                if channel is None:
+                    channel, falls = await self._start_again(falls)
+                    since = loop.time()
                 reader = asyncio.create_task(self._read(channel))
-                if not self.up:
-                    await self._bring_back(reader)
-                reason = await reader
+                failure = None if self.up else await self._bring_back(reader)
+                reason = failure or await reader
+                reader.cancel()
                 self._down(reason)
                 self._events.server_lost(self, reason)
                 await channel.aclose()
+                channel = None
                 falls = 0 if loop.time() - since > _HEALTHY else falls
-                channel, falls = await self._start_again(falls)
-                since = loop.time()
         finally:
             if reader is not None:
                 reader.cancel()
@@ -195,19 +214,24 @@ class Leg:
             self._attach(channel)
             return channel, falls
 
-    async def _bring_back(self, reader: asyncio.Task[str]) -> None:
+    async def _bring_back(self, reader: asyncio.Task[str]) -> str | None:
+        """Have it know what it must; why that failed, unless it is because it is gone again."""
         resuming = asyncio.ensure_future(self._resume(self))
         try:
             await asyncio.wait(
                 [resuming, reader],
-                timeout=_RESUME_WITHIN,
+                timeout=self._resume_within,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            if resuming.done() and resuming.exception() is None and not reader.done():
-                self._set_up()
-                self._events.server_back(self)
-            elif self._channel is not None:
-                await self._channel.aclose()  # the reader sees it, and it is tried again
+            if reader.done():
+                return None
+            if not resuming.done():
+                return f"it did not answer within {self._resume_within:g} s"
+            if (error := resuming.exception()) is not None:
+                return str(error)[:500] or type(error).__name__
+            self._set_up()
+            self._events.server_back(self)
+            return None
         finally:
             resuming.cancel()
             with suppress(asyncio.CancelledError, Exception):
@@ -290,9 +314,10 @@ class Leg:
         self.post(wire.encode_request(id, method, None if params is None else bytes(params)))
         try:
             response = await asked.answer
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             if self._asked.pop(id, None) is not None and method != "initialize":
-                cancel = wire.encode({"requestId": id, "reason": "The caller gave up"})
+                reason = str(cancelled) or "The caller gave up"
+                cancel = wire.encode({"requestId": id, "reason": reason})
                 self.post(wire.encode_notification("notifications/cancelled", cancel))
             raise
         return bytes(response.result)

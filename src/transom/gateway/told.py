@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec import Raw
 
+from transom.errors import ProtocolError
 from transom.gateway.adding import members, with_ui
 from transom.gateway.leg import Leg
 from transom.protocol import wire
@@ -46,16 +48,19 @@ class Told:
         """Tell a server that was started anew.
 
         Raises:
-            ProtocolError: it does not want to know.
+            ProtocolError: it does not let itself be initialised.
             ConnectionClosed: it is gone again.
         """
         if self.initialize is not None:
             await leg.ask("initialize", self.initialize)
             if self.initialized:
                 leg.post(wire.encode_notification("notifications/initialized", None))
+        # What it does not want any more is no reason to do without it.
         if self.log_level is not None:
-            await leg.ask("logging/setLevel", self.log_level)
+            with suppress(ProtocolError):
+                await leg.ask("logging/setLevel", self.log_level)
         for params in list(self.subscriptions.values()):
-            await leg.ask("resources/subscribe", params)
+            with suppress(ProtocolError):
+                await leg.ask("resources/subscribe", params)
         for message in list(self.listening.values()):
             leg.post(message)

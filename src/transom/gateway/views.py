@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from transom.host.views import View
     from transom.protocol.peer import Progress
 
-__all__ = ["Call", "ClientViews", "Screen"]
+__all__ = ["SCREENSHOT_VIEW", "Call", "ClientViews", "Screen"]
 
 _log = logging.getLogger("transom.gateway")
 
@@ -96,8 +96,8 @@ class Screen(Protocol):
         """A renderer for the Views of one client."""
         ...
 
-    def where(self) -> str:
-        """The address of the page, as the user may be told it."""
+    def where(self) -> str | None:
+        """The address of the page, as the user may be told it; None when nobody can look at it."""
         ...
 
 
@@ -293,14 +293,18 @@ class ClientViews:
     def _about(self, host: Host, note: dict[str, Any]) -> list[dict[str, Any]]:
         """What the model is told of the View that a call opened."""
         assert self._screen is not None  # noqa: S101 - there would be no View
-        view_id = note.get("id", "")
+        view_id, where = note.get("id", ""), self._screen.where()
         if note.get("state") != "live":
             if "error" not in note:
                 return []
             text = f"The View of this tool could not be opened: {note['error']}"
-            return [text_block(f"{text}\nThe page for Views is {self._screen.where()}")]
+            return [text_block(text if where is None else f"{text}\nViews are shown at {where}")]
         names = [tool.name for tool in host.view_tools(view_id)]
-        lines = [f"View {view_id} is open, and the user sees it at {self._screen.where()}"]
+        lines = [
+            f"View {view_id} is open in a browser without a window; {SCREENSHOT_VIEW} shows it"
+            if where is None
+            else f"View {view_id} is open, and the user sees it at {where}"
+        ]
         if names:
             more = len(names) - _MAX_NAMED
             listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
