@@ -1,0 +1,91 @@
+"""The same client, with and without the gateway in between, hears the same."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.gateway import everything, modern
+from tests.gateway.raw_client import GATEWAY, raw_client
+
+# What may differ, by what was asked. The official server leaves these unanswered, so that whoever
+# asked waits for ever; the gateway cannot tell a server what it cannot read, and says so.
+ANSWERED_BY_THE_GATEWAY = {
+    b'{"jsonrpc":"1.0","id":901,"method":"ping"}': 901,
+    b'{"jsonrpc":"2.0","id":905,"method":"ping","params":[1]}': 905,
+    b'{"jsonrpc":"2.0","id":906,"method":"ping","params":"x"}': 906,
+}
+
+# What the gateway can do beyond its server: it has tools and resources that come and go with Views.
+ADDED_CAPABILITIES = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+}
+
+# What a server is told of the client beyond what the client said: Views can be shown.
+UI = "io.modelcontextprotocol/ui"
+
+
+def behind_the_gateway(command: list[str]) -> list[str]:
+    return [*GATEWAY, "--", *command]
+
+
+def differences(direct: dict[str, Any], through: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {
+        label: (direct.get(label), through.get(label))
+        for label in {**direct, **through}
+        if direct.get(label) != through.get(label)
+    }
+
+
+async def test_the_everything_server_is_the_same_behind_the_gateway():
+    async def run(command: list[str]) -> dict[str, str]:
+        async with raw_client(command, everything.answers()) as client:
+            return await everything.Script(client).run()
+
+    direct, through = await asyncio.gather(
+        run(everything.COMMAND), run(behind_the_gateway(everything.COMMAND))
+    )
+    found = differences(direct, through)
+    for line, id in ANSWERED_BY_THE_GATEWAY.items():
+        theirs, ours = found.pop(f"malformed {line!r}")
+        assert theirs == "[]"
+        [answer] = json.loads(ours)
+        assert (answer["id"], answer["error"]["code"]) == (str(id), "-32600")
+    assert found == {}
+    tools = json.loads(direct["1: tools/list {}"])["result"]["tools"]
+    tried = {*everything.TOOLS, *everything.SLOW, *everything.APART} - {"no-such-tool"}
+    assert {tool["name"] for tool in tools} == tried
+
+
+async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
+    async def run(command: list[str]) -> dict[str, str]:
+        async with raw_client(command) as client:
+            return await modern.RawScript(client).run()
+
+    direct, through = await asyncio.gather(
+        run(modern.COMMAND), run(behind_the_gateway(modern.COMMAND))
+    )
+    found = differences(direct, through)
+    [knows] = [label for label in direct if '"known"' in label]
+    theirs, ours = (json.loads(each)[0]["result"] for each in found.pop(knows))
+    assert theirs["structuredContent"] == {"result": ["x/odd"]}
+    assert ours["structuredContent"] == {"result": [UI, "x/odd"]}
+    assert found == {}
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, version: str):
+    direct, through = await asyncio.gather(
+        modern.sdk_script(modern.COMMAND, mode),
+        modern.sdk_script(behind_the_gateway(modern.COMMAND), mode),
+    )
+    assert direct["version"] == version
+    found = differences(direct, through)
+    theirs, ours = found.pop("call known")
+    assert theirs["structuredContent"] == {"result": []}
+    assert ours["structuredContent"] == {"result": [UI]}
+    found.pop("capabilities", None)
+    assert through["capabilities"] == direct["capabilities"] | ADDED_CAPABILITIES
+    assert found == {}
