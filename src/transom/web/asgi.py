@@ -44,6 +44,10 @@ _ALWAYS = {
 }
 _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
+# Where a View's origin has its page; views.js knows it. A page that is shared with other Stages may
+# frame nothing else below `localhost`.
+_SANDBOX_PATH = "/transom-view/"
+
 # What a socket is closed with; link.js knows them.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
 _GOING_AWAY = 1001  # the browser's own word for it
@@ -88,13 +92,14 @@ def stage_app(stage: Stage) -> Starlette:
 
     async def socket(websocket: WebSocket) -> None:
         headers = websocket.headers
-        if not here(headers.get("host")) or headers.get("origin") != stage.origin:
+        origin = headers.get("origin")
+        if not here(headers.get("host")) or origin is None or not stage.expects(origin):
             await websocket.close(_ELSEWHERE, "Not from here")
             return
         await websocket.accept()
-        await _Socket(stage, websocket).run()
+        await _Socket(stage, websocket, origin).run()
 
-    names = ("stage.js", "link.js", "views.js", "questions.js", "stage.css")
+    names = ("stage.js", "agents.js", "link.js", "views.js", "questions.js", "stage.css")
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),
@@ -106,11 +111,15 @@ def stage_app(stage: Stage) -> Starlette:
 
 
 def _stage_csp(stage: Stage) -> str:
-    socket = stage.origin.replace("http", "ws", 1)
+    sockets = stage.origin.replace("http", "ws", 1)
     frames = stage.sandbox or "'none'"
+    if stage.shared:
+        # Other Stages on this machine: their ports are not known yet, so only paths are fixed.
+        sockets += " ws://127.0.0.1:*/socket"
+        frames += f" http://*.localhost:*{_SANDBOX_PATH}"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        f"connect-src 'self' {socket}; frame-src {frames}; "
+        f"connect-src 'self' {sockets}; frame-src {frames}; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -118,9 +127,10 @@ def _stage_csp(stage: Stage) -> str:
 class _Socket:
     """One socket of a page: what it says goes to the link, what the link says goes to it."""
 
-    def __init__(self, stage: Stage, websocket: WebSocket) -> None:
+    def __init__(self, stage: Stage, websocket: WebSocket, origin: str) -> None:
         self._stage = stage
         self._websocket = websocket
+        self._origin = origin
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._reason = ""
 
@@ -129,7 +139,7 @@ class _Socket:
             async with asyncio.timeout(_HELLO_WITHIN):
                 text = await self._websocket.receive_text()
             hello = msgspec.json.decode(text, type=Hello)
-            link, resumed = self._stage.welcome(hello)
+            link, resumed = self._stage.welcome(hello, self._origin)
         except (TimeoutError, msgspec.DecodeError, PeerError, WebSocketDisconnect, KeyError):
             await self._close(_UNKNOWN, "Who are you?")
             return
@@ -190,7 +200,7 @@ def sandbox_app(stage: Stage) -> Starlette:
 
     async def page(request: Request) -> Response:
         policy = {"Content-Security-Policy": find(request).csp}
-        return _static("sandbox.html", policy, stage=stage.origin)
+        return _static("sandbox.html", policy, stage=stage.page_origin)
 
     async def script(request: Request) -> Response:
         return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
@@ -210,7 +220,7 @@ def sandbox_app(stage: Stage) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/", page),
+            Route(_SANDBOX_PATH, page),
             Route("/sandbox.js", script),
             Route("/csp-report", report, methods=["POST"]),
         ],

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +17,7 @@ from transom.host.policy import ApprovalRequest, Decision
 from transom.web.csp import CspMode
 from transom.web.seats import Seat, Seats
 from transom.web.serving import StageServer
+from transom.web.sharing import RunningStages
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
@@ -59,13 +61,18 @@ class BrowserRenderer:
     Args:
         csp: how much a View's page may do with itself: `compat` or `strict`.
         open_page: opens the page; the user's browser unless given. It is called when a View is to
-            be shown and no page is there.
+            be shown and no page is there. None: somebody opens `renderer.url` by hand.
         port: the port of the page; 0: any that is free.
         sandbox_port: the port of the sandboxes; 0: any that is free.
         page_timeout: seconds to wait for the page.
+        share: use a page that another process of this user has open, if there is one, and let
+            others use this one's. Where that cannot be done, a page is opened as usual.
         confirm: ask the user on the page before links are opened and files are saved. False:
             nobody sits there, so links are refused and files are saved.
         on_violation: told of everything a View tried and was not allowed.
+        on_unopened: told the address once whenever a page is needed that could not be opened, for
+            the user to open it by hand; the View waits for that. Unless given, a View whose page
+            cannot be opened fails at once.
 
     `renderer.approve` asks on the page whether the model may call a tool:
     `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`. Several Hosts share the page
@@ -76,18 +83,23 @@ class BrowserRenderer:
         self,
         *,
         csp: CspMode = "compat",
-        open_page: OpenPage = open_in_browser,
+        open_page: OpenPage | None = open_in_browser,
         port: int = 0,
         sandbox_port: int = 0,
         page_timeout: float = 30.0,
         confirm: bool = True,
+        share: bool = False,
         on_violation: Callable[[Violation], object] | None = None,
+        on_unopened: Callable[[str], object] | None = None,
     ) -> None:
-        self.stage = Stage(csp=csp)
+        self.stage = Stage(csp=csp, shared=share)
         if on_violation is not None:
             self.stage.on_violation = on_violation
         self._server = StageServer(self.stage, port=port, sandbox_port=sandbox_port)
         self._open_page = open_page
+        self._on_unopened = on_unopened
+        self._told_unopened = False
+        self._others = RunningStages(self.stage) if share else None
         self._page_timeout = page_timeout
         self._opening = asyncio.Lock()
         self._running = False
@@ -110,6 +122,9 @@ class BrowserRenderer:
                 "The renderer is running already: give each of several Hosts a renderer.seat()"
             )
         await self._server.__aenter__()
+        if self._others is not None:
+            with suppress(TransomError):  # it does without
+                await self._others.__aenter__()
         self._running = True
         return self
 
@@ -120,11 +135,13 @@ class BrowserRenderer:
         trace: TracebackType | None,
     ) -> None:
         self._running = False
+        if self._others is not None:
+            await self._others.__aexit__(kind, error, trace)
         await self.seats.close()
         await self._server.__aexit__(kind, error, trace)
 
     async def show_page(self, *, timeout: float | None = None) -> None:
-        """Have a page there: open one if there is none, and wait for it.
+        """Have a page there: find or open one if there is none, and wait for it.
 
         Args:
             timeout: seconds to wait; None: for as long as it takes.
@@ -139,13 +156,29 @@ class BrowserRenderer:
             await self.stage.settled()
             if self.stage.has_page:
                 return
-            await self._open_page(self.url)
+            if self._others is not None and await self._others.join():
+                return
+            await self._open()
             try:
                 async with asyncio.timeout(timeout):
                     await self.stage.page_there()
             except TimeoutError:
                 text = f"No page showed up at {self.stage.origin} within {timeout:g} s"
                 raise TransomError(text) from None
+            self._told_unopened = False
+
+    async def _open(self) -> None:
+        if self._open_page is not None:
+            try:
+                await self._open_page(self.url)
+            except TransomError:
+                if self._on_unopened is None:
+                    raise
+            else:
+                return
+        if self._on_unopened is not None and not self._told_unopened:
+            self._told_unopened = True
+            self._on_unopened(self.url)
 
     async def open(self, page: Page) -> Channel:
         """Show a View, on a page that is opened if there is none.

@@ -65,12 +65,10 @@ class Screen:
                 self._renderer = renderer
         return self._renderer.seat(label)
 
-    def where(self) -> str:
+    def where(self) -> str | None:
         """The address of the page; with the word that lets one in only while nobody is in."""
-        if self._renderer is None:
-            return "(not yet open)"
-        if self.pictures:
-            return "(a browser without a window)"
+        if self._renderer is None or self.pictures:
+            return None
         stage = self._renderer.stage
         return stage.origin if stage.has_page else self._renderer.url
 

@@ -5,7 +5,8 @@
    lost, and `on_lost` is told, so that the host can open them again. A page that was taken over
    from does not take over in turn.
 2. Each View has an origin of its own, never used before, so that nothing is left for the next.
-3. A page is whoever has the token. What it says about a View counts for that View only.
+3. A page is whoever has the token. What it says about a View counts for that View only. A page of
+   another Stage is one too once it was invited, with a token of its own, from its own origin.
 4. Every question ends: with an answer, or because page, View or asker went away.
 """
 
@@ -62,6 +63,11 @@ class Hello(msgspec.Struct):
     received: int = 0
 
 
+class _Invitation(msgspec.Struct, frozen=True):
+    origin: str
+    token: str
+
+
 class Mounted(msgspec.Struct, eq=False):
     """A View on the Stage."""
 
@@ -70,7 +76,7 @@ class Mounted(msgspec.Struct, eq=False):
     client: str
     host: str
     channel: ViewChannel
-    csp: str
+    csp: str = ""
     mode: DisplayMode = "inline"
     violations: int = 0
 
@@ -90,6 +96,7 @@ class Stage:
             `StageServer` sets it.
         sandbox: the origins of Views, with `*` where the name of each goes, such as
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
+        shared: whether the page may show the Views of other Stages on this machine as well.
 
     Callables to be set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with what the View is to be told,
@@ -105,11 +112,13 @@ class Stage:
         patience: float = 30.0,
         origin: str = "",
         sandbox: str = "",
+        shared: bool = False,
     ) -> None:
         self.token = secrets.token_urlsafe(24)
         self.csp_mode: CspMode = csp
         self.origin = origin
         self.sandbox = sandbox
+        self.shared = shared
         self.surroundings: dict[str, Any] = {}
         """What the page knows of its user: theme, locale, time zone, ..."""
         self.on_lost: Callable[[list[str]], object] = _nothing
@@ -123,6 +132,8 @@ class Stage:
         self._views: dict[str, Mounted] = {}
         self._hosts: dict[str, Mounted] = {}
         self._link: Link | None = None
+        self._page_origin: str | None = None
+        self._invitation: _Invitation | None = None
         self._page_there = asyncio.Event()
         self._questions = Questions(self._tell)
 
@@ -151,8 +162,7 @@ class Stage:
         name = f"{label}-{secrets.token_hex(6)}"
         host = urlsplit(self.sandbox).netloc.replace("*", name)
         channel = ViewChannel(key, lambda: self._link, self.unmount)
-        csp = build_csp(page.csp, self.csp_mode, ancestors=self.origin or "'none'")
-        mounted = Mounted(key, page, client, host, channel, csp + "; report-uri /csp-report")
+        mounted = Mounted(key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
         for entry in dropped_entries(page.csp):
             self.violated(mounted, "declared", entry)
@@ -184,6 +194,8 @@ class Stage:
 
     def _show(self, mounted: Mounted) -> None:
         page = mounted.page
+        csp = build_csp(page.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
+        mounted.csp = csp + "; report-uri /csp-report"
         self._tell(
             {
                 "do": "mount",
@@ -230,6 +242,30 @@ class Stage:
     # --- the page ----------------------------------------------------------------------------
 
     @property
+    def page_origin(self) -> str:
+        """The origin of the page that shows the Views: this Stage's own, or that of a guest."""
+        return self._page_origin or self.origin
+
+    def invite(self, origin: str) -> str:
+        """Let the page of another Stage show the Views; the token it has to bring.
+
+        It counts until another page is invited, or one of this Stage's own shows up.
+        """
+        self._invitation = _Invitation(origin, secrets.token_urlsafe(24))
+        return self._invitation.token
+
+    def expects(self, origin: str | None) -> bool:
+        """Whether a page of that origin may say hello."""
+        guest = self._invitation
+        return origin is not None and (
+            origin == self.origin or (guest is not None and origin == guest.origin)
+        )
+
+    def join(self, origin: str, token: str) -> None:
+        """Have this Stage's page show the Views of another Stage, too, that has invited it."""
+        self._tell({"do": "join", "origin": origin, "token": token})
+
+    @property
     def has_page(self) -> bool:
         """Whether there is a page, or one that may still come back."""
         return self._link is not None and not self._link.over
@@ -248,14 +284,23 @@ class Stage:
         if self._link is not None:
             await self._link.room(view_id)
 
-    def welcome(self, hello: Hello) -> tuple[Link, bool]:
+    def welcome(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
         """A page says hello: the link it is to use, and whether that goes on where it was.
+
+        Args:
+            hello: what it says.
+            origin: where it is from; this Stage's own origin unless given.
 
         Raises:
             PeerError: the token is wrong.
             Refused: another page shows the Views now.
         """
-        if not secrets.compare_digest(hello.token.encode(), self.token.encode()):
+        origin = self.origin if origin is None else origin
+        own = origin == self.origin and _same(hello.token, self.token)
+        guest = self._invitation
+        if not own and (
+            guest is None or origin != guest.origin or not _same(hello.token, guest.token)
+        ):
             raise PeerError("The token is wrong")
         link = self._link
         if link is not None and not link.over and hello.page is not None:
@@ -269,6 +314,9 @@ class Stage:
             patience=self.patience,
             on_away=lambda: self.on_away(),
         )
+        if own:
+            self._invitation = None
+        self._page_origin = origin
         if link is not None:
             link.end("another page took over")
         self._lose("the page was reloaded, or another one took over")
@@ -367,3 +415,7 @@ class Stage:
             self.unmount(view_id)
         if self._link is not None:
             self._link.end("the agent has ended")
+
+
+def _same(given: str, known: str) -> bool:
+    return secrets.compare_digest(given.encode(), known.encode())

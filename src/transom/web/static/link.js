@@ -77,6 +77,17 @@ export class Link {
     this.#socket?.close();
   }
 
+  /** It is over, for this side. */
+  giveUp(why) {
+    if (this.#over) return;
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = 0;
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close(LEAVING, "leaving");
+    this.#end(why);
+  }
+
   /** Do not wait any longer for the next try. */
   hurry() {
     if (this.#retryTimer) {

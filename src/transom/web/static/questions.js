@@ -64,10 +64,6 @@ export class Questions {
     this.#onAnswer = onAnswer;
   }
 
-  get size() {
-    return this.#cards.size;
-  }
-
   ask(question) {
     const kind = KINDS[question.kind];
     if (!kind) return;
@@ -115,6 +111,7 @@ export class Questions {
   }
 
   #count() {
-    document.title = this.size ? `(${this.size}) Transom` : "Transom";
+    const asked = this.#place.childElementCount; // by all agents
+    document.title = asked ? `(${asked}) Transom` : "Transom";
   }
 }

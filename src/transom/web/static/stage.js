@@ -1,69 +1,26 @@
 /** The Stage: a page that shows Views, asks the user, and passes messages to the host. */
-import { CONTROL, Link } from "./link.js";
-import { Questions } from "./questions.js";
-import { element, inlineSize, Views } from "./views.js";
+import { Agents } from "./agents.js";
+import { inlineSize, Views } from "./views.js";
 
 const place = document.getElementById("views");
-const state = document.getElementById("state");
+const bar = document.getElementById("state");
 const empty = document.getElementById("empty");
+const nothing = empty.textContent;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-const tell = (message) => link.send(CONTROL, JSON.stringify(message));
-const views = new Views({ place, tell, send: (view, text) => link.send(view, text) });
-const questions = new Questions(document.getElementById("questions"), (question, value) => {
-  tell({ do: "answer", id: question.id, value });
-  // Here and now, in the user's click: a browser opens no window otherwise.
-  if (question.kind === "link" && value) window.open(question.url, "_blank", "noopener,noreferrer");
+const views = new Views(place);
+const agents = new Agents({
+  views,
+  questions: document.getElementById("questions"),
+  onConnected: (agent) => agent.tell(surroundings()),
+  onState(now, alone, why) {
+    bar.dataset.state = now;
+    empty.textContent = now === "over" ? whyOver(why) : nothing;
+    if (now === "connected") bar.textContent = "Connected";
+    else if (now === "over") bar.textContent = "Not connected";
+    else bar.textContent = `${alone ? "Connection" : "An agent's connection"} lost, trying again…`;
+  },
 });
-
-// --- the host ---------------------------------------------------------------------------------
-
-const onControl = {
-  mount: (message) => views.mount(message),
-  unmount: ({ view }) => views.drop(view),
-  named: (message) => views.get(message.view)?.name(message),
-  mode: ({ view, mode }) => views.get(view)?.setMode(mode),
-  ask: (question) => questions.ask(question),
-  unask: ({ id }) => questions.withdraw(id),
-  download: ({ name, mime, data }) => save(name, mime, data),
-};
-
-function save(name, mime, data) {
-  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: mime }));
-  element("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-const on = {
-  frame(view, text) {
-    const message = JSON.parse(text);
-    if (view === CONTROL) onControl[message.do]?.(message);
-    else views.get(view)?.post(message);
-  },
-  state(now, why) {
-    state.dataset.state = now;
-    if (now === "connected") {
-      state.textContent = "Connected";
-      tellSurroundings();
-    } else if (now === "reconnecting") {
-      state.textContent = "Connection lost, trying again…";
-    } else {
-      views.clear();
-      questions.clear();
-      state.textContent = "Not connected";
-      empty.textContent = whyOver(why);
-    }
-  },
-  fresh() {
-    views.clear();
-    questions.clear();
-  },
-  flood(view) {
-    views.drop(view);
-    tell({ do: "broken", view, reason: "it sends more than the host takes" });
-  },
-};
 
 function whyOver(why) {
   if (why === "unknown") {
@@ -76,22 +33,28 @@ function whyOver(why) {
 
 // --- surroundings -----------------------------------------------------------------------------
 
-function tellSurroundings() {
-  tell({
-    do: "surroundings",
-    value: {
-      theme: dark.matches ? "dark" : "light",
-      locale: navigator.language,
-      timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-      userAgent: "transom",
-      platform: "web",
-      deviceCapabilities: {
-        touch: navigator.maxTouchPoints > 0,
-        hover: matchMedia("(hover: hover)").matches,
-      },
-      containerDimensions: inlineSize(place),
+const surroundings = () => ({
+  do: "surroundings",
+  value: {
+    theme: dark.matches ? "dark" : "light",
+    locale: navigator.language,
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    userAgent: "transom",
+    platform: "web",
+    deviceCapabilities: {
+      touch: navigator.maxTouchPoints > 0,
+      hover: matchMedia("(hover: hover)").matches,
     },
-  });
+    containerDimensions: inlineSize(place),
+  },
+});
+
+function tellSurroundings() {
+  for (const agent of agents) agent.tell(surroundings());
+}
+
+function hurry() {
+  for (const agent of agents) agent.link.hurry();
 }
 
 let resizing = 0;
@@ -107,9 +70,11 @@ dark.addEventListener("change", tellSurroundings);
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape") views.fullscreen?.setMode("inline");
 });
-addEventListener("pagehide", () => link.leave());
-addEventListener("online", () => link.hurry());
-document.addEventListener("visibilitychange", () => link.hurry());
+addEventListener("pagehide", () => {
+  for (const agent of agents) agent.link.leave();
+});
+addEventListener("online", hurry);
+document.addEventListener("visibilitychange", hurry);
 
 // --- begin ------------------------------------------------------------------------------------
 
@@ -123,10 +88,9 @@ function takeToken() {
   return given ?? sessionStorage.getItem("transom-token") ?? "";
 }
 
-const link = new Link({
-  url: new URL("socket", location.href).href.replace("http", "ws"),
-  token: takeToken(),
-  on,
-});
+const { link } = agents.begin(
+  new URL("socket", location.href).href.replace("http", "ws"),
+  takeToken(),
+);
 
 export { link, views };

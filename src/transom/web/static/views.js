@@ -9,6 +9,7 @@ const FLAGS = "allow-scripts allow-same-origin allow-forms";
 const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
+const PAGE = "/transom-view/"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 10_000;
 
 const ICONS = {
@@ -54,12 +55,12 @@ class View extends HTMLElement {
   #waiting = 0;
   #buttons = {};
 
-  /** Show what the host mounts; `stage` has `tell(message)`, `send(view, text)`, `place`. */
+  /** Show what an agent mounts; `stage` has `tell(message)`, `send(view, text)`, `place`. */
   start(mount, stage) {
     this.#mount = mount;
     this.#stage = stage;
     const { view, shown = view, client, origin, server, uri, allow, border } = mount;
-    this.id = `view-${view}`;
+    this.id = `view-${stage.mark}${view}`;
     this.view = view;
     this.shown = shown;
     this.origin = origin;
@@ -81,7 +82,7 @@ class View extends HTMLElement {
       this.#button("pip", "Picture in the corner", () => this.toggle("pip")),
       this.#button("close", "Close", () => this.close()),
     );
-    this.frame = element("iframe", { sandbox: FLAGS, title: `View ${shown}`, src: `${origin}/` });
+    this.frame = element("iframe", { sandbox: FLAGS, title: `View ${shown}`, src: `${origin}${PAGE}` });
     if (allow) this.frame.setAttribute("allow", allow);
     this.append(element("div", { class: "caption" }, this.label, from, buttons), this.frame);
     this.#waiting = setTimeout(() => {
@@ -199,50 +200,58 @@ class View extends HTMLElement {
 
 customElements.define("transom-view", View);
 
-/** All Views on the page. */
+const keyOf = (agent, id) => `${agent.number} ${id}`;
+
+/** All Views on the page, of all agents; two agents may call theirs the same. */
 export class Views {
   #views = new Map();
   #windows = new Map();
-  #stage;
+  #place;
 
-  /** @param {{place: HTMLElement, tell: Function, send: Function}} stage */
-  constructor(stage) {
-    this.#stage = { ...stage, makeRoom: this.#makeRoom, rearrange: this.#rearrange };
+  constructor(place) {
+    this.#place = place;
     window.addEventListener("message", ({ source, origin, data }) => {
       const view = this.#windows.get(source);
       if (view?.origin === origin) view.heard(data);
     });
   }
 
-  get size() {
-    return this.#views.size;
+  get(agent, id) {
+    return this.#views.get(keyOf(agent, id));
   }
 
-  get(id) {
-    return this.#views.get(id);
-  }
-
-  mount(message) {
-    this.drop(message.view);
+  mount(agent, message) {
+    this.drop(agent, message.view);
     const view = document.createElement("transom-view");
-    view.start(message, this.#stage);
-    this.#views.set(message.view, view);
-    this.#stage.place.append(view);
+    view.agent = agent;
+    view.start(message, {
+      place: this.#place,
+      mark: agent.number ? `${agent.number}:` : "",
+      tell: agent.tell,
+      send: agent.send,
+      makeRoom: this.#makeRoom,
+      rearrange: this.#rearrange,
+    });
+    this.#views.set(keyOf(agent, message.view), view);
+    this.#place.append(view);
     this.#windows.set(view.window, view);
     view.scrollIntoView({ block: "nearest" });
   }
 
-  drop(id) {
-    const view = this.#views.get(id);
+  drop(agent, id) {
+    const view = this.get(agent, id);
     if (!view) return;
-    this.#views.delete(id);
+    this.#views.delete(keyOf(agent, id));
     this.#windows.delete(view.window);
     view.remove();
     this.#rearrange();
   }
 
-  clear() {
-    for (const id of [...this.#views.keys()]) this.drop(id);
+  /** Drop all of one agent's. */
+  clear(agent) {
+    for (const view of [...this.#views.values()]) {
+      if (view.agent === agent) this.drop(agent, view.view);
+    }
   }
 
   /** The page has another size: tell those that do not stand among the others. */

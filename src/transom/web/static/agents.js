@@ -1,0 +1,165 @@
+/**
+ * The agents whose Views this page shows, each over a link of its own: the one whose Stage this is,
+ * and others of the same user that were told to join. None knows of another.
+ */
+import { CONTROL, Link } from "./link.js";
+import { Questions } from "./questions.js";
+import { element } from "./views.js";
+
+const MAX_AGENTS = 20;
+const GIVE_UP_AFTER = 30_000;
+const LOOPBACK = /^http:\/\/127\.0\.0\.1:\d{1,5}$/;
+const KEPT = "transom-joined";
+
+class Agent {
+  #views;
+  #questions;
+  #agents;
+  state = "connecting";
+
+  constructor(number, { url, token }, { views, questions, agents }) {
+    this.number = number;
+    this.#views = views;
+    this.#agents = agents;
+    this.#questions = new Questions(questions, (question, value) => {
+      this.tell({ do: "answer", id: question.id, value });
+      // Here and now, in the user's click: a browser opens no window otherwise.
+      if (question.kind === "link" && value) window.open(question.url, "_blank", "noopener,noreferrer");
+    });
+    this.link = new Link({ url, token, on: this.#on });
+  }
+
+  tell = (message) => this.link.send(CONTROL, JSON.stringify(message));
+
+  send = (view, text) => this.link.send(view, text);
+
+  #onControl = {
+    mount: (message) => this.#views.mount(this, message),
+    unmount: ({ view }) => this.#views.drop(this, view),
+    named: (message) => this.#views.get(this, message.view)?.name(message),
+    mode: ({ view, mode }) => this.#views.get(this, view)?.setMode(mode),
+    ask: (question) => this.#questions.ask(question),
+    unask: ({ id }) => this.#questions.withdraw(id),
+    download: ({ name, mime, data }) => save(name, mime, data),
+    join: ({ origin, token }) => this.#agents.join(origin, token),
+  };
+
+  #clear() {
+    this.#views.clear(this);
+    this.#questions.clear();
+  }
+
+  #on = {
+    frame: (view, text) => {
+      const message = JSON.parse(text);
+      if (view === CONTROL) this.#onControl[message.do]?.(message);
+      else this.#views.get(this, view)?.post(message);
+    },
+    state: (now, why) => {
+      this.state = now;
+      if (now === "over") this.#clear();
+      this.#agents.changed(this, why);
+    },
+    fresh: () => this.#clear(),
+    flood: (view) => {
+      this.#views.drop(this, view);
+      this.tell({ do: "broken", view, reason: "it sends more than the host takes" });
+    },
+  };
+}
+
+function save(name, mime, data) {
+  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+  const url = URL.createObjectURL(new Blob([bytes], { type: mime }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+export class Agents {
+  #all = new Map();
+  #made = 0;
+  #shown;
+  #onState;
+  #onConnected;
+
+  /**
+   * @param {{views: object, questions: HTMLElement,
+   *   onState: (state: string, alone: boolean, why?: string) => void,
+   *   onConnected: (agent: Agent) => void}} page
+   *   `onState`: how it stands with all of them: `connected` when all are, `reconnecting` when one
+   *   is lost (`alone`: and no other is there), `over` when there is none left.
+   */
+  constructor({ views, questions, onState, onConnected }) {
+    this.#shown = { views, questions, agents: this };
+    this.#onState = onState;
+    this.#onConnected = onConnected;
+  }
+
+  /** Begin with the agent whose page this is, and with those that had joined before a reload. */
+  begin(url, token) {
+    const own = this.#add(url, { url, token });
+    for (const joined of kept()) if (joined.url !== url) this.join(joined.origin, joined.token);
+    return own;
+  }
+
+  /** Show the Views of another agent of this user, too. */
+  join(origin, token) {
+    if (!LOOPBACK.test(origin) || typeof token !== "string") return;
+    const url = `${origin.replace("http", "ws")}/socket`;
+    const before = this.#all.get(url);
+    if (!before && this.#all.size >= MAX_AGENTS) return;
+    before?.link.giveUp("it joined again");
+    this.#add(url, { url, token, origin });
+    this.#keep();
+  }
+
+  #add(url, options) {
+    const agent = new Agent(this.#made, options, this.#shown);
+    this.#made += 1;
+    agent.url = url;
+    agent.options = options;
+    this.#all.set(url, agent);
+    return agent;
+  }
+
+  /** What a reloaded page needs to know. It is kept where the own token is: for this tab alone. */
+  #keep() {
+    const joined = [...this.#all.values()].map((agent) => agent.options).filter((o) => o.origin);
+    sessionStorage.setItem(KEPT, JSON.stringify(joined));
+  }
+
+  [Symbol.iterator]() {
+    return this.#all.values();
+  }
+
+  changed(agent, why) {
+    clearTimeout(agent.losing);
+    if (agent.state === "over" && this.#all.get(agent.url) === agent) {
+      this.#all.delete(agent.url);
+      this.#keep();
+    }
+    if (agent.state === "reconnecting") {
+      agent.losing = setTimeout(() => this.#lost(agent), GIVE_UP_AFTER);
+    }
+    if (agent.state === "connected") this.#onConnected(agent);
+    const states = [...this].map(({ state }) => state);
+    if (states.length === 0) this.#onState("over", true, why);
+    else if (states.includes("reconnecting")) {
+      this.#onState("reconnecting", !states.includes("connected"));
+    } else if (states.includes("connected")) this.#onState("connected", false);
+  }
+
+  /** While others are there, one that does not answer is not waited for for ever. */
+  #lost(agent) {
+    if ([...this].some(({ state }) => state === "connected")) agent.link.giveUp("it is gone");
+    else agent.losing = setTimeout(() => this.#lost(agent), GIVE_UP_AFTER);
+  }
+}
+
+function kept() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  } catch {
+    return [];
+  }
+}
