@@ -19,7 +19,7 @@ setup: ## prepare everything: Python and npm packages, example servers, Chromium
 	@scripts/setup
 
 demo: ## show Transom at work
-	@scripts/setup python
+	@scripts/setup python chromium
 	@$(PYTHON_IN_VENV) -m examples.demo $(ARGS)
 
 test: check ## check, then run every test (ARGS go to pytest)

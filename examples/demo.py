@@ -1,154 +1,195 @@
-"""Two peers talking: a View that offers tools, and a host that calls them.
+"""An agent that has never heard of MCP Apps plays music in one.
 
     python -m examples.demo
 
-Every step is checked: the demo fails loudly if one does not go as it says.
+The gateway stands in front of `examples/music.py`. The agent is a plain MCP client with a script in
+place of a model. The View runs in a browser without a window. Every step is checked: the demo fails
+loudly if one does not go as it says.
 """
 
 import asyncio
+import base64
+import os
+import subprocess
 import sys
+import textwrap
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+from typing import Any
 
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import CallToolResult, ImageContent, TextContent, Tool
 from rich.console import Console
+from rich.markup import escape
 
-from transom import App, Bridge, CallContext
-from transom.channel import Channel, memory_pair
-from transom.errors import RequestTimeout
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "build" / "demo.png"
+GATEWAY = [sys.executable, "-m", "transom", "gateway", "--headless", "--"]
+MUSIC = [sys.executable, "examples/music.py"]
+
+NEXT = """\
+  .venv/bin/transom open examples/music.py show_player       the player, in your browser
+  .venv/bin/transom gateway install --client claude-code -- \\
+      .venv/bin/python examples/music.py                     your own agent plays music
+  .venv/bin/transom check examples/music.py                  its contract, checked"""
 
 out = Console(highlight=False, width=100)
-library = ["blue-in-green", "so-what"]
-queue: list[str] = []
 
 
-def tracks() -> dict[str, object]:
-    """What may be played right now: asked at every listing and every call."""
-    track = {"type": "string", "enum": list(library)}
-    return {"type": "object", "properties": {"id": track}, "required": ["id"]}
-
-
-def player() -> App:
-    """A View with four tools."""
-    app = App("music-player", "1.0.0")
-
-    @app.tool(input_schema=tracks)
-    def play_track(id: str) -> str:
-        """Play a track from the library."""
-        queue.append(id)
-        skip_track.enable()
-        return f"playing {id}"
-
-    @app.tool
-    def skip_track() -> str:
-        """Skip the track that plays."""
-        skipped = queue.pop()
-        if not queue:
-            skip_track.disable("the queue is empty")
-        return f"skipped {skipped}"
-
-    @app.tool
-    async def scan(ctx: CallContext, folders: int = 3) -> str:
-        """Look for new music."""
-        for folder in range(1, folders + 1):
-            await ctx.progress(folder, folders, f"folder {folder}")
-        return "found nothing new"
-
-    @app.tool
-    async def listen() -> str:
-        """Wait for the end of the music, which never ends."""
-        await asyncio.Event().wait()
-        return "silence"
-
-    skip_track.disable("the queue is empty")
-    return app
+class StepFailed(Exception):
+    """A step did not go as it should have."""
 
 
 def step(title: str) -> None:
-    """Say what comes."""
-    out.print(f"\n[bold cyan]{title}[/]")
+    """Begin a step."""
+    out.print(f"\n[bold]{escape(title)}[/bold]")
 
 
-def expect(what: str, ok: bool) -> None:
-    """Say what came, or end the demo."""
-    out.print(f"  [green]✓[/] {what}" if ok else f"  [bold red]✗ {what}[/]")
-    if not ok:
-        sys.exit("The demo failed at the line above.")
+def say(text: str, indent: str = "  ") -> None:
+    """What happened, as it happened."""
+    lines = textwrap.wrap(text, 98, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    out.print("\n".join(lines), markup=False)
 
 
-async def call(bridge: Bridge, name: str, **arguments: object) -> str:
-    """Call a tool and show it."""
-    result = await bridge.call_tool(name, arguments)
-    mark = "[red]isError[/] " if result.is_error else ""
-    given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    out.print(f"  {name}({given})  →  {mark}{result.text}")
-    return result.text
+def check(what: str, holds: bool) -> None:
+    """Say that something is so, and fail if it is not."""
+    if not holds:
+        out.print(f"  [red]✗ {escape(what)}[/red]")
+        raise StepFailed(what)
+    out.print(f"  [green]✓[/green] {escape(what)}")
 
 
-async def talk(bridge: Bridge, app: App, wire: Channel) -> None:
-    """The conversation."""
-    step("1. The host lists the View's tools")
-    tools = {tool.name: tool for tool in await bridge.list_tools()}
-    for tool in tools.values():
-        out.print(f"  {tool.name}: {tool.description}")
-    expect("skip_track is disabled, so it is not in the list", "skip_track" not in tools)
+class Agent:
+    """An MCP client that calls tools and lists them again when it is told to."""
 
-    step("2. Calls: good, bad, and to a disabled tool")
-    expect("it plays", await call(bridge, "play_track", id="so-what") == "playing so-what")
-    text = await call(bridge, "play_track", id="kind-of-blue")
-    expect("the model can read what was wrong", "must be one of" in text)
-    await call(bridge, "skip_track")
-    text = await call(bridge, "skip_track")
-    expect("a disabled tool is refused with its reason", "the queue is empty" in text)
+    def __init__(self, client: Client, changed: asyncio.Event) -> None:
+        self.client = client
+        self.changed = changed
+        self.tools: dict[str, Tool] = {}
 
-    step("3. The library changes, and so does the schema")
-    library.append("kind-of-blue")
-    listed = {tool.name: tool for tool in await bridge.list_tools()}
-    enum = listed["play_track"].input_schema["properties"]["id"]["enum"]
-    out.print(f"  play_track now takes one of: {', '.join(enum)}")
-    text = await call(bridge, "play_track", id="kind-of-blue")
-    expect("what was refused before is played now", text == "playing kind-of-blue")
+    async def look(self) -> list[str]:
+        """List the tools."""
+        self.changed.clear()
+        listed = await self.client.list_tools()
+        self.tools = {tool.name: tool for tool in listed.tools}
+        return list(self.tools)
 
-    step("4. Progress, and a call that is given up")
-    notices: list[str | None] = []
-    await bridge.call_tool("scan", {}, on_progress=lambda notice: notices.append(notice.message))
-    expect(f"progress arrived: {', '.join(map(str, notices))}", len(notices) == 3)
+    async def told(self) -> None:
+        """Wait for the word that the tools have changed, and list them."""
+        await within(10, self.changed.wait(), "the gateway says that the tools changed")
+        await self.look()
+
+    async def call(self, name: str, **arguments: Any) -> CallToolResult:
+        """Call a tool, and show what came of it."""
+        shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        result = await self.client.call_tool(name, arguments)
+        say(f"→ {name}({shown})")
+        for line in text_of(result).splitlines():
+            say(line, indent="      ")
+        return result
+
+
+async def within(seconds: float, waiting: Awaitable[object], what: str) -> None:
+    """Wait, but not for ever."""
     try:
-        await bridge.call_tool("listen", timeout=0.05)
-    except RequestTimeout as error:
-        expect(f"it ended, once, and the View was told to stop: {error}", True)
-    else:
-        expect("a call without an answer ends", False)
+        async with asyncio.timeout(seconds):
+            await waiting
+    except TimeoutError:
+        raise StepFailed(f"{what} within {seconds:g} s") from None
 
-    step("5. A hostile message")
-    problems: list[BaseException] = []
-    bridge.on_error = problems.append
-    await wire.send(b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000)
-    expect(f"refused: {problems[0]}", len(problems) == 1)
-    expect("and the conversation goes on", await call(bridge, "skip_track") != "")
 
-    step("6. The end")
-    reasons: list[str | None] = []
-    app.on_teardown = reasons.append
-    await bridge.teardown("the demo is over")
-    expect(f"the View heard why: {reasons[0]}", reasons == ["the demo is over"])
+def text_of(result: CallToolResult) -> str:
+    """What the model would read."""
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def choices(tool: Tool) -> list[str]:
+    """The tracks that a tool takes."""
+    return list(tool.input_schema["properties"]["id"]["enum"])
+
+
+def shown(names: Sequence[str]) -> str:
+    """Names on a line or two."""
+    return ", ".join(names)
 
 
 async def main() -> None:
-    view, host = memory_pair()
-    app = player()
-    info = {"name": "demo-host", "version": "1.0.0"}
-    out.print("[bold]Transom[/]: a View that offers tools, and a host that calls them")
-    async with Bridge(host, host_info=info, context={"theme": "dark"}) as bridge:
-        await app.connect(view)
-        await bridge.initialized()
-        await talk(bridge, app, view)
-    await app.close()
-    out.print("\nTry next:")
-    out.print(
-        "  [bold].venv/bin/transom open examples/orders.py show_orders[/]   a View, in your browser"
+    """The whole story."""
+    began = time.perf_counter()
+    out.print("[bold]Transom: MCP Apps for every agent[/bold]")
+    say(f"transom gateway --headless -- python {MUSIC[1]}")
+    changed = asyncio.Event()
+
+    async def heard(message: object) -> None:
+        if type(message).__name__ == "ToolListChangedNotification":
+            changed.set()
+
+    parameters = StdioServerParameters(
+        command=GATEWAY[0], args=[*GATEWAY[1:], *MUSIC], cwd=str(ROOT), env=dict(os.environ)
     )
-    out.print(
-        "  [bold].venv/bin/transom check examples/orders.py --call[/]       a server, checked\n"
-    )
+    async with Client(stdio_client(parameters), mode="legacy", message_handler=heard) as client:
+        agent = Agent(client, changed)
+
+        step("1. Before the View: the server's own tools, and two that stand for those of Views")
+        names = await agent.look()
+        say(shown(names))
+        check("no tool of a View is there yet", not any("__" in name for name in names))
+
+        step("2. The model calls show_player: a View opens")
+        await agent.call("show_player")
+        await agent.told()
+        new = [name for name in agent.tools if name not in names]
+        say(f"new tools: {shown(new)}")
+        check("the View's tools are in the list, as ordinary MCP tools", len(new) >= 5)
+
+        step("3. A schema follows the library")
+        before = choices(agent.tools["music-1__play_track"])
+        say(f"play_track takes: {shown(before)}")
+        await agent.call("music-1__add_to_library", id="canon-in-d")
+        await agent.told()
+        after = choices(agent.tools["music-1__play_track"])
+        say(f"play_track takes: {shown(after)}")
+        check("canon-in-d can be played now", set(after) - set(before) == {"canon-in-d"})
+        playing = await agent.call("music-1__play_track", id="canon-in-d")
+        check("it plays", not playing.is_error)
+
+        step("4. A tool is disabled while it makes no sense")
+        check("remove_from_queue is not listed", "music-1__remove_from_queue" not in agent.tools)
+        refused = await agent.call("music-1__remove_from_queue", position=1)
+        check("calling it anyway is refused, with the reason", bool(refused.is_error))
+        check("the reason is that the queue is empty", "queue is empty" in text_of(refused))
+        await agent.call("music-1__add_to_queue", id="fur-elise")
+        await agent.told()
+        check("with a track in the queue it is", "music-1__remove_from_queue" in agent.tools)
+        removed = await agent.call("music-1__remove_from_queue", position=1)
+        check("and it works", not removed.is_error)
+
+        step("5. The user sees all of that")
+        picture = await agent.client.call_tool("screenshot_view", {"view_id": "music-1"})
+        image = next(block for block in picture.content if isinstance(block, ImageContent))
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_bytes(base64.b64decode(image.data))
+        check(f"a picture of the View is {PICTURE.relative_to(ROOT)}", PICTURE.stat().st_size > 0)
+
+    out.print(f"\nAll of it went as it should, in {time.perf_counter() - began:.0f} s. Try next:\n")
+    out.print(NEXT, markup=False)
+
+
+def offer_to_open() -> None:
+    """Where somebody can see it, offer to open the View."""
+    display = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if not display or not sys.stdin.isatty() or not sys.stdout.isatty():
+        return
+    if out.input("\nOpen the player in your browser now? [y/N] ").strip().lower() == "y":
+        command = [sys.executable, "-m", "transom", "open", "examples/music.py", "show_player"]
+        subprocess.run(command, cwd=ROOT, check=False)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except* StepFailed as failed:
+        out.print(f"\n[red]The demo failed:[/red] {escape(str(failed.exceptions[0]))}")
+        sys.exit(1)
+    offer_to_open()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -48,6 +49,8 @@ class Session:
     def __init__(
         self, channel: Channel, servers: Sequence[tuple[str, Connect]], views: ClientViews
     ) -> None:
+        self.closing = False
+        """Whether everything is being put away: it is best let alone then."""
         self._channel = channel
         self._views = views
         self._front = Front(channel)
@@ -74,12 +77,12 @@ class Session:
                 await self._back.room()
                 await self._front.room()
         finally:
+            self.closing = True
             await self._close()
 
     async def _close(self) -> None:
         await self._front.aclose()
-        await self._views.aclose()
-        await self._back.aclose()
+        await asyncio.gather(self._views.aclose(), self._back.aclose())
         await self._channel.aclose()
 
     def _client_said(self, data: bytes) -> None:
