@@ -63,7 +63,7 @@ async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open)
     assert fresh.structured_content["turn"] == "X"
 
 
-async def test_the_house_answers_at_once_and_does_not_give_games_away(open_view: Open) -> None:
+async def test_the_house_answers_at_once_blocks_and_wins(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", opponent="house", first="O")
     assert (await shown.call("play", square=5)).text == "X 2 3\n4 O 6\n7 8 9\nIt is your turn."
     blocked = await shown.call("play", square=3)
@@ -113,3 +113,10 @@ async def test_a_board_that_is_full_is_a_draw(open_view: Open) -> None:
     await expect(shown.page.locator("#score-draw")).to_have_text("1")
     await shown.page.get_by_role("button", name="New game").press("Enter")
     await expect(shown.page.get_by_text("Your turn.")).to_be_visible()
+
+
+async def test_the_house_can_be_beaten(open_view: Open) -> None:
+    shown = await open_view("tictactoe", "show_board", opponent="house", first="O")
+    for square in (1, 9, 7):
+        assert (await shown.call("play", square=square)).structured_content["winner"] is None
+    assert (await shown.call("play", square=4)).structured_content["winner"] == "O"
