@@ -9,13 +9,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from transom.host.names import looks_owned, owned_name, owner_of
 
-__all__ = ["Names"]
+__all__ = ["Names", "server_names"]
 
+_MAX_SERVER = 32
 _MAX_HELD = 20_000  # names of one server
+
+
+def server_names(names: Sequence[str]) -> list[str]:
+    """The servers' names, with a `_` in one that could be the id of another one's View.
+
+    `shop-2` is what the second View of `shop` is called, so next to a `shop` it becomes `shop_2`.
+    """
+    taken = set(names)
+    apart: list[str] = []
+    for name in names:
+        server, _, number = name.rpartition("-")
+        chosen = name
+        if number.isdecimal() and server in taken:
+            while chosen in taken:
+                chosen = f"{server[: _MAX_SERVER - 1 - len(number)].rstrip('-_')}_{number}"
+                number += "0"
+            taken.add(chosen)
+        apart.append(chosen)
+    return apart
 
 
 class Names:

@@ -112,7 +112,7 @@ class Roster:
         ]
         self.members = [Member(leg) for leg in legs]
         self._by_name = {member.name: member for member in self.members}
-        self._starting: set[asyncio.Task[TransomError | None]] = set()
+        self._starting: set[asyncio.Task[bool]] = set()
 
     def __getitem__(self, name: str) -> Member:
         return self._by_name[name]
@@ -132,17 +132,18 @@ class Roster:
         """
         self._starting = {asyncio.ensure_future(self._start(each)) for each in self.members}
         done, late = await asyncio.wait(self._starting, timeout=_START_WITHIN)
-        if not late and all(task.result() is not None for task in done):
+        if not late and not any(task.result() for task in done):
             raise NotConnected(f"No server can be started: {self._reasons()}")
 
-    async def _start(self, member: Member) -> TransomError | None:
+    async def _start(self, member: Member) -> bool:
         try:
             await member.leg.start(resume=True)
-        except TransomError as error:
-            member.leg.start_later(str(error))
-            self.lost(member, str(error))
-            return error
-        return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others can do without it
+            reason = str(error) or type(error).__name__
+            member.leg.start_later(reason)
+            self.lost(member, reason)
+            return False
+        return True
 
     async def aclose(self) -> None:
         """Stop them all."""

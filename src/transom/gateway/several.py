@@ -28,8 +28,8 @@ from transom.errors import (
     ConnectionClosed,
     ProtocolError,
 )
-from transom.gateway.adding import ToolHead, member, members, with_blocks, with_entries
-from transom.gateway.apart import Names
+from transom.gateway.adding import ToolHead, member, members, with_entries
+from transom.gateway.apart import Names, server_names
 from transom.gateway.asking import Asking
 from transom.gateway.front import Front
 from transom.gateway.leg import Connect, Leg
@@ -68,11 +68,12 @@ class Several:
         self._front = front
         self._views = views
         self._told = Told()
-        self._roster = Roster(servers, self, self._told)
+        names = server_names([name for name, _ in servers])
+        connects = [connect for _, connect in servers]
+        self._roster = Roster(list(zip(names, connects, strict=True)), self, self._told)
         self._listening = Listening(self._told, front.post)
         self._resources = Resources(self._roster, views, self._listening)
         self._asking = Asking(front.post)
-        names = [name for name, _ in servers]
         standing = [SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)]
         self._tools = _Known(Names(names, standing), self._list_tools)
         self._prompts = _Known(Names(names), self._list_prompts)
@@ -282,8 +283,7 @@ class Several:
             result = await server.ask("tools/call", params)
         if self._gave_task(server, member(result, "task", "taskId")):
             return result
-        news = self._views.news()
-        return with_blocks(result, news) if news else result
+        return self._views.with_news(result)
 
     async def _get_prompt(self, request: wire.Request) -> bytes:
         name = _text(request.params, "name")
