@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 
 from transom.channel import Channel, lines
 from transom.errors import UsageError
@@ -29,8 +30,12 @@ def connect_to(server: Server) -> Connect:
     """What starts or reaches a server."""
 
     async def connect() -> Channel:
+        if server.url is not None:
+            # The SDK takes most of a second to load: only those who need it wait for it.
+            module = await asyncio.to_thread(import_module, "transom.gateway.http_upstream")
+            return await module.HttpServer.connect(server.url, headers=server.headers)
         if server.command is None:
-            raise UsageError(f"Server {server.name} has no command")
+            raise UsageError(f"Server {server.name} has neither a command nor a URL")
         return await ServerProcess.start(server.command, env=server.env, cwd=server.cwd)
 
     return connect
@@ -46,9 +51,14 @@ async def serve_stdio(servers: Sequence[Server], views: ClientViews) -> None:
         session = Session(channel, [(each.name, connect_to(each)) for each in servers], views)
         running = asyncio.ensure_future(session.run())
         loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            if not session.closing:  # else it is about to end, and has to put everything away
+                running.cancel()
+
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with suppress(NotImplementedError):
-                loop.add_signal_handler(number, running.cancel)
+                loop.add_signal_handler(number, stop)
         with suppress(asyncio.CancelledError):
             await running
 
