@@ -30,6 +30,7 @@ __all__ = [
     "bridge_calls_per_second",
     "change_among",
     "host_calls_per_second",
+    "measure",
     "memory_per_view",
 ]
 
@@ -246,6 +247,21 @@ def _side(trace: tracemalloc.Traceback) -> str:
         if "/transom/host/" in frame.filename or "/benchmarks/" in frame.filename:
             return "view" if "/benchmarks/" in frame.filename else "host"
     return "host"
+
+
+def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:
+    """The rows of `make bench`."""
+    bridge = asyncio.run(bridge_calls_per_second(seconds))
+    host = asyncio.run(host_calls_per_second(seconds))
+    few, many = asyncio.run(change_among(10)), asyncio.run(change_among(1000))
+    size = asyncio.run(memory_per_view())["host"] / 1024
+    within = many / few <= 1.5
+    return [
+        ("Host.call_tool", host, "/s", "Bridge.call_tool", bridge, bridge / host, "", None),
+        ("one of 1,000 Views changes", 1 / many, "/s", "one of 10", 1 / few, many / few,
+         "<= 1.5x the time", within),
+        ("memory of an idle View", size, "KB", "", None, None, "<= 64 KB", size <= 64),
+    ]  # fmt: skip
 
 
 async def main() -> None:
