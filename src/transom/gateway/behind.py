@@ -43,14 +43,14 @@ class Carried:
     """A call of the client's that a host makes: sent and answered as it is on the wire.
 
     While its block runs, the host's call of this tool carries these params; `result` has what the
-    server answered.
+    server answered. When there is a result already, the call gets that, and the server nothing.
     """
 
     def __init__(self, name: str, params: bytes | None) -> None:
         self.name = name
         self.params = params
         self.result: bytes | None = None
-        self._begun = False
+        self.begun = False
 
     def __enter__(self) -> Self:
         self._before = _carried.set(self)
@@ -61,9 +61,9 @@ class Carried:
 
     def begin(self, name: object) -> bool:
         """Whether a call of the tool `name` is this one; it is once."""
-        if self._begun or name != self.name:
+        if self.begun or name != self.name:
             return False
-        self._begun = True
+        self.begun = True
         return True
 
 
@@ -189,7 +189,9 @@ class Behind:
         """
         carried = _carried.get()
         if method == "tools/call" and carried is not None and carried.begin(params.get("name")):
-            result = carried.result = await self.pass_on(method, carried.params)
+            if carried.result is None:
+                carried.result = await self.pass_on(method, carried.params)
+            result = carried.result
         else:
             result = await self.pass_on(method, wire.encode(params), on_progress=on_progress)
         given = members(result)

@@ -26,7 +26,6 @@ from transom.gateway.adding import (
     envelope_of,
     member,
     members,
-    with_blocks,
     with_capabilities,
     with_entries,
     with_envelope,
@@ -356,7 +355,7 @@ class Single:
             return
         behind = self._reach()
         if not isinstance(name, str) or not self._leg.up:
-            self._forward(request, data, self._called)
+            self._forward(request, data, self._views.with_news)
         elif behind.current:
             self._call_known(request, data, name)
         else:
@@ -376,7 +375,7 @@ class Single:
                 self._views.open(behind, self._front.call(request, name, request.params)),
             )
         else:
-            self._forward(request, data, self._called)
+            self._forward(request, data, self._views.with_news)
 
     async def _ended(self, calling: Awaitable[bytes]) -> bytes:
         """A result of ours, as the client's version of the protocol has it."""
@@ -384,10 +383,6 @@ class Single:
         if self._told.envelope is None or "resultType" in members(result):
             return result
         return wire.encode({**members(result), "resultType": "complete"})
-
-    def _called(self, result: Raw) -> bytes:
-        news = self._views.news()
-        return with_blocks(result, news) if news else bytes(result)
 
     # --- resources ---------------------------------------------------------------------------
 

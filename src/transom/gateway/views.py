@@ -20,7 +20,14 @@ import msgspec
 from msgspec import Raw
 
 from transom.errors import ProtocolError, TransomError
-from transom.gateway.adding import ToolHead, member, text_block, with_blocks
+from transom.gateway.adding import (
+    ToolHead,
+    is_complete,
+    member,
+    members,
+    text_block,
+    with_blocks,
+)
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.behind import Behind, Carried, InputWanted
 from transom.gateway.news import INDEX_URI, News, uri_of
@@ -273,22 +280,40 @@ class ClientViews:
             ProtocolError: the server's error.
             ConnectionClosed: the server is gone.
         """
+        params = _bytes(call.params)
+        carried = Carried(call.name, params)
         try:
-            host = await self._with_server(behind)
-        except TransomError as error:
-            result = await behind.pass_on("tools/call", _bytes(call.params))
-            return with_blocks(result, [text_block(f"Its View could not be opened: {error}")])
-        carried = Carried(call.name, _bytes(call.params))
-        try:
-            with carried:
-                answer = await host.call_server_tool(behind.leg.name, call.name, call.arguments)
+            if "task" in members(params):
+                return await behind.pass_on("tools/call", params)  # there is no result to show yet
+            if self._modern():
+                # It may want input first, maybe more than once, and there is to be one View.
+                carried.result = await behind.pass_on("tools/call", params)
+            about = await self._show(behind, call, carried)
+            if carried.result is None:
+                carried.result = await behind.pass_on("tools/call", params)
         except InputWanted as wanted:
             return wanted.result
-        result = carried.result
-        if result is None:
-            result = answer.to_wire()
+        return with_blocks(carried.result, [*self.news(), *about])
+
+    async def _show(self, behind: Behind, call: Call, carried: Carried) -> list[dict[str, Any]]:
+        """Make the call through a host, which opens the View; what to say of it.
+
+        Raises:
+            ProtocolError, ConnectionClosed: it is the call that failed, and not the View.
+        """
+        try:
+            host = await self._with_server(behind)
+            with carried:
+                answer = await host.call_server_tool(behind.leg.name, call.name, call.arguments)
+        except Exception as error:
+            if carried.begun and carried.result is None:
+                raise
+            if not isinstance(error, TransomError):
+                _log.exception("a View could not be opened")
+                error = "the gateway failed"
+            return [text_block(f"The View of this tool could not be shown: {error}")]
         note: dict[str, Any] = (answer.meta or {}).get("transom/view", {})
-        return with_blocks(result, [*self.news(), *self._about(host, note)])
+        return self._about(host, note)
 
     def _about(self, host: Host, note: dict[str, Any]) -> list[dict[str, Any]]:
         """What the model is told of the View that a call opened."""
@@ -346,6 +371,13 @@ class ClientViews:
     def news(self) -> list[Any]:
         """What the model has not seen yet, as content blocks."""
         return self._news.take()
+
+    def with_news(self, result: Raw | bytes) -> bytes:
+        """A tool's result with what the model has not seen yet, if it is one that ends a call."""
+        if not is_complete(result) or "task" in members(result):
+            return bytes(result)
+        news = self.news()
+        return with_blocks(result, news) if news else bytes(result)
 
     def resources(self) -> list[bytes]:
         """What can be read of Views, as it is listed."""
