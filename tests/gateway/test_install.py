@@ -219,9 +219,9 @@ def test_a_bare_python_is_the_one_that_runs_here(tmp_path: Path, monkeypatch: py
 
 def test_the_transom_that_runs_can_be_run_from_anywhere(tmp_path: Path):
     ran = subprocess.run(
-        [*transom_command(), "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+        [*transom_command(), "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert ran.stdout.startswith("transom ")
+    assert (ran.stdout[:8], ran.stderr) == ("transom ", "")
     assert Path(transom_command()[0]).is_absolute()
 
 
@@ -235,9 +235,9 @@ def test_a_transom_without_a_script_is_run_by_its_python(
     command = transom_command()
     assert command == [str(tmp_path / "python"), "-m", "transom"]
     ran = subprocess.run(
-        [python, *command[1:], "--version"], capture_output=True, text=True, check=True
+        [python, *command[1:], "--version"], capture_output=True, text=True, check=False
     )
-    assert ran.stdout.startswith("transom ")
+    assert (ran.stdout[:8], ran.stderr) == ("transom ", "")
 
 
 # --- writing ---------------------------------------------------------------------------------
