@@ -69,7 +69,12 @@ class PythonBrowser:
         app = self.apps[key] = player(key)
         task = asyncio.create_task(app.connect(end))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # its page may be gone before it has begun
 
     async def __aenter__(self) -> Self:
         return self

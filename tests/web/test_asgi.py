@@ -205,7 +205,7 @@ async def test_each_view_has_its_policy_as_a_header_of_all_that_its_origin_serve
 ) -> None:
     stage.mount(view(csp={"connectDomains": ["https://api.example.com"]}))
     base, host = sandbox(stage, "orders-1")
-    for path in ("/transom-view/", "/sandbox.js"):
+    for path in ("/transom-view", "/sandbox.js"):
         answer = await get(base + path, host=host)
         assert answer.status_code == 200
         policy = answer.headers["content-security-policy"]
@@ -223,13 +223,13 @@ async def test_each_view_has_its_policy_as_a_header_of_all_that_its_origin_serve
 async def test_the_sandbox_knows_the_stage_and_nothing_secret(stage: Stage) -> None:
     stage.mount(view())
     base, host = sandbox(stage, "orders-1")
-    answer = await get(base + "/transom-view/", host=host)
+    answer = await get(base + "/transom-view", host=host)
     assert f'content="{stage.origin}"' in answer.text
     assert "%" not in answer.text.replace("100%", "")
     assert "ui://orders/list" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/transom-view/", "/sandbox.js", "/csp-report"])
+@pytest.mark.parametrize("path", ["/transom-view", "/sandbox.js", "/csp-report"])
 async def test_a_host_that_is_no_views_gets_nothing(stage: Stage, path: str) -> None:
     stage.mount(view())
     base, host = sandbox(stage, "orders-1")
@@ -259,7 +259,7 @@ async def test_whatever_a_view_is_called_its_origin_is_a_name(stage: Stage, view
     label = host.partition(".")[0]
     assert len(label) <= 63
     assert label.replace("-", "").isalnum()
-    assert (await get(base + "/transom-view/", host=host)).status_code == 200
+    assert (await get(base + "/transom-view", host=host)).status_code == 200
 
 
 # --- reports of violations -------------------------------------------------------------------

@@ -46,7 +46,7 @@ _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-anc
 
 # Where a View's origin has its page; views.js knows it. A page that is shared with other Stages may
 # frame nothing else below `localhost`.
-_SANDBOX_PATH = "/transom-view/"
+_SANDBOX_PATH = "/transom-view"
 
 # What a socket is closed with; link.js knows them.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001

@@ -154,18 +154,19 @@ class BrowserRenderer:
             raise UsageError("The renderer is not running: use `async with renderer`")
         async with self._opening:
             await self.stage.settled()
-            if self.stage.has_page:
-                return
-            if self._others is not None and await self._others.join():
-                return
-            await self._open()
-            try:
-                async with asyncio.timeout(timeout):
-                    await self.stage.page_there()
-            except TimeoutError:
-                text = f"No page showed up at {self.stage.origin} within {timeout:g} s"
-                raise TransomError(text) from None
+            shared = self._others
+            if not self.stage.has_page and not (shared is not None and await shared.join()):
+                await self._open_and_wait(timeout)
             self._told_unopened = False
+
+    async def _open_and_wait(self, timeout: float | None) -> None:
+        await self._open()
+        try:
+            async with asyncio.timeout(timeout):
+                await self.stage.page_there()
+        except TimeoutError:
+            text = f"No page showed up at {self.stage.origin} within {timeout:g} s"
+            raise TransomError(text) from None
 
     async def _open(self) -> None:
         if self._open_page is not None:

@@ -9,7 +9,7 @@ const FLAGS = "allow-scripts allow-same-origin allow-forms";
 const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
-const PAGE = "/transom-view/"; // `transom.web.asgi` knows it
+const PAGE = "/transom-view"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 10_000;
 
 const ICONS = {

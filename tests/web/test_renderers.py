@@ -1,0 +1,73 @@
+"""A page that is opened when it is needed, by whoever can."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.web.browser import PythonBrowser
+from transom.errors import TransomError
+from transom.host.pages import Page
+from transom.web.renderers import BrowserRenderer
+
+
+def view(view_id: str = "orders-1") -> Page:
+    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>")
+
+
+async def no_browser(_: str) -> None:
+    raise TransomError("No browser could be opened")
+
+
+class ByHand:
+    """A renderer whose page somebody has to open, and that somebody."""
+
+    def __init__(self, **options: Any) -> None:
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+        self.renderer = BrowserRenderer(on_unopened=self.told.put_nowait, **options)
+        self.user = PythonBrowser(lambda: self.renderer.stage)
+
+
+async def test_without_anybody_to_tell_a_view_fails_at_once() -> None:
+    async with BrowserRenderer(open_page=no_browser, page_timeout=1000) as renderer:
+        with pytest.raises(TransomError, match="No browser could be opened"):
+            await renderer.open(view())
+    assert renderer.stage.views == []
+
+
+@pytest.mark.parametrize("open_page", [no_browser, None])
+async def test_a_view_waits_for_a_page_that_somebody_opens_by_hand(open_page: Any) -> None:
+    case = ByHand(open_page=open_page)
+    async with case.renderer, case.user:
+        opening = asyncio.create_task(case.renderer.open(view()))
+        assert await case.told.get() == case.renderer.url
+        assert not opening.done()
+        await case.user.open_page()
+        await opening
+        await case.user.page.view("orders-1")
+
+
+async def test_the_address_is_told_once_until_a_page_was_there() -> None:
+    case = ByHand(open_page=no_browser, page_timeout=0.01)
+    async with case.renderer, case.user:
+        for _ in range(3):
+            with pytest.raises(TransomError, match="No page showed up at .* within 0.01 s"):
+                await case.renderer.open(view())
+        assert case.told.qsize() == 1
+        case.told.get_nowait()
+        await case.user.open_page()
+        await case.renderer.open(view())
+        assert case.told.empty()
+        case.renderer.stage.page_lost("the user closed it")
+        with pytest.raises(TransomError, match="No page showed up"):
+            await case.renderer.open(view("orders-2"))
+        assert case.told.qsize() == 1
+
+
+async def test_a_page_that_was_opened_is_nothing_to_tell() -> None:
+    told: list[str] = []
+    user = PythonBrowser(lambda: renderer.stage)
+    renderer = BrowserRenderer(open_page=user.open_page, on_unopened=told.append)
+    async with renderer, user:
+        await renderer.open(view())
+    assert told == []
