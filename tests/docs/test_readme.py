@@ -1,25 +1,74 @@
+"""Every example of the README is a file that runs, word for word."""
+
+import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters, stdio_client
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-RUNNABLE = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+QUOTED = re.findall(r"^```\w+ (\S+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+RUNNABLE = re.findall(
+    r"^```python (\S+)\n(?:(?!```).)*```\n\n```text\n(.*?)^```$", README, re.MULTILINE | re.DOTALL
+)
+COMMANDS = [
+    line.removeprefix("$ .venv/bin/")
+    for line in README.splitlines()
+    if line.startswith("$ .venv/bin/")
+]
 
 
-def test_there_is_something_to_run() -> None:
-    assert RUNNABLE
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-@pytest.mark.parametrize(("code", "output"), RUNNABLE, ids=[f"{n}" for n in range(len(RUNNABLE))])
-def test_an_example_of_the_readme_prints_what_it_says(code: str, output: str) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert (run.stdout, run.returncode) == (output, 0), run.stderr
+@pytest.mark.parametrize(("file", "text"), QUOTED, ids=[file for file, _ in QUOTED])
+def test_an_example_is_the_file_it_names(file: str, text: str) -> None:
+    assert text == (ROOT / file).read_text()
+
+
+def test_every_file_is_quoted() -> None:
+    there = {f"docs/readme/{file.name}" for file in (ROOT / "docs" / "readme").glob("*.*")}
+    assert there == {file for file, _ in QUOTED}
+
+
+@pytest.mark.parametrize(("file", "output"), RUNNABLE, ids=[file for file, _ in RUNNABLE])
+def test_an_example_prints_what_the_readme_says(file: str, output: str) -> None:
+    ran = run(sys.executable, file)
+    assert (ran.stdout, ran.returncode) == (output, 0), ran.stderr
+
+
+def test_both_examples_with_an_output_are_run() -> None:
+    assert len(RUNNABLE) == 2
+
+
+async def test_the_gateway_runs_as_the_snippet_for_a_client_says() -> None:
+    (install,) = [words for words in COMMANDS if "gateway install" in words]
+    printed = run(sys.executable, "-m", *shlex.split(install))
+    assert printed.returncode == 0, printed.stderr
+    (entry,) = json.loads(printed.stdout)["mcpServers"].values()
+    words = [entry["command"], *entry["args"]]
+    parameters = StdioServerParameters(command=words[0], args=words[1:])
+    async with Client(stdio_client(parameters)) as client:
+        assert "show_player" in {tool.name for tool in (await client.list_tools()).tools}
+
+
+def test_a_view_is_opened_and_its_tools_are_called_as_the_readme_says() -> None:
+    (command,) = [words for words in COMMANDS if "--headless" in words]
+    ran = run(sys.executable, "-m", *shlex.split(command))
+    assert ran.returncode == 0, ran.stderr
+    assert "Milk" in ran.stdout
+
+
+def test_the_example_keeps_the_contract() -> None:
+    (command,) = [words for words in COMMANDS if words.startswith("transom check")]
+    ran = run(sys.executable, "-m", *shlex.split(command))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_what_the_readme_links_is_there() -> None:

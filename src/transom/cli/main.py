@@ -26,6 +26,9 @@ _COMMANDS = {
 
 def main() -> None:
     """Run the command line of this process."""
+    if sys.argv[1:] == ["--version"]:  # true even when nothing else works
+        sys.stdout.write(f"transom {__version__}\n")
+        return
     make_app(sys.argv[1:])(prog_name="transom")
 
 

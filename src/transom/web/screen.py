@@ -8,13 +8,14 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from transom.errors import TransomError
 from transom.web.csp import CspMode
 
 if TYPE_CHECKING:
     from transom.host.renderers import Renderer
 
 __all__ = ["Screen"]
+
+_PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 
 
 class Screen:
@@ -24,7 +25,7 @@ class Screen:
         headless: show Views in a browser without a window.
         open_browser: open the page in the user's browser; False: the user opens it.
         csp: how much a View's page may do with itself.
-        tell: told, once, where the page is when the user has to open it.
+        tell: told where the page is when the user has to open it.
     """
 
     def __init__(
@@ -41,7 +42,6 @@ class Screen:
         self._tell = tell
         self._lock = asyncio.Lock()
         self._renderer: Any = None
-        self._told = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,19 +79,10 @@ class Screen:
             module: Any = await asyncio.to_thread(import_module, "transom.web.headless")
             return module.HeadlessRenderer(csp=self._csp)
         module = await asyncio.to_thread(import_module, "transom.web.renderers")
-
-        async def open_page(url: str) -> None:
-            if self._open_browser:
-                try:
-                    await module.open_in_browser(url)
-                except TransomError:
-                    self._tell_once(f"No browser could be opened. Views are shown at {url}")
-            else:
-                self._tell_once(f"Views are shown at {url}")
-
-        return module.BrowserRenderer(csp=self._csp, open_page=open_page)
-
-    def _tell_once(self, text: str) -> None:
-        if not self._told:
-            self._told = True
-            self._tell(text)
+        return module.BrowserRenderer(
+            csp=self._csp,
+            open_page=module.open_in_browser if self._open_browser else None,
+            on_unopened=lambda url: self._tell(f"Open this page to see Views: {url}"),
+            page_timeout=_PAGE_WITHIN,
+            share=True,
+        )
