@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format bench compat
+.PHONY: help setup demo test check format docs bench compat
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -36,6 +36,10 @@ format: ## mend what lint and formatting can mend by themselves
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
 	@$(PYTHON_IN_VENV) -m ruff format --quiet
+
+docs: ## write docs/api.md from the docstrings and docs/cli.md from the commands' own help
+	@scripts/setup python
+	@$(PYTHON_IN_VENV) scripts/api.py $(ARGS)
 
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup

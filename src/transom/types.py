@@ -57,9 +57,13 @@ __all__ = [
 ]
 
 Meta = dict[str, Any]
+"""The `_meta` of something: keys that the protocol leaves to others."""
 DisplayMode = Literal["inline", "fullscreen", "pip"]
+"""Where a View is shown: in the conversation, over everything, or in a small window on top."""
 Visibility = Literal["model", "app"]
+"""Who may call a tool: the model, or Views of the same server."""
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+"""How much a log message matters, the least first."""
 
 
 class Wire(
@@ -182,6 +186,7 @@ class EmbeddedResource(Wire, frozen=True, tag_field="type", tag="resource"):
 
 
 ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
+"""One piece of a result or a message."""
 
 
 class Resource(Wire, frozen=True):
@@ -272,6 +277,7 @@ class ToolResult(Open, frozen=True, kw_only=True):
 
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""How a task is doing. The last three are final."""
 
 
 class Task(Wire, frozen=True):

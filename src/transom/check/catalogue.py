@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 Severity = Literal["error", "warn", "info"]
+"""Breaks a MUST or keeps a View from showing; breaks a SHOULD; advice."""
 Surface = Literal["init", "tools", "read", "html", "call", "text", "browser", "host"]
 
 

@@ -116,10 +116,13 @@ class View:
     )
 
     def __init__(self, id: str, origin: Origin, home: Home) -> None:
-        self.id = id
+        self.id: str = id
+        """What the model knows it by, such as `orders-1`."""
         self.origin = origin
         self.state: ViewState = "opening"
-        self.pinned = False
+        """`opening`, `live`, `closing`, `closed` or `failed`."""
+        self.pinned: bool = False
+        """Whether it stays open when others are closed to make room, or when it asks to close."""
         self.opening: asyncio.Task[None] | None = None
         self._home = home
         self._bridge: Bridge | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Generator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ class CallContext:
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
-    ) -> _Sent:
+    ) -> Awaitable[None]:
         """Tell the host how far the work is.
 
         Nothing happens when it did not ask to know, or when the call is over.
@@ -64,7 +64,7 @@ class CallContext:
             self._tell("notifications/progress", notice)
         return _Sent()
 
-    def log(self, level: LogLevel, data: object, logger: str | None = None) -> _Sent:
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message to the host."""
         notice: dict[str, Any] = {"level": level, "data": data}
         self._tell("notifications/message", notice | {"logger": logger or self.tool})

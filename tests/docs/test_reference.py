@@ -1,0 +1,70 @@
+"""docs/api.md and docs/cli.md say what the code says, and miss no public name."""
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import transom
+from transom.cli.main import make_app
+from transom.events import Event
+
+ROOT = Path(__file__).parents[2]
+API = (ROOT / "docs" / "api.md").read_text()
+CLI = (ROOT / "docs" / "cli.md").read_text()
+MODULES = ("channel", "check", "errors", "server", "types", "web.asgi")
+PLACES = ["transom", *(f"transom.{name}" for name in MODULES)]
+HEADINGS = set(re.findall(r"^#{3,4} `([\w.]+)`$", API, re.MULTILINE))
+
+
+def test_the_reference_is_up_to_date() -> None:
+    run = subprocess.run(
+        [sys.executable, "scripts/api.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (run.stdout, run.returncode) == ("", 0), run.stderr
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_public_name_is_in_it(place: str) -> None:
+    names = {name for name in import_module(place).__all__ if name != "__version__"}
+    constants = set(re.findall(r"^\| `([A-Z_]+)` \| `-?\d+` \|$", API, re.MULTILINE))
+    assert names - HEADINGS - constants == set()
+
+
+@pytest.mark.parametrize("owner", [transom.App, transom.Bridge, transom.Host])
+def test_every_handler_is_explained_where_its_owner_is(owner: type) -> None:
+    handlers = [
+        name for name in dir(owner) if isinstance(inspect.getattr_static(owner, name), Event)
+    ]
+    assert len(handlers) >= 11
+    assert [name for name in handlers if f"{name}(" not in (owner.__doc__ or "")] == []
+
+
+def test_everything_in_it_is_explained() -> None:
+    entries = re.split(r"^(?=#{2,4} )", API, flags=re.MULTILINE)
+    code_and_title = re.compile(r"^#+ .*?$|^```.*?^```$", re.DOTALL | re.MULTILINE)
+    silent = [
+        entry.splitlines()[0]
+        for entry in entries
+        if entry.startswith(("### ", "#### ")) and not code_and_title.sub("", entry).strip()
+    ]
+    assert len(entries) > 150
+    assert silent == []
+
+
+def test_every_command_is_in_it() -> None:
+    commands = {f"transom {command.name}" for command in make_app([]).registered_commands}
+    assert set(re.findall(r"^## (.+)$", CLI, re.MULTILINE)) == {"transom", *commands}
+
+
+def test_help_fits_a_page_of_88_columns_without_colour() -> None:
+    assert max(map(len, CLI.splitlines())) <= 88
+    assert "\x1b" not in CLI
