@@ -104,6 +104,28 @@ async def test_a_server_that_refuses_to_be_initialised_is_left_out_and_comes_lat
         assert names(await client.result("tools/list")) == ["search", "find"]
 
 
+async def test_a_server_that_is_slow_to_begin_keeps_nobody_waiting_and_comes_later(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.gateway.roster._ALL_WITHIN", 0.05)
+    one, two = Fake("one", ["search"]), Fake("two", ["find"])
+    begun = asyncio.Event()
+
+    async def slowly(_: Any) -> dict[str, Any]:
+        await begun.wait()
+        return two.hello
+
+    two.answers["initialize"] = slowly
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["search"]
+        assert not two.got("notifications/initialized")
+        begun.set()
+        await client.hears("notifications/tools/list_changed")
+        assert names(await client.result("tools/list")) == ["search", "find"]
+        assert len(two.got("initialize")) == len(two.got("notifications/initialized")) == 1
+        assert two.starts == 1
+
+
 async def test_when_no_server_can_be_initialised_the_client_is_told_why():
     one, two = Fake("one"), Fake("two")
     one.hello = two.hello = {"error": {"code": -32603, "message": "not today"}}
@@ -539,3 +561,69 @@ async def test_a_change_of_one_servers_tools_is_told_as_it_came():
         await client.hears("notifications/tools/list_changed")
         listed = names(await client.result("tools/list"))
         assert listed == ["search", "find", "two__search"]
+
+
+async def test_a_name_that_is_not_known_may_be_that_of_a_server_that_is_not_there():
+    one, two = Fake("one", ["search"]), Fake("two", ["find"])
+    two.broken = True
+    async with gateway(one, two) as client:
+        error = await client.error("tools/call", {"name": "find"})
+        assert error["message"] == "Unknown tool: find (not running right now: two)"
+
+
+# --- servers that break the rules ------------------------------------------------------------
+
+
+async def test_a_listing_of_nonsense_leaves_what_makes_sense():
+    nonsense = {"tools": [None, 5, "x", {}, {"name": 7}, {"name": "good", "inputSchema": {}}, []]}
+    one, two = Fake("one", answers={"tools/list": nonsense}), Fake("two", ["find"])
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["good", "find"]
+
+
+@pytest.mark.parametrize("nonsense", [{}, {"tools": None}, {"tools": {"name": "x"}}])
+async def test_what_is_no_listing_at_all_counts_as_none(nonsense: dict[str, Any]):
+    one, two = Fake("one", answers={"tools/list": nonsense}), Fake("two", ["find"])
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["find"]
+
+
+async def test_a_server_that_pages_in_a_circle_is_listed_once_around():
+    def round_and_round(params: dict[str, Any] | None) -> dict[str, Any]:
+        at = (params or {}).get("cursor", "a")
+        return {"tools": [{"name": f"t{at}"}], "nextCursor": "b" if at == "a" else "a"}
+
+    one, two = Fake("one", answers={"tools/list": round_and_round}), Fake("two", ["find"])
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["ta", "tb", "find"]
+
+
+async def test_an_answer_to_initialize_that_cannot_be_read_leaves_the_server_out():
+    one, two = Fake("one", ["search"]), Fake("two", ["find"])
+    one.hello = {"protocolVersion": 5}
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["find"]
+
+
+async def test_a_server_that_never_stops_asking_is_refused_and_the_others_are_not():
+    one, two = Fake("one"), Fake("two")
+    async with gateway(one, two) as client:
+        await one.hears("notifications/initialized")
+        waiting = [(await one.begin("ping", id=n))[1] for n in range(1001)]
+        assert (await waiting[-1])["error"]["code"] == -32000
+        await client.hears("ping", times=1000)
+        _, other = await two.begin("ping", id=1)
+        await client.reply((await client.hears("ping", times=1001))["id"], {})
+        assert (await other)["result"] == {}
+        assert not any(each.done() for each in waiting[:-1])
+
+
+async def test_answers_that_nobody_waits_for_do_no_harm():
+    one, two = Fake("one", ["search"]), Fake("two")
+    async with gateway(one, two) as client:
+        await client.reply("transom-lost", {})
+        await client.tell("notifications/cancelled", {"requestId": "transom-lost"})
+        await client.tell("notifications/progress", {"progressToken": "lost", "progress": 1})
+        await one.reply(1, {})
+        await one.tell("notifications/cancelled", {"requestId": {}})
+        assert said(await client.result("tools/call", {"name": "search"})) == "one: search None"

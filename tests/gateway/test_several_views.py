@@ -6,6 +6,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from tests.gateway.in_memory import End, Fake, gateway
 from tests.gateway.raw_client import ROOT
 from tests.host.shop import editor
@@ -14,6 +16,12 @@ from transom.channel import Channel
 from transom.gateway.process import ServerProcess
 from transom.gateway.views import ClientViews
 from transom.host.renderers import Renderer
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These servers take their time to start, and the tests count on both being there."""
+    monkeypatch.setattr("transom.gateway.roster._ALL_WITHIN", 50.0)
 
 
 class Screen:
