@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from transom.errors import (
+    INVALID_PARAMS,
     SERVER_ERROR,
     InvalidResult,
     NotConnected,
@@ -34,8 +35,7 @@ __all__ = ["Member", "Roster"]
 _log = logging.getLogger("transom.gateway")
 
 _PATIENCE = 15.0  # seconds a request waits for a server that is being started again
-_START_WITHIN = 10.0  # seconds until the client is heard, whether or not all are started
-_ALL_WITHIN = 10.0  # seconds `initialize` waits for the last of them
+_ALL_WITHIN = 8.0  # seconds `initialize` waits for the last of them: some clients give up at 10
 _ONE_WITHIN = 50.0  # more seconds it waits for the first
 _INTRODUCED_WITHIN = 60.0
 _LISTED_WITHIN = 30.0
@@ -125,15 +125,16 @@ class Roster:
     # --- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start them all.
+        """Start them all; returns when the first is started.
 
         Raises:
             NotConnected: none of them can be started.
         """
         self._starting = {asyncio.ensure_future(self._start(each)) for each in self.members}
-        done, late = await asyncio.wait(self._starting, timeout=_START_WITHIN)
-        if not late and not any(task.result() for task in done):
-            raise NotConnected(f"No server can be started: {self._reasons()}")
+        for started in asyncio.as_completed(self._starting):
+            if await started:
+                return
+        raise NotConnected(f"No server can be started: {self._reasons()}")
 
     async def _start(self, member: Member) -> bool:
         try:
@@ -234,6 +235,14 @@ class Roster:
                 await member.leg.ask("resources/subscribe", params)
 
     # --- asking ------------------------------------------------------------------------------
+
+    def unknown(self, kind: str, name: str) -> ProtocolError:
+        """What to raise for a name that none of those has that are there."""
+        text = f"Unknown {kind}: {name[:1000]}"
+        absent = [member.name for member in self.members if member.behind is None]
+        if absent:
+            text += f" (not running right now: {', '.join(absent)})"
+        return ProtocolError(INVALID_PARAMS, text)
 
     async def listing(
         self, method: str, key: str, capability: str
