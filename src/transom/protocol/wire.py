@@ -109,7 +109,6 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 # Nesting is all that matters for depth: brackets become one kind, the rest is deleted.
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # up and down, as signed bytes
 _BLOCK = 65536
@@ -117,7 +116,7 @@ _BLOCK = 65536
 
 def _too_deep(data: bytes, limit: int) -> bool:
     """Whether `data`, if it is JSON, nests deeper than `limit`. Linear, whatever it is."""
-    if len(data) <= 2 * limit or len(data.translate(None, _NOT_BRACKETS)) <= 2 * limit:
+    if len(data) <= 2 * limit:
         return False
     if b"\\" in data:  # escaped backslashes first, so that what is left before a quote escapes it
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -126,7 +125,9 @@ def _too_deep(data: bytes, limit: int) -> bool:
     if b'"' in shape:
         shape = _outside_strings(shape)
     # Most messages are wide and not deep: taking off the innermost level a few times is quickest.
-    while shape and limit:
+    while limit:
+        if len(shape) <= 2 * limit:  # what is left cannot climb so high
+            return False
         rest = shape.replace(b"[]", b"")
         if len(shape) - len(rest) < len(shape) >> 3:
             break
