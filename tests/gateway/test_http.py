@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -454,3 +456,45 @@ async def test_the_end_of_the_gateway_ends_what_is_open() -> None:
         await opening.__aexit__(None, None, None)
         assert not served.clients
         assert (await http.post(url, json=INITIALIZE)).status_code == 503
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_command_serves_clients_and_leaves_no_process_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    shell = f'echo $$ >> "{pids}"; echo "${{TRANSOM_TOKEN-no token}}" >> "{pids}"; exec "$@"'
+    command = ["sh", "-c", shell, "sh", sys.executable, str(PLAIN), "good"]
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).parent / "transom"),
+        *("gateway", "--no-open", "--http", "0", "--", *command),
+        env=os.environ | {"TRANSOM_TOKEN": "correct-horse-battery"},
+        stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    told = (await process.stderr.readline()).decode()
+    url = told.split()[-1]
+    assert "The gateway listens at http://127.0.0.1:" in told
+
+    headers = {"authorization": "Bearer correct-horse-battery"}
+    async with by_hand(url, **headers) as (http, session), by_hand(url, **headers):
+        call = {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "count_orders"},
+        }
+        answer = await http.post(url, json=call, headers=session)
+        assert "Two orders." in answer.text
+        process.send_signal(number)
+        printed, _ = await process.communicate()
+    assert (process.returncode, printed) == (0, b"")
+    first, second = (int(line) for line in pids.read_text().split("\n")[0:3:2])
+    assert "correct-horse" not in pids.read_text()
+    for pid in (first, second):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -99,6 +101,39 @@ def gateway(
             "specification does.",
         ),
     ] = Csp.COMPAT,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="[HOST:]PORT",
+            help="Serve clients by streamable HTTP at /mcp instead of one on standard input. Each "
+            "has servers and Views of its own. Without HOST, this machine alone: then every "
+            "program on it, of any user, can use the servers, unless there is a token.",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="TEXT",
+            envvar="TRANSOM_TOKEN",
+            show_envvar=False,
+            help="What HTTP clients must send as a bearer token; needed with a HOST that others "
+            "reach. Better set TRANSOM_TOKEN: a command line can be seen.",
+        ),
+    ] = None,
+    max_clients: Annotated[
+        int, typer.Option("--max-clients", min=1, help="How many HTTP clients at once.")
+    ] = 100,
+    idle: Annotated[
+        float,
+        typer.Option(
+            "--idle",
+            metavar="MINUTES",
+            min=0.01,
+            help="How long an HTTP client that has nothing open is waited for.",
+        ),
+    ] = 30,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say more on standard error.")
     ] = False,
@@ -118,10 +153,21 @@ def gateway(
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(format="transom gateway: %(message)s")
     logging.getLogger("transom").setLevel(level)
+    # What the SDK finds exceptional, such as a server that is gone, the gateway says itself.
+    logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     try:
         servers = _servers(command or [], url, config)
         screen = Screen(headless=headless, open_browser=not no_open, csp=csp.value, tell=_note)
-        asyncio.run(_run(servers, screen, surface, approve))
+        if http is None:
+            asyncio.run(_run(servers, screen, surface, approve))
+        else:
+
+            def views(label: str) -> ClientViews:
+                return ClientViews(
+                    screen, surface=surface.value, approval=approve.value, label=label
+                )
+
+            asyncio.run(_run_http(servers, screen, views, http, token, max_clients, idle * 60))
     except TransomError as error:
         _note(str(error))
         raise typer.Exit(2) from None
@@ -131,6 +177,25 @@ async def _run(servers: list[Server], screen: Screen, surface: Surface, approve:
     async with screen:
         views = ClientViews(screen, surface=surface.value, approval=approve.value)
         await serve_stdio(servers, views)
+
+
+async def _run_http(
+    servers: list[Server],
+    screen: Screen,
+    views: Callable[[str], ClientViews],
+    address: str,
+    token: str | None,
+    max_clients: int,
+    idle: float,
+) -> None:
+    # The SDK and the web server take a second to load, which others should not wait for.
+    from transom.gateway.http_serving import serve_http  # noqa: PLC0415
+
+    os.environ.pop("TRANSOM_TOKEN", None)  # the servers get our environment, but not this
+    async with screen:
+        await serve_http(
+            servers, views, address, token=token, max_clients=max_clients, idle=idle, tell=_note
+        )
 
 
 def _servers(command: list[str], url: str | None, config: Path | None) -> list[Server]:

@@ -191,6 +191,8 @@ class HttpGateway:
                     await Session(channel, self._servers, self._views(label)).run()
                 except TransomError as error:
                     _log.warning("%s", error)
+                    if channel.introduced:
+                        return
                     async with asyncio.timeout(_ENDS_WITHIN):
                         await channel.refuse(str(error))
                         await client.quiet()
@@ -267,20 +269,20 @@ class _Client:
         self, channel: HttpChannel, scope: Scope, receive: Receive, send: Send
     ) -> None:
         news = scope["method"] == "GET"
-        heard = False
+        soon: asyncio.Handle | None = None
 
         async def sending(message: Message) -> None:
-            nonlocal heard
+            nonlocal soon
             await send(message)
             if news and message["type"] == "http.response.start" and message["status"] == 200:
-                heard = True
                 # The transport has its stream ready by the time that this runs.
-                asyncio.get_running_loop().call_soon(channel.listens)
+                soon = asyncio.get_running_loop().call_soon(channel.listens)
 
         try:
             await self.transport.handle_request(scope, receive, sending)
         finally:
-            if heard:
+            if soon is not None:
+                soon.cancel()
                 channel.listens_no_more()
             channel.post_ended(scope)
             refused = scope["method"] == "POST" and not channel.introduced

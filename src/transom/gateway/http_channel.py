@@ -36,7 +36,8 @@ _log = logging.getLogger("transom.gateway")
 
 _MAX_WAITING = 256
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
-_POST = "transom.post"
+_POST = "transom.post"  # in a request's scope: the id of its message
+_OVER = "transom.over"  # in a request's scope: nobody listens to it any more
 
 
 class _InFlight:
@@ -93,12 +94,16 @@ class HttpChannel:
         message, metadata = item.message, item.metadata
         if isinstance(message, JSONRPCRequest):
             known = metadata if isinstance(metadata, ServerMessageMetadata) else None
+            scope: dict[str, Any] = {}
+            if known is not None and known.request_context is not None:
+                scope = known.request_context.scope
+            if _OVER in scope:
+                return
+            scope[_POST] = message.id
             token = _token((message.params or {}).get("_meta"))
             self._in_flight[message.id] = _InFlight(known, token)
             if token is not None:
                 self._tokens[token] = message.id
-            if known is not None and known.request_context is not None:
-                known.request_context.scope[_POST] = message.id
             if message.method == "initialize":
                 self._initialize = message.id
             self._flush_soon()
@@ -131,6 +136,7 @@ class HttpChannel:
 
     def post_ended(self, scope: Any) -> None:
         """The stream of a request is over, answered or not."""
+        scope[_OVER] = True
         id = scope.pop(_POST, None)
         if id is not None:
             self._settled(id)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 import httpx2
@@ -134,7 +134,7 @@ class HttpServer:
     async def _run(self) -> None:
         try:
             async with (
-                self._client,
+                aclosing(self._client),
                 streamable_http_client(
                     self._url,
                     http_client=self._client,
