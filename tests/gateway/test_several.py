@@ -627,3 +627,25 @@ async def test_answers_that_nobody_waits_for_do_no_harm():
         await one.reply(1, {})
         await one.tell("notifications/cancelled", {"requestId": {}})
         assert said(await client.result("tools/call", {"name": "search"})) == "one: search None"
+
+
+async def test_numbers_that_nobody_can_hold_do_no_harm():
+    one, two = Fake("one", ["search"]), Fake("two")
+    huge = (
+        b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1e999}}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1e999}}',
+        b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":1e999}}',
+    )
+    async with gateway(one, two) as client:
+        await one.hears("notifications/initialized")
+        for end in (client, one):
+            assert end.channel is not None
+            for line in huge:
+                await end.channel.send(line)
+        assert client.channel is not None
+        await client.channel.send(
+            b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":1e999}}'
+        )
+        await client.until(lambda: any(each.get("id") == "x" for each in client.heard))
+        assert said(await client.result("tools/call", {"name": "search"})) == "one: search None"
+        assert one.starts == 1

@@ -58,12 +58,15 @@ def members(value: Raw | bytes | None) -> Members:
 
 
 def member(value: Raw | bytes | None, *path: str) -> Any:
-    """One value inside an object; None where there is none."""
+    """One value inside an object; None where there is none, or none that Python could hold."""
     for key in path:
         value = members(value).get(key)
         if value is None:
             return None
-    return None if value is None else _read_any(value)
+    try:
+        return None if value is None else _read_any(value)
+    except msgspec.DecodeError:
+        return None  # a number such as 1e999 is JSON all the same
 
 
 def entries_of(value: Raw | bytes | None) -> list[Raw]:

@@ -172,6 +172,11 @@ class Several:
             case _:
                 pass  # answers nothing that was asked
 
+    async def room_for(self, leg: Leg) -> None:
+        """Wait while the client is slow to read."""
+        del leg
+        await self._front.room()
+
     def _server_noted(self, leg: Leg, notification: wire.Notification, data: bytes) -> None:
         method = notification.method
         if method == "notifications/cancelled":
@@ -270,7 +275,7 @@ class Several:
         if found is None and self._views.owns(name):
             return await self._views.call(self._front.call(request, name, request.params))
         if found is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:1000]}")
+            raise self._roster.unknown("tool", name)
         server, own = self._roster[found[0]], found[1]
         params = Raw(_renamed(request.params, name, own))
         with self._working_on(request, server):
@@ -289,7 +294,7 @@ class Several:
         name = _text(request.params, "name")
         found = await self._prompts.find(name)
         if found is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:1000]}")
+            raise self._roster.unknown("prompt", name)
         server, own = self._roster[found[0]], found[1]
         return await self._ask(request, server, _renamed(request.params, name, own))
 
@@ -300,7 +305,7 @@ class Several:
             name = _text(ref, "name")
             found = await self._prompts.find(name)
             if found is None:
-                raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:1000]}")
+                raise self._roster.unknown("prompt", name)
             server, own = self._roster[found[0]], found[1]
             given = {**members(request.params), "ref": Raw(_renamed(ref, name, own))}
             return await self._ask(request, server, wire.encode(given))

@@ -80,9 +80,10 @@ class Call(msgspec.Struct, frozen=True):
         Raises:
             ProtocolError: it is no object.
         """
-        given: object = member(self.params, "arguments")
-        if given is None:
+        raw = members(self.params).get("arguments")
+        if raw is None or bytes(raw) == b"null":
             return {}
+        given: object = member(raw)
         if not isinstance(given, dict):
             raise ProtocolError(-32602, f"Invalid arguments for {self.name[:128]}: not an object")
         return given  # pyright: ignore[reportUnknownVariableType]
