@@ -43,6 +43,7 @@ class Sharer:
         self._user = user
         self.opened: list[str] = []
         self.closed: list[str] = []
+        self.origin = ""
 
     async def heard(self, kind: str) -> Any:
         """Wait until it says that."""
@@ -84,7 +85,7 @@ async def sharer(user: User) -> AsyncIterator[Sharer]:
     )
     made = Sharer(process, user)
     try:
-        await made.heard("ready")
+        made.origin = await made.heard("ready")
         yield made
     finally:
         if process.returncode is None:
@@ -94,6 +95,11 @@ async def sharer(user: User) -> AsyncIterator[Sharer]:
 
 def cards(user: User) -> Any:
     return user.page.locator("transom-view")
+
+
+async def kept(user: User) -> list[dict[str, str]]:
+    """Whom the page would join again when it is reloaded."""
+    return json.loads(await user.page.evaluate("sessionStorage.getItem('transom-joined')"))
 
 
 def renderer(user: User) -> BrowserRenderer:
@@ -122,8 +128,10 @@ async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_e
         assert await first.ask("tests-1 count") == "1"
         assert await second.ask("tests-1 count") == "1"
         assert await second.ask("tests-1 theme") == "light"
+        assert [joined["origin"] for joined in await kept(user)] == [second.origin]
         await first.end()
         await cards(user).nth(1).wait_for(state="detached")
+        assert await kept(user) == []
         assert await second.ask("tests-1 count") == "2"
         assert await second.ask("show") == "tests-2"
         assert await cards(user).count() == 2
@@ -140,6 +148,7 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
         first.process.kill()
         await first.process.wait()
         await user.page.get_by_text("An agent's connection lost, trying again").wait_for()
+        assert await kept(user) == []
         assert await second.ask("tests-1 count") == "1"
         assert await second.ask("show") == "tests-2"
         assert len(user.opened) == 1

@@ -77,6 +77,7 @@ function save(name, mime, data) {
 
 export class Agents {
   #all = new Map();
+  #own = null;
   #made = 0;
   #shown;
   #onState;
@@ -97,9 +98,10 @@ export class Agents {
 
   /** Begin with the agent whose page this is, and with those that had joined before a reload. */
   begin(url, token) {
-    const own = this.#add(url, { url, token });
-    for (const joined of kept()) if (joined.url !== url) this.join(joined.origin, joined.token);
-    return own;
+    const before = kept();
+    this.#own = this.#add(url, { url, token });
+    for (const joined of before) if (joined.url !== url) this.join(joined.origin, joined.token);
+    return this.#own;
   }
 
   /** Show the Views of another agent of this user, too. */
@@ -122,10 +124,14 @@ export class Agents {
     return agent;
   }
 
-  /** What a reloaded page needs to know. It is kept where the own token is: for this tab alone. */
+  /**
+   * What a reloaded page needs to know, kept for this tab alone. Not while the own agent is away:
+   * whoever takes its port then and is asked for the page must not find it.
+   */
   #keep() {
-    const joined = [...this.#all.values()].map((agent) => agent.options).filter((o) => o.origin);
-    sessionStorage.setItem(KEPT, JSON.stringify(joined));
+    const joined = [...this].map(({ options }) => options).filter(({ origin }) => origin);
+    const safe = this.#own?.state === "connected";
+    sessionStorage.setItem(KEPT, JSON.stringify(safe ? joined : []));
   }
 
   [Symbol.iterator]() {
@@ -134,10 +140,8 @@ export class Agents {
 
   changed(agent, why) {
     clearTimeout(agent.losing);
-    if (agent.state === "over" && this.#all.get(agent.url) === agent) {
-      this.#all.delete(agent.url);
-      this.#keep();
-    }
+    if (agent.state === "over" && this.#all.get(agent.url) === agent) this.#all.delete(agent.url);
+    this.#keep();
     if (agent.state === "reconnecting") {
       agent.losing = setTimeout(() => this.#lost(agent), GIVE_UP_AFTER);
     }
