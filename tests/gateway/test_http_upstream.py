@@ -2,17 +2,17 @@
 
 import asyncio
 import json
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import mcp
 import mcp_types as types
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -135,61 +135,113 @@ async def test_changed_tools_are_told_by_the_stream_for_news() -> None:
 # --- servers that go and come ----------------------------------------------------------------
 
 
-class Outside:
-    """The server as a process, on one port, however often it is started."""
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
-    def __init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/mcp"
-        self._process: asyncio.subprocess.Process | None = None
 
-    async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "tests.gateway.chatty",
-            str(self.port),
-            cwd=ROOT,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        assert self._process.stderr is not None
-        while b"Uvicorn running" not in await self._process.stderr.readline():
-            assert self._process.returncode is None
+class Mortal(uvicorn.Server):
+    """The server on a port. Killing it breaks off its connections, as the end of a process does."""
+
+    def __init__(self, port: int) -> None:
+        app = chatty().streamable_http_app()
+        super().__init__(uvicorn.Config(app, port=port, log_level="error", ws="none"))
+        self._ready = asyncio.Event()
+        self._running = asyncio.create_task(self.serve())
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+    async def __aenter__(self) -> Self:
+        await self._ready.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
 
     async def kill(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            await self._process.communicate()
-            self._process = None
+        for listening in self.servers:
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        self.should_exit = True
+        await self._running
 
 
-@asynccontextmanager
-async def outside() -> AsyncIterator[Outside]:
-    server = Outside()
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.kill()
+def url_of(port: int) -> str:
+    return f"http://127.0.0.1:{port}/mcp"
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_killed_server_is_reached_again_when_it_is_back(era: str) -> None:
-    async with outside() as server, through_gateway(server.url, mode=era) as client:
-        first = text_of(await client.call_tool("count", {"to": 1}))
-        waiting = asyncio.Event()
+    port = free_port()
+    waiting = asyncio.Event()
 
-        async def told(*_: Any) -> None:
-            waiting.set()
+    async def told(*_: Any) -> None:
+        waiting.set()
 
+    async with Mortal(port) as server, through_gateway(url_of(port), mode=era) as client:
         calling = asyncio.create_task(client.call_tool("wait", {}, progress_callback=told))
         await waiting.wait()
         await server.kill()
         with pytest.raises(mcp.MCPError, match="went away"):
             await calling
-        await server.start()
-        assert text_of(await client.call_tool("count", {"to": 1})) == first
+        async with Mortal(port):
+            assert text_of(await client.call_tool("count", {"to": 1})) == "counted to 1"
+
+
+async def test_a_server_process_that_ends_is_noticed_without_a_call() -> None:
+    changed = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            changed.set()
+
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.gateway.chatty", str(port)),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stderr is not None
+        while b"Uvicorn running" not in await process.stderr.readline():
+            assert process.returncode is None
+        async with through_gateway(url_of(port), mode="legacy", message_handler=hear):
+            process.kill()
+            await process.communicate()
+            await changed.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def test_a_subscription_from_2026_outlives_its_server() -> None:
+    port = free_port()
+    heard = Heard()
+
+    async def hear(stream: Any) -> None:
+        async for event in stream:
+            heard.append(event)
+
+    async with (
+        Mortal(port) as server,
+        through_gateway(url_of(port), mode=ERAS[0]) as client,
+        client.listen(tools_list_changed=True) as stream,
+    ):
+        hearing = asyncio.create_task(hear(stream))
+        await server.kill()
+        await heard.where(lambda: heard)  # the tools are gone
+        async with Mortal(port):
+            await client.call_tool("count", {"to": 1})
+            before = len(heard)
+            await client.call_tool("grow", {})
+            await heard.where(lambda: len(heard) > before)
+            assert not hearing.done()
+            hearing.cancel()
 
 
 async def test_a_server_that_forgot_the_session_is_told_again_who_the_client_is() -> None:
@@ -360,14 +412,14 @@ async def test_what_is_no_server_is_told_with_what_to_do(app: Any, expected: str
 
 
 async def test_a_port_where_nothing_listens_is_told_with_what_to_do() -> None:
-    url = Outside().url
+    url = url_of(free_port())
     with pytest.raises(NotConnected, match=f"Nothing answers at {url}: start the server"):
         await HttpServer.connect(url)
 
 
 async def test_a_server_that_is_not_there_fails_the_gateway_at_once() -> None:
     _, theirs = memory_pair()
-    connect: Callable[[], Awaitable[Any]] = connect_to(Server(name="x", url=Outside().url))
+    connect: Callable[[], Awaitable[Any]] = connect_to(Server(name="x", url=url_of(free_port())))
     with pytest.raises(NotConnected, match="Nothing answers"):
         await Session(theirs, [("x", connect)], ClientViews(None)).run()
 
