@@ -52,12 +52,8 @@ class Shown:
         return result
 
     async def refusal(self, tool: str, /, **arguments: Any) -> str:
-        """Call a tool of the View, which must say no; what it says.
-
-        The call goes to the View itself: a host does not even ask for what is not listed.
-        """
-        assert self.view.bridge is not None
-        result = await self.view.bridge.call_tool(tool, arguments)
+        """Call a tool of the View, as the model does; it must say no. What it says."""
+        result = await self.host.call_tool(f"{self.view.id}__{tool}", arguments)
         assert result.is_error, result.text
         return result.text
 
