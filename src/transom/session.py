@@ -7,7 +7,9 @@
 4. Everything sent goes through one queue, in order. Whoever sends waits while it is long, except
    the reader. A peer that keeps asking and never reads is cut off.
 5. A request of ours ends exactly once: answer, error, timeout, cancellation, or close.
-6. Closing cancels the handlers that run, answers them while the channel still lives, and settles
+6. A peer that begins anew, like a page loaded again, has forgotten what it asked and was asked:
+   our requests end, its own are stopped, and none of them is answered.
+7. Closing cancels the handlers that run, answers them while the channel still lives, and settles
    every request of ours that waits.
 """
 
@@ -30,6 +32,7 @@ from transom.errors import (
     NotConnected,
     PeerError,
     ProtocolError,
+    RequestCancelled,
     RequestTimeout,
 )
 from transom.events import abandon, is_awaitable
@@ -118,6 +121,7 @@ class Session:
         self._sweep: asyncio.TimerHandle | None = None
         self._sweep_due = 0.0  # the browser's event loop has handles that do not know it
         self._left = _BURST
+        self._era = 0  # how often the other side has begun anew
         self._closing = False
         self._done: asyncio.Future[str] | None = None
 
@@ -314,11 +318,12 @@ class Session:
         if isinstance(answer, bytes):
             self._answer(request.id, answer)
             return
-        task = asyncio.get_running_loop().create_task(self._run(request.id, answer))
+        era = self._era
+        task = asyncio.get_running_loop().create_task(self._run(request.id, answer, era))
         self._handlers[request.id] = task
-        task.add_done_callback(lambda task: self._ended(request.id, task, answer))
+        task.add_done_callback(lambda task: self._ended(request.id, task, answer, era))
 
-    async def _run(self, id: RequestId, answer: Awaitable[object]) -> None:
+    async def _run(self, id: RequestId, answer: Awaitable[object], era: int) -> None:
         try:
             outcome = await answer
             if not isinstance(outcome, bytes):
@@ -332,9 +337,9 @@ class Session:
             outcome = self._failure(error)
         if self._outbox.full:
             await self._outbox.room()
-        self._post_answer(id, outcome)
+        self._post_answer(id, outcome, era)
 
-    def _ended(self, id: RequestId, task: asyncio.Task[None], answer: object) -> None:
+    def _ended(self, id: RequestId, task: asyncio.Task[None], answer: object, era: int) -> None:
         if self._handlers.get(id) is task:  # the other side may have used the id again by now
             del self._handlers[id]
         if task.cancelled():  # before it began, or before there was room for its answer
@@ -342,7 +347,7 @@ class Session:
                 answer.cancel()
             else:
                 abandon(answer)
-            self._post_answer(id, ProtocolError(SERVER_ERROR, "The call was cancelled"))
+            self._post_answer(id, ProtocolError(SERVER_ERROR, "The call was cancelled"), era)
 
     def _failure(self, error: BaseException) -> ProtocolError:
         if isinstance(error, ProtocolError):
@@ -353,15 +358,17 @@ class Session:
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
         if self._outbox.writer is not None and self._outbox.full:
             # The request stays alive, and so counts, until there is room for its answer.
-            self._spawn(self._answer_later(id, outcome))
+            self._spawn(self._answer_later(id, outcome, self._era))
         else:
-            self._post_answer(id, outcome)
+            self._post_answer(id, outcome, self._era)
 
-    async def _answer_later(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+    async def _answer_later(self, id: RequestId, outcome: bytes | ProtocolError, era: int) -> None:
         await self._outbox.room()
-        self._post_answer(id, outcome)
+        self._post_answer(id, outcome, era)
 
-    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError, era: int) -> None:
+        if era != self._era:
+            return  # whoever asked is gone; the id may be another request's by now
         if isinstance(outcome, bytes):
             data = self.peer.respond(id, outcome)
         else:
@@ -372,6 +379,20 @@ class Session:
                 data = self.peer.fail(id, failure.code, failure.message)
         if data is not None:
             self._outbox.post(data)
+
+    def begin_anew(self, id: RequestId, reason: str) -> None:
+        """The other side has begun anew, as it says in its request `id`, which is being handled."""
+        self._era += 1
+        self.peer.begin_anew(id)
+        handlers, self._handlers = self._handlers, {}
+        for task in handlers.values():
+            task.cancel(reason)
+            self._tasks.add(task)  # closing waits for it
+            task.add_done_callback(self._tasks.discard)
+        pending, self._pending = self._pending, {}
+        for entry in pending.values():
+            if not entry.future.done():
+                entry.future.set_exception(RequestCancelled(f"{entry.method}: {reason}"))
 
     # --- out ---------------------------------------------------------------------------------
 

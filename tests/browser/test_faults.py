@@ -20,7 +20,7 @@ from tests.browser.hosting import (
     signal_all,
     text_of,
 )
-from transom.errors import ProtocolError, RequestTimeout, ViewClosed
+from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
 from transom.web.stage import Violation
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -338,3 +338,48 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
                 await running
             assert (await told.closed.get()).id == view.id
             assert await text_of(other.call_tool("count")) == "0"
+
+
+# --- a View that loads itself anew -----------------------------------------------------------
+
+RELOADED = (
+    WORK
+    + """
+const turn = Number(window.name || 0) + 1;
+window.name = turn;  // it outlives the page
+tools[`turn${turn}`] = () => turn;
+tools.reload = () => { setTimeout(() => location.reload()); return "reloading"; };
+"""
+)
+
+
+async def test_a_view_that_loads_itself_anew_ends_its_calls_and_begins_as_it_was_opened(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), RELOADED) as host:
+        view = await show(host, "A")
+        assert f"{view.id}__turn1" in {tool.name for tool in await host.list_tools()}
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "0"
+        changed = asyncio.Event()
+        host.on_tools_changed(changed.set)
+        # Not as a call: whether its answer or the reload comes first is nobody's to say.
+        await user.run_in_view(view.id, "tools.reload()")
+        with pytest.raises(RequestCancelled, match="tools/call: the View began anew"):
+            await running
+        await changed.wait()
+        names = {tool.name for tool in await host.list_tools()}
+        assert f"{view.id}__turn2" in names
+        assert f"{view.id}__turn1" not in names
+        assert host.views == {view.id: view}
+        assert await text_of(view.call_tool("turn2")) == "2"
+        heard = json.loads(await text_of(view.call_tool("told")))
+        data = [(m["method"].rpartition("/")[2], m["params"]) for m in heard]
+        assert [name for name, _ in data if name.startswith("tool-")] == [
+            "tool-input",
+            "tool-result",
+        ]
+        assert dict(data)["tool-input"] == {"arguments": {"label": "A"}}
+        assert dict(data)["tool-result"]["content"][0]["text"] == "shown A"
+        # Ids of requests begin anew with the page, and its requests are answered.
+        assert await text_of(view.call_tool("ask", {"text": "again"})) == "noted again"

@@ -15,6 +15,7 @@ from transom.errors import (
     NotConnected,
     OutOfOrder,
     ProtocolError,
+    RequestCancelled,
     RequestTimeout,
 )
 from transom.protocol.lifecycle import State
@@ -160,6 +161,49 @@ async def test_after_a_second_initialize_nothing_is_sent_until_initialized():
         await view.tell("ui/notifications/initialized")
         await waiting
         assert view.heard == ["tool-input"]
+
+
+async def test_a_view_that_begins_anew_ends_what_was_asked_on_either_side():
+    begun_there, stopped = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: str) -> bool:
+        begun_there.set()
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    async with ready() as (bridge, view, _):
+        bridge.on_open_link = answer
+        view.answers["tools/call"] = lambda _: asyncio.Event().wait()
+        calling = await begun(bridge.call_tool("echo"))
+        await view.asked("tools/call")
+        asking = await begun(view.ask("ui/open-link", {"url": "https://x.example"}))
+        await begun_there.wait()
+        await view.initialize()
+        with pytest.raises(RequestCancelled, match="tools/call: the View began anew"):
+            await calling
+        await stopped.wait()
+        assert not asking.done()  # nobody answers what the page before had asked
+        asking.cancel()
+
+
+async def test_a_view_that_begins_anew_gets_input_and_result_again_and_is_listed_again():
+    async with ready() as (bridge, view, _):
+        changed = asyncio.Event()
+        bridge.on_tools_changed = changed.set
+        await bridge.send_tool_input_partial({"n": 0})
+        await bridge.send_tool_input({"n": 1})
+        await view.be_ready()
+        assert view.heard == ["tool-input-partial", "tool-input", "tool-input"]
+        await changed.wait()
+        await bridge.send_tool_result("one")
+        await view.initialize()
+        with pytest.raises(OutOfOrder):
+            await bridge.send_tool_result("two")
+        await view.tell("ui/notifications/initialized")
+        await bridge.ping()
+        assert view.heard[3:] == ["tool-result", "tool-input", "tool-result"]
 
 
 async def test_initialized_without_initialize_is_ignored_and_reported():

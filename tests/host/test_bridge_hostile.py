@@ -257,6 +257,7 @@ async def test_a_view_cannot_initialise_its_way_past_the_order_of_things():
         await bridge.send_tool_input({"n": 1})
         assert (await view.receive())["method"] == "ui/notifications/tool-input"
         await view.be_ready()
+        assert (await view.receive())["params"] == {"arguments": {"n": 1}}  # as after a reload
         await bridge.send_tool_result("once")
         assert (await view.receive())["params"] == text("once")
         with pytest.raises(OutOfOrder, match="not after result"):

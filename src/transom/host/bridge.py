@@ -150,6 +150,7 @@ class Bridge:
         self._tools = ViewTools(self._session, self._readiness, self.limits, self.report)
         self._news: ServerNews | None = None
         self._torn_down: asyncio.Future[bool] | None = None
+        self._anew = False
         self._tools_changed = Coalesced(self._call_tools_changed, self.report)
         self._reports = Reports()
         # Apart from the session's own turn: a slow handler must not hold up the conversation.
@@ -461,7 +462,11 @@ class Bridge:
         params: m.InitializeParams = VIEW["ui/initialize"].read_params(request.params)
         if self.app_info is not None:
             self.report(PeerError("The View sent ui/initialize again; the newest counts"))
+        live = self._lifecycle.ready
         self._lifecycle.passed("view", "ui/initialize")
+        if live:
+            self._session.begin_anew(request.id, "the View began anew before it answered")
+            self._anew = True
         if self._news is not None:
             self._news.ready(False)
         self.app_info = params.app_info
@@ -511,6 +516,9 @@ class Bridge:
         self._bring_up_to_date()
         if self._news is not None:
             self._news.ready()
+        if self._anew:
+            self._anew = False
+            self._tools_changed.want()
 
     def _call_tools_changed(self) -> object:
         return self.on_tools_changed.fire(on_problem=self.report)

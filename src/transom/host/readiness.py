@@ -3,6 +3,7 @@
 1. Until the View is initialised, notices wait in order and requests wait for it.
 2. The order of the tool's data is judged when it is handed over, not when it goes out: whoever
    gets it wrong is told at once.
+3. A View that begins anew, having loaded itself again, gets the tool's data again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from transom.errors import ConnectionClosed, NotConnected, OutOfOrder, RequestTi
 from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
 
 __all__ = ["Readiness"]
+
+_PARTIAL = "ui/notifications/tool-input-partial"
 
 
 class Readiness:
@@ -30,20 +33,23 @@ class Readiness:
         self.started = False
         self._max_queued = max_queued
         self._queued: deque[tuple[str, bytes]] = deque()
+        self._delivered: list[tuple[str, bytes]] = []  # the input and the outcome, if they were
         self._waiting: list[asyncio.Future[None]] = []
 
     def now_ready(self) -> list[tuple[str, bytes]]:
-        """Let everyone who waits go on; the notices that have waited."""
-        queued = list(self._queued)
+        """Let everyone who waits go on; what the View is to be told, now or once more."""
+        told = [*self._delivered, *self._queued]
+        self._delivered = [notice for notice in told if notice[0] != _PARTIAL]
         self._queued.clear()
         self._wake()
-        return queued
+        return told
 
     def close(self, reason: str) -> None:
         """Note that the conversation is over, and why."""
         self.reason = reason
         self.lifecycle.close()
         self._queued.clear()
+        self._delivered.clear()
         self._wake()
 
     def _wake(self) -> None:
@@ -72,6 +78,8 @@ class Readiness:
         lifecycle = self.lifecycle
         if lifecycle.ready or lifecycle.state is State.TEARING_DOWN:
             lifecycle.passed("host", method)
+            if method != _PARTIAL:
+                self._delivered.append((method, params))
             return True
         step = DELIVERY.get((lifecycle.delivery, method))
         if step is None:

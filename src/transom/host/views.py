@@ -393,9 +393,7 @@ class View:
         await self._send_outcome()
         await bridge.initialized()
         self.state, self._reason = "live", ""
-        tools = None if bridge.app_capabilities is None else bridge.app_capabilities.tools
-        if tools is not None:
-            self._quiet = tools.list_changed is not True
+        if self._offers_tools(bridge):
             self._relist.changed()
             # There is no last answer to fall back on yet, so the first one may take longer.
             await settle([self._relist], _FIRST_LISTING)
@@ -466,8 +464,14 @@ class View:
 
     # --- what the View tells -----------------------------------------------------------------
 
+    def _offers_tools(self, bridge: Bridge) -> bool:
+        tools = None if bridge.app_capabilities is None else bridge.app_capabilities.tools
+        self._quiet = tools is not None and tools.list_changed is not True
+        return tools is not None
+
     def _changed(self) -> None:
-        if self.state == "live":
+        if self.state == "live" and self._bridge is not None:
+            self._offers_tools(self._bridge)  # it may have begun anew, and say something else
             self._relist.changed()
 
     async def _list(self) -> None:
@@ -476,7 +480,9 @@ class View:
             return
         try:
             listed = await bridge.list_tools()
-        except (CapabilityMissing, ConnectionClosed, NotConnected, OutOfOrder):
+        except CapabilityMissing:  # it has none any more, since it began anew
+            listed = []
+        except (ConnectionClosed, NotConnected, OutOfOrder):
             return
         except TransomError as error:
             # The last answer stands until the View says again that something changed.

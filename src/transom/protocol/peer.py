@@ -251,6 +251,14 @@ class Peer:
             params["reason"] = reason
         return wire.encode_notification("notifications/cancelled", wire.encode(params))
 
+    def begin_anew(self, id: RequestId) -> None:
+        """The other side has forgotten everything, as it said in its request `id`.
+
+        Nothing else that was asked, on either side, will be answered.
+        """
+        self._outgoing.clear()
+        self._incoming = {id: True}
+
     def close(self) -> None:
         """End the conversation. Every request of ours that waited has ended now."""
         self.closed = True

@@ -255,7 +255,7 @@ async def test_a_view_that_goes_on_after_teardown_is_not_heard():
 # --- twice -----------------------------------------------------------------------------------
 
 
-async def test_a_view_that_initialises_twice_can_rename_itself_but_not_get_its_data_twice():
+async def test_a_view_that_begins_anew_can_rename_itself_and_gets_its_data_again():
     async with scene(relist_interval=0.0) as play:
         renamed = asyncio.Event()
         play.host.on_tools_changed = renamed.set
@@ -266,8 +266,7 @@ async def test_a_view_that_initialises_twice_can_rename_itself_but_not_get_its_d
         await renamed.wait()
         [shown] = [t for t in await play.host.list_tools() if t.name == "evil-1__echo"]
         assert shown.description.startswith('⟦View evil-1 · server evil · app "bank 9"⟧')
-        assert play.evil.heard.count("tool-input") == 1
-        assert play.evil.heard.count("tool-result") == 1
+        assert play.evil.heard == ["tool-input", "tool-result"] * 2
         assert any("ui/initialize again" in str(error) for error in play.errors)
 
 
