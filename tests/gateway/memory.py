@@ -41,6 +41,13 @@ Answers = dict[str, Any]
 """By method: a result, `{"error": ...}`, None for silence, or a function of the params."""
 
 
+class Odd:
+    """A result that is none."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 class Raw:
     """One end of a channel that speaks bare JSON, and keeps what it hears."""
 
@@ -90,7 +97,9 @@ class Raw:
             answer = answer(message.get("params") or {})
             if inspect.isawaitable(answer):
                 answer = await answer
-        if answer is not None:
+        if isinstance(answer, Odd):
+            await self.say({"id": message["id"], "result": answer.value})
+        elif answer is not None:
             outcome = answer if set(answer) == {"error"} else {"result": answer}
             await self.say({"id": message["id"], **outcome})
 

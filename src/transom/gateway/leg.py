@@ -21,7 +21,13 @@ from typing import Protocol
 import msgspec
 
 from transom.channel import Channel
-from transom.errors import ChannelClosed, ConnectionClosed, MessageRefused, ProtocolError
+from transom.errors import (
+    SERVER_ERROR,
+    ChannelClosed,
+    ConnectionClosed,
+    MessageRefused,
+    ProtocolError,
+)
 from transom.protocol import wire
 from transom.queues import Outbox
 
@@ -47,6 +53,10 @@ class LegEvents(Protocol):
         """A message that answers nothing the gateway asked."""
         ...
 
+    async def room_for(self, leg: Leg) -> None:
+        """Wait until there is room for more of what the server says."""
+        ...
+
     def server_lost(self, leg: Leg, reason: str) -> None:
         """The server is gone; it will be started again."""
         ...
@@ -61,6 +71,11 @@ class _Progress(msgspec.Struct, rename="camel"):
     progress: float
     total: float | None = None
     message: str | None = None
+
+
+class _Head(msgspec.Struct):
+    id: str | int
+    method: object = msgspec.UNSET
 
 
 class _Asked:
@@ -248,10 +263,31 @@ class Leg:
                 return str(error)
             try:
                 message = wire.decode(data, max_bytes=_MAX_BYTES, max_depth=_MAX_DEPTH)
-            except MessageRefused:
-                continue  # a line of something else, as a server that prints makes
+            except MessageRefused as refusal:
+                refused = self._refused(data, refusal)
+                if refused is None:
+                    continue
+                message, data = refused
             if not self._answers(message):
                 self._events.server_said(self, message, data)
+                await self._events.room_for(self)
+
+    def _refused(
+        self, data: bytes, refusal: MessageRefused
+    ) -> tuple[wire.ErrorResponse, bytes] | None:
+        """The error in place of an answer that cannot be read: whoever asked must not wait on.
+
+        None for a line of something else, as a server that prints makes.
+        """
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+            return None
+        if head.method is not msgspec.UNSET:
+            return None
+        text = f"Server {self.name} gave an answer that cannot be read: {refusal}"
+        error = wire.WireError(SERVER_ERROR, text)
+        return wire.ErrorResponse(head.id, error), wire.encode_error(head.id, SERVER_ERROR, text)
 
     def _answers(self, message: wire.Message) -> bool:
         if isinstance(message, wire.Notification):

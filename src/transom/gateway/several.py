@@ -25,8 +25,8 @@ from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    ConnectionClosed,
     ProtocolError,
+    TransomError,
 )
 from transom.gateway.adding import ToolHead, member, members, with_entries
 from transom.gateway.apart import Names, server_names
@@ -281,7 +281,7 @@ class Several:
         with self._working_on(request, server):
             behind = await server.ready()
             if not behind.current:
-                with suppress(ProtocolError, ConnectionClosed):
+                with suppress(TransomError):
                     await behind.tools()
             if self._views.opens(behind, own):
                 return await self._views.open(behind, self._front.call(request, own, params))

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ConnectionClosed, ProtocolError
+from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError, TransomError
 from transom.gateway import listening
 from transom.gateway.adding import (
     PROTOCOL_KEY,
@@ -44,6 +44,7 @@ _log = logging.getLogger("transom.gateway")
 
 _PATIENCE = 15.0  # seconds a request waits for a server that is being started again
 _MAX_CANCELLED = 1000
+_MAX_ASKING = 10_000
 _ENVELOPE_MARK = PROTOCOL_KEY.encode()
 
 Answer = bytes | Awaitable[bytes]
@@ -83,6 +84,7 @@ class Single:
         self._leg = Leg(name, connect, self, self._told.again)
         self._behind: Behind | None = None
         self._forwarded: dict[wire.RequestId, _Forwarded] = {}
+        self._asking: dict[wire.RequestId, None] = {}  # what the server asked the client
         self._listening = listening.Listening(self._told, front.post)
         self._handlers: dict[str, Callable[[wire.Request, bytes], None]] = {
             "initialize": self._initialize,
@@ -153,9 +155,10 @@ class Single:
         self._leg.post(data)
 
     def answered(self, message: wire.Response | wire.ErrorResponse, data: bytes) -> None:
-        """The client answers what the server asked."""
-        del message
-        self._leg.post(data)
+        """The client answers what the server asked; one that has gone since gets no answer."""
+        if message.id is not None and message.id in self._asking:
+            del self._asking[message.id]
+            self._leg.post(data)
 
     def _cancel(self, id: object, data: bytes) -> None:
         if not isinstance(id, str | int):
@@ -231,11 +234,23 @@ class Single:
             case wire.Notification():
                 self._server_noted(message, data)
             case wire.Request():
+                self._asking[message.id] = None
+                if len(self._asking) > _MAX_ASKING:
+                    del self._asking[next(iter(self._asking))]
                 self._front.post(data)
+
+    async def room_for(self, leg: Leg) -> None:
+        """Wait while the client is slow to read."""
+        del leg
+        await self._front.room()
 
     def _server_noted(self, notification: wire.Notification, data: bytes) -> None:
         if notification.method.endswith("/list_changed") and self._behind is not None:
             self._behind.heard(notification.method)
+        if notification.method == "notifications/cancelled":
+            id: object = member(notification.params, "requestId")
+            if isinstance(id, str | int):
+                self._asking.pop(id, None)
         if notification.method == listening.ACKNOWLEDGED:
             data = self._listening.acknowledged(notification) or data
         self._front.post(data)
@@ -266,6 +281,10 @@ class Single:
             if not forwarded.cancelled and id not in self._told.listening:
                 text = f"Server {leg.name} went away: {reason}. It is being started again"
                 self._front.post(wire.encode_error(id, SERVER_ERROR, text))
+        for id in self._asking:
+            cancel = wire.encode({"requestId": id, "reason": "The server that asked is gone"})
+            self._front.post(wire.encode_notification("notifications/cancelled", cancel))
+        self._asking.clear()
         self._behind = None
         self._front.aside(self._views.server_lost(leg.name, reason))
         self._tell_changed("tools")
@@ -362,7 +381,7 @@ class Single:
             self._front.work(request.id, self._call_unknown(request, data, name))
 
     async def _call_unknown(self, request: wire.Request, data: bytes, name: str) -> bytes:
-        with suppress(ProtocolError, ConnectionClosed):
+        with suppress(TransomError):
             await self._reach().tools()
         self._call_known(request, data, name)
         return PASSED
