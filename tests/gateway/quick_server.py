@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+UNKNOWN = {"code": -32601, "message": "Method not found"}
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "search")]
 
 
-def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize":
         return {
             "protocolVersion": "2025-11-25",
@@ -22,6 +23,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         }
     if method == "tools/list":
         return {"tools": TOOLS}
+    if method != "tools/call":
+        return None
     given = params.get("arguments", {})
     text = f"{sys.argv[1]} {sum(given.values())}"
     return {"content": [{"type": "text", "text": text}]}
@@ -33,6 +36,7 @@ for line in sys.stdin:
     request = json.loads(line)
     if "id" in request:
         result = answer(request["method"], request.get("params", {}))
-        reply = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+        answered = {"error": UNKNOWN} if result is None else {"result": result}
+        reply = {"jsonrpc": "2.0", "id": request["id"], **answered}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()

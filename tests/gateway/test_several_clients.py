@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.gateway import everything
 from tests.gateway.raw_client import GATEWAY, ROOT, raw_client
+from tests.gateway.test_transparency import differences
 
 QUICK = str(ROOT / "tests" / "gateway" / "quick_server.py")
 
@@ -106,3 +108,42 @@ async def test_a_server_that_dies_at_once_does_not_keep_the_others_waiting(tmp_p
         answer = await client.ask(3, "tools/call", {"name": "count_orders"})
         assert answer["result"]["content"][0]["text"] == "Two orders."
         assert client.stray == []
+
+
+# What is not the same for a server that is not alone, by how the exchange is called.
+MERGED = ("initialize", "tools/list {}", 'tools/list {"_meta"', "research: list")
+SAID_OTHERWISE = (
+    'tools/list {"cursor": "no-such-cursor"}',  # the gateway has one page
+    "resources/read {}",
+    'prompts/get {"name": "no-such-prompt"}',
+    "tools/call {}",
+    'tools/call {"name": 5}',
+    "call no-such-tool",
+    "malformed",
+)
+
+
+async def test_the_everything_server_is_the_same_beside_another_server(tmp_path: Path):
+    async def run(command: list[str]) -> dict[str, str]:
+        async with raw_client(command, everything.answers()) as client:
+            return await everything.Script(client).run()
+
+    node, *script = everything.COMMAND
+    servers = {"every": {"command": node, "args": script}, "quick": quick(tmp_path, "quick")}
+    direct, through = await asyncio.gather(run(everything.COMMAND), run(config(tmp_path, servers)))
+    found = differences(direct, through)
+    assert [
+        label for label in found if not any(known in label for known in (*MERGED, *SAID_OTHERWISE))
+    ] == []
+    [theirs] = [json.loads(one) for label, (one, _) in found.items() if "tools/list {}" in label]
+    [ours] = [json.loads(other) for label, (_, other) in found.items() if "tools/list {}" in label]
+    listed = ours["result"]["tools"]
+    assert listed[:-2] == theirs["result"]["tools"]
+    assert [tool["name"] for tool in listed[-2:]] == ["add", "search"]
+    refused = [
+        other
+        for label, (_, other) in found.items()
+        if any(known in label for known in SAID_OTHERWISE[:-1])
+    ]
+    assert len(refused) == len(SAID_OTHERWISE) - 1
+    assert all("error" in json.loads(answer) for answer in refused)

@@ -61,9 +61,11 @@ class ServerProcess:
                 cwd=cwd,
                 start_new_session=True,
             )
-        except OSError as error:
+        except BaseException as error:
             await stderr.__aexit__(None, None, None)
-            raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
+            if isinstance(error, OSError):
+                raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
+            raise
         assert process.stdin is not None  # noqa: S101 - for the type checker
         assert process.stdout is not None  # noqa: S101 - as above
         return cls(process, lines(process.stdout, process.stdin), stderr)
