@@ -37,9 +37,10 @@ format: ## mend what lint and formatting can mend by themselves
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
 	@$(PYTHON_IN_VENV) -m ruff format --quiet
 
-docs: ## write docs/api.md from the docstrings and docs/cli.md from the commands' own help
+docs: ## write the reference from docstrings and help, and put samples into the pages
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) scripts/api.py $(ARGS)
+	@$(PYTHON_IN_VENV) scripts/quotes.py
 
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup

@@ -1,0 +1,36 @@
+"""Views come and go."""
+
+import asyncio
+
+from sample_shop import ORDERS, orders_view, server
+
+from transom import Host, InProcessRenderer, Limits, Policy
+from transom.errors import ViewClosed
+
+
+async def main() -> None:
+    renderer = InProcessRenderer({ORDERS: orders_view})
+    limits = Limits(max_live_views=2)
+    async with Host(renderer=renderer, policy=Policy.trusting(), limits=limits) as host:
+        await host.add_server("orders", server)
+        # region lifetime
+        await host.call_tool("show_orders")
+        host.views["orders-1"].pin()  # not to be closed for others
+        await host.call_tool("show_orders")
+        await host.call_tool("show_orders")  # the third of two: the second has to go
+        assert list(host.views) == ["orders-1", "orders-3"]
+
+        try:
+            await host.call_tool("orders-2__get_selection")
+        except ViewClosed as error:
+            told = str(error)  # says which View, why it closed, and what opens another one
+        assert "Call show_orders to open another one" in told
+
+        view = await host.reopen("orders-2")  # the same id, input and result; a fresh App
+        assert (await view.call_tool("get_selection")).structured_content == {"result": ["A-1041"]}
+        # endregion
+        assert view.state == "live"
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
