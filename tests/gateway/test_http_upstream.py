@@ -244,8 +244,11 @@ async def test_a_subscription_from_2026_outlives_its_server() -> None:
             hearing.cancel()
 
 
-async def test_a_server_that_forgot_the_session_is_told_again_who_the_client_is() -> None:
-    sessions = Counted()
+@pytest.mark.parametrize("status", [404, 400])
+async def test_a_server_that_forgot_the_session_is_told_again_who_the_client_is(
+    status: int,
+) -> None:
+    sessions = Counted(status)
     async with serving(sessions.app) as url, through_gateway(url, mode="legacy") as client:
         assert text_of(await client.call_tool("which", {})) == "session 1"
         sessions.forget()
@@ -253,12 +256,16 @@ async def test_a_server_that_forgot_the_session_is_told_again_who_the_client_is(
             await client.call_tool("which", {})
         assert text_of(await client.call_tool("which", {})) == "session 2"
         assert sessions.headers[-1] == "2025-11-25"
+        with pytest.raises(mcp.MCPError, match="no such method"):
+            await client.get_prompt("x")
+        assert text_of(await client.call_tool("which", {})) == "session 2"
 
 
 class Counted:
     """A server of few words, which can forget its sessions."""
 
     def __init__(self, status: int = 404) -> None:
+        self._status = status
         self._number = 0
         self._known = ""
         self.headers: list[str | None] = []
@@ -285,12 +292,14 @@ class Counted:
                 }
             case "tools/list":
                 result = {"tools": [{"name": "which", "inputSchema": {"type": "object"}}]}
+            case "prompts/get":
+                return JSONResponse(_error("no such method", -32601), 404)
             case _:
                 result = {"content": [{"type": "text", "text": f"session {self._number}"}]}
         if session is None:
             return JSONResponse(_error("Missing session ID"), 400)
         if session != self._known:
-            return PlainTextResponse("no such session", 404)
+            return PlainTextResponse("No valid session ID provided", self._status)
         if "id" not in message:
             return Response(status_code=202)
         self.headers.append(request.headers.get("mcp-protocol-version"))
@@ -298,8 +307,8 @@ class Counted:
         return JSONResponse(answer, headers={"mcp-session-id": session})
 
 
-def _error(text: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+def _error(text: str, code: int = -32600) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
 
 
 async def test_a_session_is_ended_with_the_gateway() -> None:

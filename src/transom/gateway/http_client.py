@@ -22,7 +22,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from transom.errors import SERVER_ERROR, NotConnected
+from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, NotConnected
 from transom.protocol import wire
 
 __all__ = ["MAX_BYTES", "Watched", "knock", "options_for", "shown", "words"]
@@ -34,6 +34,7 @@ _ACCEPT = "application/json, text/event-stream"
 _PING = wire.encode_request("transom-knock", "ping", None)
 _KNOCK_HEADERS = {"accept": _ACCEPT, "content-type": "application/json"}
 _NO_SESSION = re.compile(rb"session.{0,3}id", re.IGNORECASE)
+_NO_METHOD = str(METHOD_NOT_FOUND).encode()
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 Lost = Callable[[str], None]
@@ -72,7 +73,7 @@ class Watched(httpx2.AsyncClient):
         status = response.status_code
         if request.method == "DELETE":
             return
-        if status == HTTPStatus.NOT_FOUND or (
+        if (status == HTTPStatus.NOT_FOUND and _NO_METHOD not in await response.aread()) or (
             # Some servers answer so where 404 is due.
             status == HTTPStatus.BAD_REQUEST and _NO_SESSION.search(await response.aread())
         ):
