@@ -3,7 +3,8 @@
 1. It gets our environment and what is configured for it: whoever started the gateway meant it so.
 2. It leads a process group of its own. Closing shuts its standard input first, as MCP says; what is
    left of the group after a moment is asked to end, and then made to.
-3. What it says on its standard error goes to ours. The end of it is kept, for when it dies.
+3. One that crashes is gone, even when something that it started still holds its pipes open.
+4. What it says on its standard error goes to ours. The end of it is kept, for when it dies.
 """
 
 from __future__ import annotations
@@ -23,18 +24,37 @@ __all__ = ["ServerProcess"]
 
 _LEAVES_WITHIN = 2.0  # seconds after its input ended
 _ENDS_WITHIN = 2.0  # seconds after it was asked to
+_LINGERS = 0.5  # seconds in which the last words of one that crashed are still read
+
+
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    """Tells when the process is gone; `Process.wait` also waits for the end of its pipes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=2**16, loop=loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
 
 
 class ServerProcess:
     """A Channel to a process. Make it with `start`."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, channel: Channel, stderr: Stderr
+        self,
+        process: asyncio.subprocess.Process,
+        exited: asyncio.Event,
+        channel: Channel,
+        stderr: Stderr,
     ) -> None:
         self._process = process
+        self._exited = exited
         self._channel = channel
         self._stderr = stderr
         self._closing: asyncio.Task[None] | None = None
+        self._watching = asyncio.create_task(self._watch())
         self.send = channel.send
         self.send_nowait = getattr(channel, "send_nowait")  # noqa: B009 - `lines` has it
 
@@ -50,9 +70,11 @@ class ServerProcess:
         environment = {**os.environ, **(env or {})}
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise NotConnected(f"There is no command {command[0]!r}")
+        loop = asyncio.get_running_loop()
         stderr = await Stderr().__aenter__()
         try:
-            process = await asyncio.create_subprocess_exec(
+            transport, protocol = await loop.subprocess_exec(
+                lambda: _Protocol(loop),
                 *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -66,9 +88,10 @@ class ServerProcess:
             if isinstance(error, OSError):
                 raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
             raise
+        process = asyncio.subprocess.Process(transport, protocol, loop)
         assert process.stdin is not None  # noqa: S101 - for the type checker
         assert process.stdout is not None  # noqa: S101 - as above
-        return cls(process, lines(process.stdout, process.stdin), stderr)
+        return cls(process, protocol.exited, lines(process.stdout, process.stdin), stderr)
 
     @property
     def pid(self) -> int:
@@ -87,6 +110,13 @@ class ServerProcess:
             if self._closing is not None:
                 raise
             raise ChannelClosed(await self._how_it_went()) from None
+
+    async def _watch(self) -> None:
+        # One that leaves with 0 may have handed its pipes to the real server, as some wrappers do.
+        await self._exited.wait()
+        if self._process.returncode != 0:
+            await asyncio.sleep(_LINGERS)
+            await self._channel.aclose()
 
     async def _how_it_went(self) -> str:
         with suppress(TimeoutError):
@@ -109,6 +139,7 @@ class ServerProcess:
         await asyncio.shield(self._closing)
 
     async def _end(self) -> None:
+        self._watching.cancel()
         await self._channel.aclose()
         for patience, kill in ((_LEAVES_WITHIN, signal.SIGTERM), (_ENDS_WITHIN, signal.SIGKILL)):
             with suppress(TimeoutError):
