@@ -1,22 +1,14 @@
-"""`transom gateway`: parse, run."""
+"""`transom gateway`: its command line, with help. What it means is run by `run_gateway`."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from transom.errors import TransomError, UsageError
-from transom.gateway.config import Server, read_config, server_from_command, server_from_url
-from transom.gateway.run import serve_stdio
-from transom.gateway.views import ClientViews
-from transom.web.screen import Screen
+from transom.cli.run_gateway import GatewayOptions, run_gateway
 
 __all__ = ["gateway"]
 
@@ -150,64 +142,22 @@ def gateway(
 
     Exit codes: 0 the client went away, 2 the server could not be started.
     """
-    level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(format="transom gateway: %(message)s")
-    logging.getLogger("transom").setLevel(level)
-    # What the SDK finds exceptional, such as a server that is gone, the gateway says itself.
-    logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
-    try:
-        servers = _servers(command or [], url, config)
-        screen = Screen(headless=headless, open_browser=not no_open, csp=csp.value, tell=_note)
-        if http is None:
-            asyncio.run(_run(servers, screen, surface, approve))
-        else:
-
-            def views(label: str) -> ClientViews:
-                return ClientViews(
-                    screen, surface=surface.value, approval=approve.value, label=label
-                )
-
-            asyncio.run(_run_http(servers, screen, views, http, token, max_clients, idle * 60))
-    except TransomError as error:
-        _note(str(error))
-        raise typer.Exit(2) from None
-
-
-async def _run(servers: list[Server], screen: Screen, surface: Surface, approve: Approve) -> None:
-    async with screen:
-        views = ClientViews(screen, surface=surface.value, approval=approve.value)
-        await serve_stdio(servers, views)
-
-
-async def _run_http(
-    servers: list[Server],
-    screen: Screen,
-    views: Callable[[str], ClientViews],
-    address: str,
-    token: str | None,
-    max_clients: int,
-    idle: float,
-) -> None:
-    # The SDK and the web server take a second to load, which others should not wait for.
-    from transom.gateway.http_serving import serve_http  # noqa: PLC0415
-
-    os.environ.pop("TRANSOM_TOKEN", None)  # the servers get our environment, but not this
-    async with screen:
-        await serve_http(
-            servers, views, address, token=token, max_clients=max_clients, idle=idle, tell=_note
+    code = run_gateway(
+        GatewayOptions(
+            command=tuple(command or ()),
+            url=url,
+            config=config,
+            headless=headless,
+            no_open=no_open,
+            surface=surface.value,
+            approve=approve.value,
+            csp=csp.value,
+            http=http,
+            token=token,
+            max_clients=max_clients,
+            idle=idle,
+            verbose=verbose,
         )
-
-
-def _servers(command: list[str], url: str | None, config: Path | None) -> list[Server]:
-    given = [bool(command), url is not None, config is not None]
-    if sum(given) > 1:
-        raise UsageError("Give one of: a command after --, --url or --config")
-    if config is not None:
-        return read_config(config)
-    if url is not None:
-        return [server_from_url(url)]
-    return [server_from_command(command)]
-
-
-def _note(text: str) -> None:
-    typer.echo(f"transom gateway: {text}", err=True)
+    )
+    if code:
+        raise typer.Exit(code)

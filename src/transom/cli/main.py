@@ -1,79 +1,36 @@
-"""`transom`: the command and what all its parts share.
+"""`transom`: the command.
 
-Only the command that was asked for is loaded: a gateway should be there as soon as its server is.
+A client waits for its gateway as it would for the server alone. So the command lines that clients
+are configured with are read without Typer, which takes longer to load than some servers to start.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from transom import __version__
-from transom.cli.commands import Commands
+from transom.cli.quick import quick_options
+
+if TYPE_CHECKING:
+    import typer
 
 __all__ = ["main", "make_app"]
-
-_COMMANDS = {
-    "gateway": ("transom.cli.gateway", "gateway"),
-    "gateway install": ("transom.cli.install", "install"),
-    "open": ("transom.cli.open", "open_view"),
-    "check": ("transom.cli.check", "check"),
-}
 
 
 def main() -> None:
     """Run the command line of this process."""
-    if sys.argv[1:] == ["--version"]:  # true even when nothing else works
+    words = sys.argv[1:]
+    if words == ["--version"]:  # true even when nothing else works
         sys.stdout.write(f"transom {__version__}\n")
         return
-    make_app(sys.argv[1:])(prog_name="transom")
+    options = quick_options(words)
+    if options is not None:
+        sys.exit(import_module("transom.cli.run_gateway").run_gateway(options))
+    make_app(words)(prog_name="transom")
 
 
 def make_app(words: list[str]) -> typer.Typer:
     """The commands that these words may mean: one of them, or all when that cannot be told."""
-    app = typer.Typer(
-        name="transom",
-        cls=Commands,
-        help="MCP Apps for Python: brings Views, and the tools inside them, to every MCP client.",
-        epilog="Start with `transom gateway --help` to use MCP Apps, or `transom open --help` to "
-        "see one.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_common)
-    meant = (" ".join(words[:count]) for count in (2, 1))
-    wanted = next(([name] for name in meant if name in _COMMANDS), list(_COMMANDS))
-    for name in wanted:
-        app.command(name, no_args_is_help=True)(_load(_COMMANDS[name]))
-    return app
-
-
-def _load(place: tuple[str, str]) -> Any:
-    module, name = place
-    return getattr(import_module(module), name)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"transom {__version__}")
-        raise typer.Exit
-
-
-def _common(
-    show_version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Show the version.",
-            metavar="",
-            is_eager=True,
-            callback=_print_version,
-        ),
-    ] = False,
-) -> None:
-    """What every command has in common."""
+    return import_module("transom.cli.app").make_app(words)
