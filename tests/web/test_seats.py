@@ -214,6 +214,7 @@ async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
         async with theatre.host() as goes:
             gone = await key_of(await play(goes))
         assert theatre.renderer.stage.views == [await key_of(kept)]
+        assert len(theatre.renderer.seats._taken) == 1
         await theatre.browser.page.until(lambda page: gone not in page.views)
         told: list[Any] = []
         goes.set_context = lambda **changes: told.append(changes)  # type: ignore[method-assign]
