@@ -136,8 +136,10 @@ class HttpGateway:
             await _fall_back(None, version)(scope, receive, send)
         elif session is not None:
             client = self.clients.get(session)
-            answer = _problem(404, INVALID_REQUEST, "Session not found")
-            await (answer if client is None else client.serve)(scope, receive, send)
+            if client is None or client.ending:
+                await _problem(404, INVALID_REQUEST, "Session not found")(scope, receive, send)
+            else:
+                await client.serve(scope, receive, send)
         elif request.method == "POST":
             await self._begin(scope, receive, send)
         else:
@@ -216,7 +218,7 @@ class _Client:
         self._open = 0
         self._quiet = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._ending = False
+        self.ending = False
 
     def start(self, work: Any) -> None:
         """Begin to serve it."""
@@ -230,15 +232,15 @@ class _Client:
 
     def left(self) -> None:
         """It is over."""
-        self._ending = True
+        self.ending = True
         self._opened.set()
         if self._timer is not None:
             self._timer.cancel()
 
     def end(self) -> None:
         """Have it end, once."""
-        if not self._ending:
-            self._ending = True
+        if not self.ending:
+            self.ending = True
             self.task.cancel()
 
     async def quiet(self) -> None:
@@ -262,8 +264,9 @@ class _Client:
             self._open -= 1
             if not self._open:
                 self._quiet.set()
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle, self.end)
+                if not self.ending:
+                    loop = asyncio.get_running_loop()
+                    self._timer = loop.call_later(self._idle, self.end)
 
     async def _serve(
         self, channel: HttpChannel, scope: Scope, receive: Receive, send: Send
