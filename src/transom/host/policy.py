@@ -69,7 +69,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     fresh_timeout: float = 0.5
     """How long a host waits for a changed View's list before it shows the last one."""
     relist_interval: float = 1.0
-    """The least time between two listings of one View."""
+    """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0
     """How long a View may take to say that it is initialised."""
     teardown_timeout: float = 2.0

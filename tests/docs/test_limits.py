@@ -1,0 +1,42 @@
+"""docs/security.md tells the caps as they are."""
+
+import inspect
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from transom import Host, Limits
+
+PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+UNITS = {"": 1, " s": 1, " KB": 1024, " MB": 1024 * 1024}
+
+
+def table(title: str) -> dict[str, float]:
+    """The table with this first column: name and value."""
+    body = re.search(rf"^\| {title} \| default \|.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)
+    assert body is not None
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+)( s| KB| MB|) \|", body[0], re.MULTILINE)
+    return {name: float(value) * UNITS[unit] for name, value, unit in rows}
+
+
+def test_every_limit_is_in_the_table_with_its_value() -> None:
+    limits = Limits()
+    assert table("limit") == {name: getattr(limits, name) for name in limits.__struct_fields__}
+
+
+def test_the_hosts_own_caps_are_in_the_table_with_their_values() -> None:
+    known = inspect.signature(Host).parameters
+    capped = {name for name in known if name.startswith("max_") or name.endswith("_timeout")}
+    assert table("keyword") == {name: known[name].default for name in capped}
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Limits), ids=lambda field: field.name)
+def test_a_row_says_what_a_limit_is_for(field: msgspec.structs.FieldInfo) -> None:
+    [said] = re.findall(
+        rf"^\| `{field.name}` \| [^|]+ \| ([^|]+) \|$",
+        PAGE.split("`transom.Host` has")[0],
+        re.MULTILINE,
+    )
+    assert len(said.split()) >= 3

@@ -1,0 +1,73 @@
+"""Every link in every page leads somewhere: files, headings, and the tests that hold a promise."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+(?:\([^)]*\))?)\)")
+
+
+@cache
+def prose(page: Path) -> str:
+    return FENCE.sub("", page.read_text())
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The names that headings can be linked by, as code hosts make them."""
+    found: dict[str, int] = {}
+    names: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE):
+        shown = LINK.sub(lambda link: link[1], heading)
+        name = re.sub(r"[^\w -]", "", shown.lower()).replace(" ", "-")
+        names.add(f"{name}-{found[name]}" if name in found else name)
+        found[name] = found.get(name, 0) + 1
+    return frozenset(names)
+
+
+@cache
+def functions_of(file: Path) -> frozenset[str]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    tree = ast.parse(file.read_text())
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def links(page: Path) -> list[tuple[str, str]]:
+    return [(text, target) for text, target in LINK.findall(prose(page)) if "://" not in target]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    dead: list[str] = []
+    for _, target in links(page):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        outside = not file.is_relative_to(ROOT)
+        if outside or not file.exists() or (anchor and anchor not in anchors(file)):
+            dead.append(target)
+    assert dead == []
+
+
+@pytest.mark.parametrize(("name", "least"), [("decisions.md", 50), ("security.md", 35)])
+def test_a_link_to_a_test_is_named_after_it(name: str, least: int) -> None:
+    page = DOCS / name
+    promises = [link for link in links(page) if link[1].endswith(".py")]
+    wrong = [
+        f"{target}: {text}"
+        for text, target in promises
+        if f"test_{re.sub('[ -]', '_', text)}" not in functions_of((DOCS / target).resolve())
+    ]
+    assert wrong == []
+    assert len(promises) >= least
+
+
+def test_every_page_is_in_the_index() -> None:
+    linked = {target.partition("#")[0] for _, target in links(DOCS / "index.md")}
+    assert {page.name for page in DOCS.glob("*.md")} - linked == {"index.md"}
