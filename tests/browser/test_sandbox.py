@@ -109,6 +109,94 @@ async def test_an_origin_that_was_not_declared_is_not_reached(
     assert heard == []
 
 
+AHEAD = """
+tools.link = ({ rel, url }) => new Promise((resolve) => {
+  const made = Object.assign(document.createElement("link"), { rel, href: url, as: "image" });
+  made.onload = () => resolve("loaded");
+  made.onerror = () => resolve("blocked");
+  setTimeout(() => resolve("nothing happened"), 1000);
+  document.head.append(made);
+});
+tools.rules = ({ url }) => new Promise((resolve) => {
+  const made = Object.assign(document.createElement("script"), { type: "speculationrules" });
+  const rule = [{ urls: [url], eagerness: "immediate" }];
+  made.textContent = JSON.stringify({ prefetch: rule, prerender: rule });
+  document.head.append(made);
+  setTimeout(() => resolve("nothing happened"), 1000);
+});
+"""
+
+
+@pytest.mark.parametrize(
+    "rel", ["preconnect", "dns-prefetch", "prefetch", "preload", "modulepreload", "prerender"]
+)
+async def test_nothing_is_fetched_ahead_from_an_origin_that_was_not_declared(
+    shown: Shown, outside: tuple[str, list[bytes]], rel: str
+) -> None:
+    url, heard = outside
+    async with shown.view(page(f"ahead-{rel}", AHEAD)) as bridge:
+        said = await call(bridge, "link", rel=rel, url=f"{url}/{rel}")
+    assert said in ("blocked", "nothing happened")
+    assert heard == []
+
+
+async def test_rules_of_what_to_fetch_ahead_reach_nobody(
+    shown: Shown, outside: tuple[str, list[bytes]]
+) -> None:
+    url, heard = outside
+    async with shown.view(page("rules", AHEAD)) as bridge:
+        await call(bridge, "rules", url=f"{url}/rules")
+    assert heard == []
+
+
+PEERS = """
+tools.peers = async ({ urls }) => {
+  const inner = document.createElement("iframe");
+  document.body.append(inner);
+  const found = [];
+  for (const there of [window, inner.contentWindow]) {
+    for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) {
+      if (!there[name]) continue;
+      const servers = urls.map((url) => ({ urls: url, username: "u", credential: "c" }));
+      const peer = new there[name]({ iceServers: servers });
+      peer.createDataChannel("x");
+      await peer.setLocalDescription(await peer.createOffer());
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      found.push(name);
+    }
+  }
+  return found;
+};
+"""
+
+
+class Datagrams(asyncio.DatagramProtocol):
+    """What came to a UDP port."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+
+    def datagram_received(self, data: bytes, addr: object) -> None:
+        self.heard.append(data)
+
+
+async def test_a_browser_without_a_window_makes_no_connections_to_other_browsers(
+    shown: Shown, outside: tuple[str, list[bytes]]
+) -> None:
+    url, heard = outside
+    loop = asyncio.get_running_loop()
+    transport, datagrams = await loop.create_datagram_endpoint(
+        Datagrams, local_addr=("127.0.0.1", 0)
+    )
+    stun = f"stun:127.0.0.1:{transport.get_extra_info('sockname')[1]}"
+    turn = f"turn:{url.removeprefix('http://')}?transport=tcp"
+    async with shown.view(page("peers", PEERS)) as bridge:
+        assert await call(bridge, "peers", urls=[stun, turn]) == "[]"
+    transport.close()
+    assert datagrams.heard == []
+    assert heard == []
+
+
 NAVIGATE = """
 tools.navigate = async ({ how, url }) => {
   setTimeout(() => {

@@ -41,6 +41,7 @@ _ALWAYS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",
 }
 _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
