@@ -9,6 +9,7 @@ import pytest
 
 from tests.server import clients
 from tests.server.clients import SHOWS_VIEWS
+from transom.server import Views
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "servers.md").read_text()
@@ -41,6 +42,14 @@ async def test_the_page_tells_the_truth(
     async with clients.memory_client(world["server"], {}) as client:
         where = await clients.call(client, "where_to_look", {})
         assert where.content[0].text == "Nowhere, this client shows text only."
+
+
+@pytest.mark.parametrize("scripts", blocks("html"))
+def test_either_way_to_ask_for_the_library_puts_it_into_the_page(scripts: str):
+    page = Views().add("ui://docs/page.html", html=f"<!doctype html>{scripts}").read()
+    assert 'src="transom.js"' not in page
+    assert 'from "transom"' not in page
+    assert len(page) > 5000
 
 
 def test_the_pictures_of_the_page_exist():
