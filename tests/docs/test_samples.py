@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from transom import Host
 from transom.events import Event
 from transom.view.app import App
 from transom.view.asking import HostRequests
@@ -113,3 +114,19 @@ def test_every_request_to_the_host_is_on_the_page() -> None:
 def test_every_keyword_of_a_tool_is_on_the_page() -> None:
     keywords = set(inspect.signature(App.register_tool).parameters) - {"self", "name", "handler"}
     assert {name for name in keywords if f"`{name}`" not in PAGE} == set()
+
+
+HOSTS = (DOCS / "hosts.md").read_text()
+
+
+def test_every_handler_of_a_host_is_on_its_page() -> None:
+    handlers = {name for name in dir(Host) if isinstance(inspect.getattr_static(Host, name), Event)}
+    assert len(handlers) >= 14
+    assert {name for name in handlers if name not in HOSTS} == set()
+
+
+def test_every_keyword_and_every_method_of_a_host_is_on_its_page() -> None:
+    keywords = set(inspect.signature(Host).parameters)
+    methods = {name for name in vars(Host) if not name.startswith("_")}
+    assert len(keywords) >= 11
+    assert {name for name in keywords | methods if name not in HOSTS} == set()
