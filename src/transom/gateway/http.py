@@ -164,7 +164,7 @@ class HttpGateway:
                 answer = _fall_back(id, None)
             await answer(scope, receive, send)
         elif self._ending or len(self.clients) >= self._max_clients:
-            text = f"The gateway has {len(self.clients)} clients, which is as many as it may have"
+            text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             await _problem(503, SERVER_ERROR, text, id)(scope, receive, send)
         else:
             client = self._admit(member(message.params, "clientInfo", "name"))
