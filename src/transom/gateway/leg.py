@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -32,6 +33,8 @@ from transom.protocol import wire
 from transom.queues import Outbox
 
 __all__ = ["Connect", "Leg", "LegEvents", "Relay"]
+
+_log = logging.getLogger("transom.gateway")
 
 Connect = Callable[[], Awaitable[Channel]]
 """Starts a server and returns the pipe to it."""
@@ -268,9 +271,12 @@ class Leg:
                 if refused is None:
                     continue
                 message, data = refused
-            if not self._answers(message):
-                self._events.server_said(self, message, data)
-                await self._events.room_for(self)
+            try:
+                if not self._answers(message):
+                    self._events.server_said(self, message, data)
+                    await self._events.room_for(self)
+            except Exception:  # noqa: BLE001 - one message must not cut everybody off
+                _log.exception("a message of server %s was lost", self.name)
 
     def _refused(
         self, data: bytes, refusal: MessageRefused
