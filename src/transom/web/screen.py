@@ -70,7 +70,7 @@ class Screen:
         if self._renderer is None or self.pictures:
             return None
         stage = self._renderer.stage
-        return stage.origin if stage.has_page else self._renderer.url
+        return stage.page_origin if stage.has_page else self._renderer.url
 
     async def _make(self) -> Any:
         # The web server and the SDK take a second to load, which the first answers should not
@@ -82,7 +82,10 @@ class Screen:
         return module.BrowserRenderer(
             csp=self._csp,
             open_page=module.open_in_browser if self._open_browser else None,
-            on_unopened=lambda url: self._tell(f"Open this page to see Views: {url}"),
+            on_unopened=self._unopened,
             page_timeout=_PAGE_WITHIN,
             share=True,
         )
+
+    def _unopened(self, url: str) -> None:
+        self._tell(f"Open this page to see Views: {url}")
