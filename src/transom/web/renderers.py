@@ -28,25 +28,30 @@ __all__ = ["BrowserRenderer", "OpenPage", "open_in_browser"]
 OpenPage = Callable[[str], Awaitable[object]]
 """Opens the Stage's page, given its address."""
 
-_OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+_OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.stdin.read()))"
 _OPEN_WITHIN = 5.0
 
 
 async def open_in_browser(url: str) -> None:
     """Open a page in the user's browser.
 
-    It gets none of this process's streams, and lives on when this process ends.
+    It gets none of this process's streams, and lives on when this process ends. The process that
+    opens it is told the address on its standard input, for command lines can be seen by everyone
+    on this machine; the browser itself is told as the system does it.
 
     Raises:
         TransomError: there is no browser to open.
     """
     process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once, and must outlive this loop
-        [sys.executable, "-c", _OPEN, url],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-c", _OPEN],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    if process.stdin is not None:
+        with suppress(OSError), process.stdin as told:  # it may have failed already
+            told.write(url.encode())
     loop = asyncio.get_running_loop()
     until = loop.time() + _OPEN_WITHIN
     while (failed := process.poll()) is None and loop.time() < until:  # noqa: ASYNC110 - as above
