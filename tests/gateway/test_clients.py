@@ -1,0 +1,279 @@
+"""Real clients as libraries, before a real gateway process: list, open, see, call, see vanish."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import fastmcp
+import mcp
+import pytest
+from agents import Agent as OpenAIAgent
+from agents import Model, ModelResponse, RunConfig, Runner, Usage
+from agents.mcp import MCPServerStdio
+from fastmcp.client.transports import StdioTransport
+from mcp import StdioServerParameters
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+from pydantic_ai import Agent, UsageLimits
+from pydantic_ai.mcp import MCPToolset
+from pydantic_ai.messages import ModelMessage, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelResponse as PydanticResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from tests.gateway.raw_client import PYTHON, ROOT
+
+SERVER = str(ROOT / "tests" / "gateway" / "orders_server.py")
+ARGS = ["-m", "tests.gateway.viewing_gateway", "--", PYTHON, "-S", SERVER]
+STANDING = {"show_orders", "search", "list_view_tools", "call_view_tool"}
+VIEW = "orders-1"
+TOOLS = {f"{VIEW}__{name}" for name in ("read", "write", "leave")}
+
+
+# --- MCP clients -----------------------------------------------------------------------------
+
+
+def sdk_client(mode: str, **options: Any) -> mcp.Client:
+    server = StdioServerParameters(command=PYTHON, args=ARGS, cwd=ROOT)
+    return mcp.Client(server, mode=mode, **options)
+
+
+async def names(client: Any) -> set[str]:
+    listed = await client.list_tools()
+    return {tool.name for tool in getattr(listed, "tools", listed)}
+
+
+async def test_the_sdk_client_of_the_handshake_is_told_of_a_views_tools():
+    changed = asyncio.Event()
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, mcp.types.ToolListChangedNotification):
+            changed.set()
+
+    async def until(wanted: set[str]) -> None:
+        while await names(client) != wanted:
+            await changed.wait()
+            changed.clear()
+
+    async with sdk_client("legacy", message_handler=heard) as client:
+        assert client.protocol_version == "2025-11-25"
+        assert await names(client) == STANDING
+        result = await client.call_tool("show_orders", {"status": "late"})
+        assert result.content[0].text == 'show_orders {"status": "late"}'  # type: ignore[union-attr]
+        await until(STANDING | TOOLS)
+        written = await client.call_tool(f"{VIEW}__write", {"words": "w"})
+        assert written.content[0].text == "wrote w"  # type: ignore[union-attr]
+        await client.call_tool(f"{VIEW}__leave", {})
+        await until(STANDING)
+        assert (await client.call_tool(f"{VIEW}__write", {"words": "w"})).is_error
+
+
+async def test_the_sdk_client_of_2026_07_28_is_told_of_a_views_tools():
+    async with sdk_client("auto") as client:
+        assert client.protocol_version == "2026-07-28"
+        assert await names(client) == STANDING
+        async with client.listen(tools_list_changed=True) as events:
+
+            async def until(wanted: set[str]) -> None:
+                if await names(client) != wanted:
+                    async for _ in events:
+                        if await names(client) == wanted:
+                            break
+
+            result = await client.call_tool("show_orders", {"status": "late"})
+            assert result.content[0].text == 'show_orders {"status": "late"}'  # type: ignore[union-attr]
+            await until(STANDING | TOOLS)
+            written = await client.call_tool(f"{VIEW}__write", {"words": "w"})
+            assert written.content[0].text == "wrote w"  # type: ignore[union-attr]
+            await client.call_tool(f"{VIEW}__leave", {})
+            await until(STANDING)
+            assert (await client.call_tool(f"{VIEW}__write", {"words": "w"})).is_error
+
+
+async def test_fastmcp_is_told_of_a_views_tools():
+    changed = asyncio.Event()
+
+    async def heard(message: Any) -> None:
+        if "ToolListChanged" in repr(message):
+            changed.set()
+
+    async def until(wanted: set[str]) -> None:
+        while await names(client) != wanted:
+            await changed.wait()
+            changed.clear()
+
+    transport = StdioTransport(command=PYTHON, args=ARGS, cwd=str(ROOT), keep_alive=False)
+    async with fastmcp.Client(transport, message_handler=heard, init_timeout=50) as client:
+        assert await names(client) == STANDING
+        await client.call_tool("show_orders", {})
+        await until(STANDING | TOOLS)
+        result = await client.call_tool(f"{VIEW}__write", {"words": "w"})
+        assert result.content[0].text == "wrote w"  # type: ignore[union-attr]
+        await client.call_tool(f"{VIEW}__leave", {})
+        await until(STANDING)
+        gone = await client.call_tool(f"{VIEW}__read", {}, raise_on_error=False)
+        assert gone.is_error
+
+
+# --- agents ----------------------------------------------------------------------------------
+
+Turn = tuple[str, dict[str, Any]] | None
+"""The tool that the model calls next, with its arguments; None: it is done."""
+
+
+class Plays:
+    """A model that opens a View, uses its tools as they are listed, closes it, and sees them go."""
+
+    def __init__(self) -> None:
+        self.seen: list[set[str]] = []
+        self.heard: list[str] = []
+        self._calls = iter(
+            [
+                ("show_orders", {"status": "late"}),
+                (f"{VIEW}__write", {"words": "w"}),
+                (f"{VIEW}__leave", {}),
+            ]
+        )
+        self._left = False
+
+    def __call__(self, offered: set[str], heard: str) -> Turn:
+        self.seen.append(offered)
+        self.heard.append(heard)
+        if self._left:
+            return None if not offered & TOOLS else ("list_view_tools", {})
+        call = next(self._calls)
+        if call[0] not in offered:  # it is about to be
+            self._calls = iter([call, *self._calls])
+            return "list_view_tools", {}
+        self._left = call[0].endswith("leave")
+        return call
+
+    def check(self) -> None:
+        assert self.seen[0] == STANDING
+        assert STANDING | TOOLS in self.seen
+        assert self.seen[-1] == STANDING
+        assert any("wrote w" in heard for heard in self.heard)
+
+
+class PlaysBlind:
+    """A model whose client listed once: it reads the result's text and goes through one tool."""
+
+    def __init__(self) -> None:
+        self.seen: list[set[str]] = []
+        self.heard: list[str] = []
+        self._calls = iter(
+            [
+                ("show_orders", {"status": "late"}),
+                ("list_view_tools", {}),
+                _through("write", words="w"),
+                _through("leave"),
+                _through("read"),
+            ]
+        )
+
+    def __call__(self, offered: set[str], heard: str) -> Turn:
+        self.seen.append(offered)
+        self.heard.append(heard)
+        return next(self._calls, None)
+
+    def check(self) -> None:
+        assert all(offered == STANDING for offered in self.seen)
+        _, opened, listed, written, left, _ = self.heard
+        assert f"View {VIEW} is open" in opened
+        assert "call_view_tool" in opened
+        assert "write" in listed
+        assert "wrote w" in written
+        assert "left" in left
+
+
+def _through(name: str, /, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "call_view_tool", {"view_id": VIEW, "name": name, "arguments": arguments}
+
+
+Play = Callable[[set[str], str], Turn]
+
+
+def pydantic_model(play: Play) -> FunctionModel:
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> PydanticResponse:
+        offered = {tool.name for tool in info.function_tools}
+        turn = play(offered, str(messages[-1]))
+        part = TextPart("done") if turn is None else ToolCallPart(turn[0], turn[1])
+        return PydanticResponse(parts=[part])
+
+    return FunctionModel(answer)
+
+
+# By itself it keeps the list until it is told of a change, and with 2026-07-28 it never asks to be.
+@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysBlind)])
+async def test_pydantic_ai_uses_a_views_tools_whether_or_not_it_lists_again(
+    caches: bool, player: type[Plays | PlaysBlind]
+):
+    play = player()
+    transport = StdioTransport(command=PYTHON, args=ARGS, cwd=str(ROOT), keep_alive=False)
+    toolset: Any = MCPToolset(
+        transport, tool_error_behavior="failed", cache_tools=caches, init_timeout=50
+    )
+    agent = Agent(pydantic_model(play), toolsets=[toolset])
+    async with agent:
+        result = await agent.run("go", usage_limits=UsageLimits(request_limit=None))
+    assert result.output == "done"
+    play.check()
+
+
+class OpenAIModel(Model):
+    """Calls what it is told to."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._ids = iter(range(1_000_000))
+
+    async def get_response(
+        self,
+        system_instructions: Any,
+        input: Any,  # noqa: A002 - the SDK's name for it
+        model_settings: Any,
+        tools: Any,
+        *_: Any,
+        **__: Any,
+    ) -> ModelResponse:
+        last = input if isinstance(input, str) else json.dumps(input[-1], default=str)
+        turn = self._play({tool.name for tool in tools}, last)
+        number = next(self._ids)
+        if turn is None:
+            text = ResponseOutputText(text="done", type="output_text", annotations=[])
+            output: Any = ResponseOutputMessage(
+                id=f"m{number}",
+                role="assistant",
+                status="completed",
+                type="message",
+                content=[text],
+            )
+        else:
+            output = ResponseFunctionToolCall(
+                call_id=f"c{number}", name=turn[0], arguments=json.dumps(turn[1]),
+                type="function_call",
+            )  # fmt: skip
+        return ModelResponse(output=[output], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysBlind)])
+async def test_openai_agents_use_a_views_tools_whether_or_not_they_list_again(
+    caches: bool, player: type[Plays | PlaysBlind]
+):
+    play = player()
+    async with MCPServerStdio(
+        params={"command": PYTHON, "args": ARGS, "cwd": ROOT},
+        cache_tools_list=caches,
+        client_session_timeout_seconds=30,
+    ) as server:
+        agent = OpenAIAgent(name="a", model=OpenAIModel(play), mcp_servers=[server])
+        config = RunConfig(tracing_disabled=True)
+        result = await Runner.run(agent, "go", max_turns=10_000, run_config=config)
+    assert result.final_output == "done"
+    play.check()

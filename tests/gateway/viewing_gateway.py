@@ -1,0 +1,44 @@
+"""`transom gateway` with Views in Python in place of a browser: `viewing_gateway.py -- COMMAND`."""
+
+import asyncio
+import sys
+from importlib import import_module
+from typing import Any
+
+from transom.gateway.config import server_from_command
+from transom.gateway.run import serve_stdio
+from transom.gateway.views import ClientViews
+
+URI = "ui://orders/list.html"
+
+
+class Screen:
+    """Loads what shows Views when there is something to show, as the real one does."""
+
+    pictures = False
+
+    def __init__(self) -> None:
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def seat(self, label: str) -> Any:
+        memory: Any = await asyncio.to_thread(import_module, "tests.gateway.memory")
+        return await memory.Screen({URI: memory.Shop(self._with_leave)}).seat(label)
+
+    def where(self) -> str:
+        return "http://stage.test/"
+
+    def _with_leave(self, app: Any) -> None:
+        @app.tool(annotations={"readOnlyHint": True})
+        async def leave() -> str:
+            """Close this View."""
+            self._closing.add(asyncio.create_task(app.close()))
+            return "left"
+
+
+async def main() -> None:
+    server = server_from_command(sys.argv[2:], name="orders")
+    await serve_stdio([server], ClientViews(Screen()))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
