@@ -132,3 +132,11 @@ async def raw_client(
     finally:
         with suppress(ProcessLookupError):
             await client.aclose(leaves=command[: len(GATEWAY)] == GATEWAY)
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"  # ended, and waits for its parent to take note

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.memory import Server, gateway, text, words
-from tests.gateway.raw_client import GATEWAY, PYTHON, raw_client
+from tests.gateway.raw_client import GATEWAY, PYTHON, alive, raw_client
 from transom import App
 from transom.gateway import single
 from transom.gateway.process import ServerProcess
@@ -187,14 +187,6 @@ for line in sys.stdin:
     if message.get("method") == "leave-me":
         sys.stderr.write("on stderr\\n")
 """
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"  # ended, and waits for its parent to take note
 
 
 def pids(file: Path) -> list[int]:

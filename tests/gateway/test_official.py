@@ -1,0 +1,133 @@
+"""Official servers behind the gateway, their Views in headless Chromium."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.gateway.memory import Raw, words
+from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
+from transom.channel import memory_pair
+from transom.check.examples import fitting_arguments
+from transom.gateway.config import server_from_command
+from transom.gateway.run import connect_to
+from transom.gateway.session import Session
+from transom.gateway.views import ClientViews
+from transom.web.screen import Screen
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "clientInfo": {"name": "raw", "version": "1"},
+    "capabilities": {},
+}
+
+# By server: the tool that opens its View, and a tool of that View, where it has any.
+SERVERS = {
+    "budget-allocator": ("get-budget-data", "get-allocations"),
+    "debug": ("debug-tool", None),
+    "pdf": ("display_pdf", "interact"),
+    "system-monitor": ("get-system-info", None),
+    "wiki-explorer": ("get-first-degree-links", "get-current-article"),
+}
+
+
+def command(name: str) -> list[str]:
+    return ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def screen() -> AsyncIterator[Screen]:
+    async with Screen(headless=True) as made:
+        yield made
+
+
+@asynccontextmanager
+async def client_of(name: str, screen: Screen) -> AsyncIterator[Raw]:
+    """A client that has said hello to the gateway of this server."""
+    ours, theirs = memory_pair()
+    server = server_from_command(command(name), name=name)
+    session = Session(ours, [(name, connect_to(server))], ClientViews(screen, label=name))
+    running = asyncio.create_task(session.run())
+    client = Raw(theirs, {})
+    try:
+        await client.ask("initialize", HELLO)
+        await client.tell("notifications/initialized")
+        yield client
+    finally:
+        await client.aclose()
+        await running
+
+
+async def tools_of(client: Raw) -> dict[str, Any]:
+    return {tool["name"]: tool for tool in (await client.ask("tools/list"))["tools"]}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+async def test_an_official_servers_view_opens_and_its_tools_are_called(
+    name: str, screen: Screen
+) -> None:
+    opens, calls = SERVERS[name]
+    async with client_of(name, screen) as client:
+        listed = await tools_of(client)
+        arguments = fitting_arguments(listed[opens]["inputSchema"]) or {}
+        result = await client.ask("tools/call", {"name": opens, "arguments": arguments})
+        view = f"{name}-1"
+        assert f"View {view} is open" in words(result)[-1], result
+        own = {key: tool for key, tool in (await tools_of(client)).items() if key not in listed}
+        if calls is None:
+            assert own == {}
+            assert "no tools of its own" in words(result)[-1]
+        else:
+            tool = own[f"{view}__{calls}"]
+            arguments = fitting_arguments(tool["inputSchema"]) or {}
+            answer = await client.ask("tools/call", {"name": tool["name"], "arguments": arguments})
+            assert "content" in answer, answer
+            assert answer["content"]
+        picture = await client.ask(
+            "tools/call", {"name": "screenshot_view", "arguments": {"view_id": view}}
+        )
+        assert picture["content"][0]["type"] == "image"
+
+
+async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: Screen) -> None:
+    async with client_of("budget-allocator", screen) as client:
+        await client.ask("tools/list")
+        await client.ask("tools/call", {"name": "get-budget-data", "arguments": {}})
+        view = "budget-allocator-1"
+        params = {"name": f"{view}__set-total-budget", "arguments": {"amount": 250_000}}
+        answer = await client.ask("tools/call", params)
+        assert answer.get("isError") is not True, answer
+        read = {"name": f"{view}__get-allocations", "arguments": {}}
+        allocations = await client.ask("tools/call", read)
+        assert "250000" in json.dumps(allocations)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that this one started, and those that they started."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for word in task.read_text().split():
+            found += [int(word), *descendants(int(word))]
+    return found
+
+
+async def test_the_command_shows_a_view_headless_and_leaves_no_process() -> None:
+    gateway = [*GATEWAY[:2], "--headless", "--", *command("budget-allocator")]
+    async with raw_client(gateway) as client:
+        await client.ask(1, "initialize", HELLO)
+        client.tell("notifications/initialized")
+        await client.ask(2, "tools/list")
+        answer = await client.ask(3, "tools/call", {"name": "get-budget-data", "arguments": {}})
+        assert "is open" in answer["result"]["content"][-1]["text"]
+        started = descendants(client.process.pid)
+        assert len(started) > 2  # the server, and Chromium with its helpers
+        assert await client.aclose() == 0
+        assert client.stray == []
+    assert not any(alive(pid) for pid in started)
