@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from transom.cli import gateway as command_line
 from transom.cli.main import make_app
+from transom.cli.options import GatewayOptions
 from transom.cli.quick import CHOICES, FLAGS, quick_options
-from transom.cli.run_gateway import GatewayOptions
 
 PLAIN = [
     "-- python orders.py",

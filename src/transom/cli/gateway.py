@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from transom.cli.run_gateway import GatewayOptions, run_gateway
+from transom.cli.options import GatewayOptions
+from transom.cli.run_gateway import run_gateway
 
 __all__ = ["gateway"]
 

@@ -6,14 +6,13 @@ to Typer; `tests/cli/test_quick.py` has both read the same lines.
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from transom.cli.options import GatewayOptions
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from transom.cli.run_gateway import GatewayOptions
 
 __all__ = ["CHOICES", "FLAGS", "quick_options"]
 
@@ -58,4 +57,4 @@ def quick_options(words: Sequence[str]) -> GatewayOptions | None:
             return None
     if bool(found.get("command")) == ("config" in found):
         return None  # neither or both
-    return import_module("transom.cli.run_gateway").GatewayOptions(**found)
+    return GatewayOptions(**found)

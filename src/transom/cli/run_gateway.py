@@ -1,4 +1,10 @@
-"""Running `transom gateway`, whoever read its command line."""
+"""Running `transom gateway`, whoever read its command line.
+
+A server that has a command is started first, and the gateway loads what else it needs while the
+server does the same: that is why functions import here.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -6,40 +12,19 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from transom.errors import TransomError, UsageError
-from transom.gateway.config import Server, read_config, server_from_command, server_from_url
-from transom.gateway.run import serve_stdio
-from transom.gateway.views import ClientViews
-from transom.web.screen import Screen
+from transom.gateway.process import ServerProcess
 
 if TYPE_CHECKING:
-    from transom.gateway.approval import Approval
-    from transom.host.surface import Style
-    from transom.web.csp import CspMode
+    from collections.abc import Callable, Sequence
 
-__all__ = ["GatewayOptions", "run_gateway"]
+    from transom.cli.options import GatewayOptions
+    from transom.gateway.config import Server
+    from transom.gateway.views import ClientViews
 
-
-class GatewayOptions(NamedTuple):
-    """What a command line says; `transom gateway --help` explains each."""
-
-    command: tuple[str, ...] = ()
-    url: str | None = None
-    config: Path | None = None
-    headless: bool = False
-    no_open: bool = False
-    surface: Style = "both"
-    approve: Approval = "client"
-    csp: CspMode = "compat"
-    http: str | None = None
-    token: str | None = None
-    max_clients: int = 100
-    idle: float = 30
-    verbose: bool = False
+__all__ = ["run_gateway"]
 
 
 def run_gateway(options: GatewayOptions) -> int:
@@ -50,17 +35,34 @@ def run_gateway(options: GatewayOptions) -> int:
     # What the SDK finds exceptional, such as a server that is gone, the gateway says itself.
     logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     try:
-        servers = _servers(options)
-        asyncio.run(_run(servers, options))
+        asyncio.run(_run(options))
     except TransomError as error:
         _note(str(error))
         return 2
-    except KeyboardInterrupt:  # before there was anything to put away
+    except KeyboardInterrupt:  # before there was a client to serve
         return 130
     return 0
 
 
-async def _run(servers: Sequence[Server], options: GatewayOptions) -> None:
+async def _run(options: GatewayOptions) -> None:
+    given = [bool(options.command), options.url is not None, options.config is not None]
+    if sum(given) > 1:
+        raise UsageError("Give one of: a command after --, --url or --config")
+    started: ServerProcess | None = None
+    if options.command and options.http is None:
+        started = await ServerProcess.start(options.command)
+    try:
+        await _serve(options, started)
+    finally:
+        if started is not None:
+            await started.aclose()
+
+
+async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
+    from transom.gateway.views import ClientViews
+    from transom.web.screen import Screen
+
+    servers = _servers(options)
     screen = Screen(
         headless=options.headless, open_browser=not options.no_open, csp=options.csp, tell=_note
     )
@@ -70,7 +72,9 @@ async def _run(servers: Sequence[Server], options: GatewayOptions) -> None:
 
     async with screen:
         if options.http is None:
-            await serve_stdio(servers, views(""))
+            from transom.gateway.run import serve_stdio
+
+            await serve_stdio(servers, views(""), started=started)
         else:
             await _serve_http(servers, views, options, options.http)
 
@@ -81,8 +85,7 @@ async def _serve_http(
     options: GatewayOptions,
     address: str,
 ) -> None:
-    # The SDK and the web server take a second to load, which others should not wait for.
-    from transom.gateway.http_serving import serve_http  # noqa: PLC0415
+    from transom.gateway.http_serving import serve_http
 
     os.environ.pop("TRANSOM_TOKEN", None)  # the servers get our environment, but not this
     await serve_http(
@@ -97,9 +100,8 @@ async def _serve_http(
 
 
 def _servers(options: GatewayOptions) -> list[Server]:
-    given = [bool(options.command), options.url is not None, options.config is not None]
-    if sum(given) > 1:
-        raise UsageError("Give one of: a command after --, --url or --config")
+    from transom.gateway.config import read_config, server_from_command, server_from_url
+
     if options.config is not None:
         return read_config(options.config)
     if options.url is not None:

@@ -41,14 +41,34 @@ def connect_to(server: Server) -> Connect:
     return connect
 
 
-async def serve_stdio(servers: Sequence[Server], views: ClientViews) -> None:
+def _beginning_with(started: Channel, connect: Connect) -> Connect:
+    """Takes what is started already the first time."""
+    waiting = [started]
+
+    async def next_one() -> Channel:
+        return waiting.pop() if waiting else await connect()
+
+    return next_one
+
+
+async def serve_stdio(
+    servers: Sequence[Server], views: ClientViews, *, started: Channel | None = None
+) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes.
+
+    Args:
+        servers: the servers behind the gateway.
+        views: shows Views, and has their tools.
+        started: the first server, if it is running already; its caller closes it in the end.
 
     Raises:
         NotConnected: a server cannot be started.
     """
     async with _standard_streams() as channel:
-        session = Session(channel, [(each.name, connect_to(each)) for each in servers], views)
+        ways = [(each.name, connect_to(each)) for each in servers]
+        if started is not None:
+            ways[0] = (ways[0][0], _beginning_with(started, ways[0][1]))
+        session = Session(channel, ways, views)
         running = asyncio.ensure_future(session.run())
         loop = asyncio.get_running_loop()
 
