@@ -10,7 +10,7 @@ const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
-const SANDBOX_WITHIN = 10_000;
+const SANDBOX_WITHIN = 30_000;
 
 const ICONS = {
   fullscreen: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5",
