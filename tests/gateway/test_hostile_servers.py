@@ -159,6 +159,7 @@ async def test_odd_capabilities_are_no_reason_to_fail(capabilities: Any):
         again = await at.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})
         assert again["odd"] == 1
         assert again["capabilities"]["resources"]["subscribe"] is True
+        assert words(await at.call("plain")) == ["called plain"]
         assert "show" in await at.tools()
 
 

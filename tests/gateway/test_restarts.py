@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,16 @@ async def test_its_views_and_their_tools_are_withdrawn_and_can_be_had_again():
         assert "shop-2" in words(await at.call("show"))[-1]
         assert "shop-2__read" in await at.tools()
         assert words(await at.call("shop-2__read")) == ["read"]
+
+
+@pytest.mark.parametrize("prompts", [{}, {"prompts": {}}])
+async def test_only_lists_that_the_server_has_are_told_to_have_changed(prompts: dict[str, Any]):
+    async with gateway(Server(**prompts)) as at:
+        await at.server.kill()
+        await at.changed(2)
+        assert await at.call("plain") == text("called plain")
+        told = {note["method"] for note in at.client.notes}
+        assert ("notifications/prompts/list_changed" in told) is bool(prompts)
 
 
 async def test_a_request_waits_for_a_server_that_is_being_started():

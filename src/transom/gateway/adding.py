@@ -121,7 +121,8 @@ def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None
 def with_capabilities(result: Raw | bytes) -> tuple[bytes, dict[str, Any]]:
     """What a server says of itself and what the gateway can do; and the server's own part."""
     given = members(result)
-    server: dict[str, Any] = member(result, "capabilities") or {}
+    said: object = member(result, "capabilities")
+    server: dict[str, Any] = said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]
     can = members(given.get("capabilities"))
     if "tools" in can:
         can["tools"] = _raw({**members(can["tools"]), "listChanged": True})

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import isawaitable
 from typing import Any
@@ -83,6 +83,7 @@ class Single:
         name, connect = server
         self._leg = Leg(name, connect, self, self._told.again)
         self._behind: Behind | None = None
+        self._can: Mapping[str, Any] | None = None  # what the server said, if it was asked
         self._forwarded: dict[wire.RequestId, _Forwarded] = {}
         self._asking: dict[wire.RequestId, None] = {}  # what the server asked the client
         self._listening = listening.Listening(self._told, front.post)
@@ -287,13 +288,19 @@ class Single:
         self._asking.clear()
         self._behind = None
         self._front.aside(self._views.server_lost(leg.name, reason))
-        self._tell_changed("tools")
+        if self._has("tools"):
+            self._tell_changed("tools")
 
     def server_back(self, leg: Leg) -> None:
         """The server is there again."""
         _log.warning("Server %s is back", leg.name)
-        for what in ("tools", "resources", "prompts"):
-            self._tell_changed(what)
+        self._tell_changed("resources")  # of which the gateway has some itself
+        for what in ("tools", "prompts"):
+            if self._has(what):
+                self._tell_changed(what)
+
+    def _has(self, what: str) -> bool:
+        return self._can is None or what in self._can
 
     def _reach(self) -> Behind:
         """The server, as Views reach it."""
@@ -315,6 +322,7 @@ class Single:
 
     def _introduced(self, result: Raw) -> bytes:
         amended, capabilities = with_capabilities(result)
+        self._can = capabilities
         self._behind = Behind(self._leg, capabilities, lambda: self._told.envelope)
         return amended
 
