@@ -55,7 +55,7 @@ class Run:
 async def transom_open(*arguments: str, **environment: str) -> AsyncIterator[Run]:
     """The command, in a process group of its own, which is gone afterwards."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from transom.cli.main import app; app()", "open", *arguments),
+        *(sys.executable, "-c", "from transom.cli.main import main; main()", "open", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -17,7 +17,7 @@ from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, chromium, processes
 from tests.browser.opening import ORDERS, ROOT, events_of, ran, server_with, transom_open
 from tests.host.test_servers import over_http
-from transom.cli.main import app
+from transom.cli.main import make_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -187,7 +187,8 @@ async def test_a_mistake_is_exit_2_with_a_text_that_says_which(
     arguments: list[str], said: str
 ) -> None:
     # Here, without a process: none of these gets as far as to start anything.
-    result = CliRunner().invoke(app, ["open", *arguments, "--json"], env={"COLUMNS": "200"})
+    words = ["open", *arguments, "--json"]
+    result = CliRunner().invoke(make_app(words), words, env={"COLUMNS": "200"})
     assert result.exit_code == 2
     assert result.stdout == ""
     assert said in result.stderr
