@@ -54,7 +54,8 @@ class RawClient:
             if callable(answer):
                 answer = answer(message.get("params"))
             if answer is not None:
-                self.say({"id": message["id"], **answer})
+                id = message["id"]
+                self.say({"id": json.loads(id) if isinstance(id, _Number) else id, **answer})
         else:
             self.notes.append(message)
 

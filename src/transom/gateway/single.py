@@ -86,6 +86,7 @@ class Single:
         self._can: Mapping[str, Any] | None = None  # what the server said, if it was asked
         self._forwarded: dict[wire.RequestId, _Forwarded] = {}
         self._asking: dict[wire.RequestId, None] = {}  # what the server asked the client
+        self._stale: set[wire.RequestId] = set()  # what one that is gone asked
         self._listening = listening.Listening(self._told, front.post)
         self._handlers: dict[str, Callable[[wire.Request, bytes], None]] = {
             "initialize": self._initialize,
@@ -157,9 +158,10 @@ class Single:
 
     def answered(self, message: wire.Response | wire.ErrorResponse, data: bytes) -> None:
         """The client answers what the server asked; one that has gone since gets no answer."""
-        if message.id is not None and message.id in self._asking:
-            del self._asking[message.id]
-            self._leg.post(data)
+        if message.id is None or message.id in self._stale:
+            return
+        self._asking.pop(message.id, None)
+        self._leg.post(data)
 
     def _cancel(self, id: object, data: bytes) -> None:
         if not isinstance(id, str | int):
@@ -235,6 +237,7 @@ class Single:
             case wire.Notification():
                 self._server_noted(message, data)
             case wire.Request():
+                self._stale.discard(message.id)
                 self._asking[message.id] = None
                 if len(self._asking) > _MAX_ASKING:
                     del self._asking[next(iter(self._asking))]
@@ -285,6 +288,7 @@ class Single:
         for id in self._asking:
             cancel = wire.encode({"requestId": id, "reason": "The server that asked is gone"})
             self._front.post(wire.encode_notification("notifications/cancelled", cancel))
+        self._stale = set(self._asking)
         self._asking.clear()
         self._behind = None
         self._front.aside(self._views.server_lost(leg.name, reason))
