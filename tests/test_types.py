@@ -250,3 +250,17 @@ def test_the_text_of_a_result_is_all_its_text_blocks():
     )
     assert result.text == "one\ntwo"
     assert t.ToolResult().text == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "kind"),
+    [
+        (t.TextContent("hi"), "text"),
+        (t.ImageContent(data="", mime_type="image/png"), "image"),
+        (t.AudioContent(data="", mime_type="audio/wav"), "audio"),
+        (t.ResourceLink(uri="file:///a", name="a"), "resource_link"),
+    ],
+)
+def test_a_content_block_says_what_it_is(block: t.ContentBlock, kind: str) -> None:
+    assert block.type == kind
+    assert json.loads(msgspec.json.encode(block))["type"] == kind

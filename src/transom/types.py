@@ -130,6 +130,7 @@ def _names(kind: type[Open]) -> set[str]:
 class TextContent(Wire, frozen=True, tag_field="type", tag="text"):
     """Text for the model or the user."""
 
+    type: ClassVar[Literal["text"]] = "text"
     text: str
     annotations: dict[str, Any] | None = None
     meta: Meta | None = field(name="_meta", default=None)
@@ -138,6 +139,7 @@ class TextContent(Wire, frozen=True, tag_field="type", tag="text"):
 class ImageContent(Wire, frozen=True, tag_field="type", tag="image"):
     """An image; `data` is base64."""
 
+    type: ClassVar[Literal["image"]] = "image"
     data: str
     mime_type: str
     annotations: dict[str, Any] | None = None
@@ -147,6 +149,7 @@ class ImageContent(Wire, frozen=True, tag_field="type", tag="image"):
 class AudioContent(Wire, frozen=True, tag_field="type", tag="audio"):
     """A sound; `data` is base64."""
 
+    type: ClassVar[Literal["audio"]] = "audio"
     data: str
     mime_type: str
     annotations: dict[str, Any] | None = None
@@ -156,6 +159,7 @@ class AudioContent(Wire, frozen=True, tag_field="type", tag="audio"):
 class ResourceLink(Wire, frozen=True, tag_field="type", tag="resource_link"):
     """A resource that can be read at `uri`."""
 
+    type: ClassVar[Literal["resource_link"]] = "resource_link"
     uri: str
     name: str
     title: str | None = None
@@ -180,6 +184,7 @@ class ResourceContents(Wire, frozen=True):
 class EmbeddedResource(Wire, frozen=True, tag_field="type", tag="resource"):
     """A resource inside a message."""
 
+    type: ClassVar[Literal["resource"]] = "resource"
     resource: ResourceContents
     annotations: dict[str, Any] | None = None
     meta: Meta | None = field(name="_meta", default=None)
