@@ -1,0 +1,287 @@
+"""What a gateway costs: a call through it, its start, and a hundred clients of one.
+
+Calls and starts are measured with the same client, by turns: the server alone, the gateway before
+it, and FastMCP's own proxy before it. The best round counts: the others tell what else the machine
+did. The server is as quick as can be, so that what is measured is what stands before it. Processor
+time is that of the process before the server alone, and hardly depends on what else runs.
+
+    python -m benchmarks.gateway_rows
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import httpx2
+import msgspec
+
+from benchmarks.client import HELLO, Client, client_of
+from benchmarks.processes import held_by, processor_time
+
+__all__ = ["calls", "hundred_clients", "measure", "start"]
+
+ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent / "servers"
+PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
+ECHO = [sys.executable, str(HERE / "echo.py")]
+ORDERS = [sys.executable, str(ROOT / "examples" / "orders.py")]
+EVERYTHING = ["node", str(PACKAGES / "server-everything" / "dist" / "index.js"), "stdio"]
+GATEWAY = [sys.executable, "-m", "transom", "gateway", "--no-open"]
+PEER = "FastMCP's proxy"
+SMALL, LARGE = 10, 100_000
+IN_FLIGHT = 100
+CLIENTS = 100
+ROUNDS = 5
+START_BUDGET = 1.5
+
+Line = tuple[Any, ...]
+
+
+def contenders(server: Sequence[str]) -> dict[str, list[str]]:
+    """What is measured, by name: the same server alone, and with something before it."""
+    return {
+        "direct": [*server],
+        "gateway": [*GATEWAY, "--", *server],
+        PEER: [sys.executable, str(HERE / "fastmcp_proxy.py"), *server],
+    }
+
+
+# --- a call ----------------------------------------------------------------------------------
+
+
+class Called(NamedTuple):
+    """How one contender does with one size of results."""
+
+    latency: float
+    """Microseconds of a call with nothing else under way."""
+    rate: float
+    """Calls per second with a hundred in flight."""
+    busy: float
+    """Microseconds of processor time in the process that is called, for one call."""
+
+
+async def calls(seconds: float = 1.0) -> dict[tuple[str, int], Called]:
+    """Calls of a server's tool, by contender and size of the result."""
+    found: dict[tuple[str, int], Called] = {}
+    async with AsyncExitStack() as stack:
+        clients: dict[str, Client] = {}
+        for name, command in contenders(ECHO).items():
+            client = await stack.enter_async_context(client_of(command))
+            await client.initialize()
+            await client.ask("tools/list")
+            clients[name] = client
+        for size in (SMALL, LARGE):
+            for client in clients.values():
+                await _some(client, size, seconds / 5)
+            rounds = [
+                (name, *(await _some(client, size, seconds / 5)), await _many(client, size))
+                for _ in range(ROUNDS)
+                for name, client in clients.items()
+            ]
+            for name in clients:
+                latencies, busy, rates = zip(*(e[1:] for e in rounds if e[0] == name), strict=True)
+                found[name, size] = Called(min(latencies), max(rates), min(busy))
+    return found
+
+
+async def _some(client: Client, size: int, seconds: float) -> tuple[float, float]:
+    """Microseconds of a call, and of the processor's time for it."""
+    times: list[float] = []
+    before = processor_time(client.process.pid)
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or len(times) < 20:
+        began = time.perf_counter()
+        await _call(client, size)
+        times.append(time.perf_counter() - began)
+    busy = processor_time(client.process.pid) - before
+    return median(times) * 1e6, busy / len(times) * 1e6
+
+
+async def _many(client: Client, size: int) -> float:
+    began = time.perf_counter()
+    await asyncio.gather(*(_call(client, size) for _ in range(IN_FLIGHT)))
+    return IN_FLIGHT / (time.perf_counter() - began)
+
+
+async def _call(client: Client, size: int) -> None:
+    result = await client.call("echo", {"size": size})
+    assert len(result) > size, result[:200]
+
+
+# --- the start -------------------------------------------------------------------------------
+
+
+async def start(server: Sequence[str], rounds: int = ROUNDS) -> dict[str, float]:
+    """Milliseconds from starting a process to its answer to `initialize`, by contender."""
+    times: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for name, command in contenders(server).items():
+            began = time.perf_counter()
+            async with client_of(command) as client:
+                await client.initialize()
+                times.setdefault(name, []).append((time.perf_counter() - began) * 1000)
+    return {name: min(each) for name, each in times.items()}
+
+
+# --- a hundred clients -----------------------------------------------------------------------
+
+
+class Crowd(NamedTuple):
+    """A hundred HTTP clients of one gateway."""
+
+    ready: float
+    """Seconds until all of them are initialised, each with a server process of its own."""
+    rate: float
+    """Calls per second, all of them calling all the time."""
+    memory: float
+    """KB in the gateway for each."""
+
+
+class _Caller:
+    """One HTTP client."""
+
+    def __init__(self, http: httpx2.AsyncClient, url: str) -> None:
+        self._http = http
+        self._url = url
+        self._headers = {
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+        }
+
+    async def post(self, message: dict[str, Any]) -> Any:
+        body = msgspec.json.encode({"jsonrpc": "2.0", **message})
+        answer = await self._http.post(self._url, content=body, headers=self._headers)
+        answer.raise_for_status()
+        if session := answer.headers.get("mcp-session-id"):
+            self._headers["mcp-session-id"] = session
+            self._headers["mcp-protocol-version"] = HELLO["protocolVersion"]  # type: ignore[assignment]
+        if "id" not in message:
+            return None
+        lines = [answer.text]
+        if answer.headers["content-type"].startswith("text/event-stream"):
+            lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
+        found = [each for line in lines if (each := msgspec.json.decode(line or b"{}")).get("id")]
+        return found[-1]["result"]
+
+    async def initialize(self) -> None:
+        await self.post({"id": 1, "method": "initialize", "params": HELLO})
+        await self.post({"method": "notifications/initialized"})
+
+    async def calling(self, until: float) -> int:
+        done = 0
+        while time.perf_counter() < until:
+            params = {"name": "echo", "arguments": {"size": SMALL}}
+            result = await self.post({"id": done + 2, "method": "tools/call", "params": params})
+            assert result["content"][0]["text"] == "x" * SMALL
+            done += 1
+        return done
+
+
+@asynccontextmanager
+async def _http_gateway() -> AsyncIterator[tuple[int, str]]:
+    """A gateway that serves HTTP: its process and its address."""
+    where = asyncio.get_running_loop().create_future()
+
+    def heard(line: str) -> None:
+        _, found, url = line.partition("listens at ")
+        if found and not where.done():
+            where.set_result(url)
+
+    command = [*GATEWAY, "--http", "0", "--max-clients", str(CLIENTS + 10), "--", *ECHO]
+    async with client_of(command, stderr=heard) as client:
+        async with asyncio.timeout(60):
+            url = await where
+        yield client.process.pid, url
+        client.process.terminate()
+        await client.process.wait()
+
+
+async def hundred_clients(seconds: float = 1.0) -> Crowd:
+    """A hundred clients of one gateway by streamable HTTP."""
+    limits = httpx2.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
+    async with (
+        _http_gateway() as (pid, url),
+        httpx2.AsyncClient(limits=limits, timeout=120) as http,
+    ):
+        first = _Caller(http, url)
+        await first.initialize()
+        await first.calling(time.perf_counter() + 0.2)
+        before = held_by(pid).rss
+        callers = [_Caller(http, url) for _ in range(CLIENTS)]
+        began = time.perf_counter()
+        await asyncio.gather(*(each.initialize() for each in callers))
+        ready = time.perf_counter() - began
+        began = time.perf_counter()
+        done = await asyncio.gather(*(each.calling(began + seconds) for each in callers))
+        rate = sum(done) / (time.perf_counter() - began)
+        memory = (held_by(pid).rss - before) / CLIENTS
+    return Crowd(ready, rate, memory)
+
+
+# --- all of them -----------------------------------------------------------------------------
+
+
+def measure(seconds: float = 1.0) -> list[Line]:
+    """The rows of `make bench`."""
+    return asyncio.run(_measure(seconds))
+
+
+async def _measure(seconds: float) -> list[Line]:
+    lines: list[Line] = []
+    found = await calls(seconds)
+    for size, results in ((SMALL, "small results"), (LARGE, "results of 100 KB")):
+        ours = found["gateway", size]
+        direct = found["direct", size]
+        peer = found[PEER, size]
+        added, theirs = ours.latency - direct.latency, peer.latency - direct.latency
+        lines += [
+            (f"added to a server's call, {results}", added, "us", "direct takes", direct.latency,
+             added / direct.latency, "", None),
+            (f"added to a server's call, {results}", added, "us", PEER, theirs, added / theirs,
+             "", None),
+            (f"processor time of a call, {results}", ours.busy, "us", PEER, peer.busy,
+             ours.busy / peer.busy, "", None),
+            (f"calls with 100 in flight, {results}", ours.rate, "/s", "direct", direct.rate,
+             ours.rate / direct.rate, "", None),
+            (f"calls with 100 in flight, {results}", ours.rate, "/s", PEER, peer.rate,
+             ours.rate / peer.rate, "", None),
+        ]  # fmt: skip
+    for server, name in ((ORDERS, "a Python server"), (EVERYTHING, "a Node server")):
+        times = await start(server)
+        for against in ("direct", PEER):
+            ratio = times["gateway"] / times[against]
+            ok = ratio <= START_BUDGET if against == "direct" else None
+            budget = f"<= {START_BUDGET:g}x" if against == "direct" else ""
+            other = "the server alone" if against == "direct" else against
+            lines.append(
+                (f"start before {name}", times["gateway"], "ms", other, times[against], ratio,
+                 budget, ok)
+            )  # fmt: skip
+    crowd = await hundred_clients(seconds * 3)
+    lines += [
+        ("100 HTTP clients are there", crowd.ready, "s", "", None, None, "", None),
+        ("calls of 100 HTTP clients", crowd.rate, "/s", "", None, None, "", None),
+        ("memory of an HTTP client", crowd.memory, "KB", "", None, None, "", None),
+    ]
+    return lines
+
+
+def main() -> None:
+    """Print them all."""
+    print(f"load {os.getloadavg()[0]:.1f}")
+    for name, ours, unit, against, theirs, ratio, budget, _ in measure():
+        beside = "" if theirs is None else f"   {against} {theirs:,.0f}   {ratio:.2f}x {budget}"
+        print(f"{name:<44} {ours:10,.1f} {unit}{beside}")
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
