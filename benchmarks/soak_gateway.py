@@ -53,8 +53,9 @@ _SAYS_WHERE = re.compile(r"Open this page to see Views: (\S+)")
 _NOBODY_SHOULD_SAY = ("Traceback", "never retrieved", "was destroyed but", "Exception ignored")
 _CONTEXT = 25  # lines after such a one
 _MEMORY_FROM = 120.0  # seconds of traffic that it takes to tell growth from noise
-_MORE_MEMORY = 12 * 1024  # KB between the warm-up and the end
-_MORE_MEMORY_A_MINUTE = 2 * 1024  # KB, as a trend
+_MORE_MEMORY = 6 * 1024  # KB between the warm-up and the end, and for each View since then
+_MORE_FOR_A_VIEW = 128  # KB: of closed ones a host keeps what opens them again, and Playwright more
+_VIEWS_KEPT = 1000  # a host keeps no more
 _MORE_FILES = 3
 _STILL = 14  # half seconds without a change: idle connections are closed after five seconds
 _LINGERS = 80  # half seconds at most
@@ -68,6 +69,8 @@ class Sample(NamedTuple):
     held: Held
     processes: int
     zombies: int
+    opened: int
+    """Views so far."""
 
 
 @dataclass
@@ -461,7 +464,8 @@ class Soak:
         """The gateway now."""
         pid = self.client.process.pid
         at = time.perf_counter() - self._began
-        return Sample(at, held_by(pid), len(marked(self._mark)), zombies_of(pid))
+        processes = len(marked(self._mark))
+        return Sample(at, held_by(pid), processes, zombies_of(pid), self.tally.opened)
 
     async def usable(self, within: float) -> None:
         """Wait until every server answers, a View opens for each that has one, and it answers."""
@@ -547,9 +551,9 @@ class Soak:
         if seconds < _MEMORY_FROM:
             return
         grown = after.held.rss - before.held.rss
-        trend = self.tally.growth_a_minute()
-        if grown > _MORE_MEMORY and trend > _MORE_MEMORY_A_MINUTE:
-            wrong.append(f"{grown / 1024:.1f} MB more, {trend / 1024:.2f} MB a minute")
+        kept = min(after.opened - before.opened, _VIEWS_KEPT)
+        if grown > _MORE_MEMORY + kept * _MORE_FOR_A_VIEW:
+            wrong.append(f"{grown / 1024:.1f} MB more, and {kept} Views")
 
     async def end(self) -> None:
         """The client leaves: the gateway must leave too, and take everybody with it."""

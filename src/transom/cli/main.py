@@ -27,7 +27,10 @@ def main() -> None:
         return
     options = quick_options(words)
     if options is not None:
-        sys.exit(import_module("transom.cli.run_gateway").run_gateway(options))
+        try:
+            sys.exit(import_module("transom.cli.run_gateway").run_gateway(options))
+        except KeyboardInterrupt:  # nothing was started yet
+            sys.exit(130)
     make_app(words)(prog_name="transom")
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from transom.errors import TransomError, UsageError
 from transom.gateway.process import ServerProcess
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from transom.gateway.views import ClientViews
 
 __all__ = ["run_gateway"]
+
+_DRIVER_DIED = "Connection closed while reading from the driver"
 
 
 def run_gateway(options: GatewayOptions) -> int:
@@ -39,8 +43,8 @@ def run_gateway(options: GatewayOptions) -> int:
     except TransomError as error:
         _note(str(error))
         return 2
-    except KeyboardInterrupt:  # before there was a client to serve
-        return 130
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return 0  # a signal, before there was a client to serve
     return 0
 
 
@@ -48,6 +52,8 @@ async def _run(options: GatewayOptions) -> None:
     given = [bool(options.command), options.url is not None, options.config is not None]
     if sum(given) > 1:
         raise UsageError("Give one of: a command after --, --url or --config")
+    _stop_on_signals()
+    asyncio.get_running_loop().set_exception_handler(_unheard)
     started: ServerProcess | None = None
     if options.command and options.http is None:
         started = await ServerProcess.start(options.command)
@@ -56,6 +62,24 @@ async def _run(options: GatewayOptions) -> None:
     finally:
         if started is not None:
             await started.aclose()
+
+
+def _stop_on_signals() -> None:
+    """Whoever serves sees to signals itself; until then they must not leave a server behind."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # noqa: S101 - for the type checker
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, task.cancel)
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody waited for is told, except for what Playwright leaves when its driver dies.
+
+    That happens when its browser is killed; the Views say themselves that they are gone.
+    """
+    if _DRIVER_DIED not in str(context.get("exception")):
+        loop.default_exception_handler(context)
 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
