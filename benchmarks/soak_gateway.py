@@ -57,6 +57,7 @@ _MORE_MEMORY = 6 * 1024  # KB between the warm-up and the end, and for each View
 _MORE_FOR_A_VIEW = 128  # KB: of closed ones a host keeps what opens them again, and Playwright more
 _VIEWS_KEPT = 1000  # a host keeps no more
 _MORE_FILES = 3
+_IDLE_SOCKETS = 32  # a browser of the user's keeps connections that it may use again
 _STILL = 14  # half seconds without a change: idle connections are closed after five seconds
 _LINGERS = 80  # half seconds at most
 _MORE_PROCESSES = 3  # Chromium keeps a spare one or two
@@ -540,7 +541,8 @@ class Soak:
         """Whether more is held now than after the warm-up."""
         before, after = self.tally.settled[0], self.tally.settled[-1]
         wrong = self.tally.violations
-        for what, most in (("fds", _MORE_FILES), ("sockets", _MORE_FILES)):
+        most = _MORE_FILES + (_IDLE_SOCKETS if self.tally.kind == "page" else 0)
+        for what in ("fds", "sockets"):
             had, has = getattr(before.held, what), getattr(after.held, what)
             if has > had + most:
                 wrong.append(f"{has} {what}, after {had}")

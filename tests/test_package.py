@@ -105,7 +105,7 @@ def test_every_declared_python_package_is_pinned():
         line.partition("==")[0].lower().replace("_", "-")
         for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
-    names = {re.split("[<>=]", entry)[0].strip() for entry in declared}
+    names = {re.split(r"[\[<>=]", entry)[0].strip() for entry in declared}
     assert names - pinned == set()
 
 

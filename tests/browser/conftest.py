@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-KNOWN = Path(__file__).parents[2] / ".venv" / ".chromium"
+HERE = Path(__file__).parent
+KNOWN = HERE.parents[1] / ".venv" / ".chromium"
 ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
@@ -22,6 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Playwright lives on one event loop, so all async tests that use it share the session's."""
     shared = pytest.mark.asyncio(loop_scope="session")
     for item in items:
+        if HERE not in item.path.parents:
+            continue  # this hook is called with the tests of every folder
         if "launch" in getattr(item, "fixturenames", ()) and pytest_asyncio.is_async_test(item):
             item.add_marker(shared, append=False)
 

@@ -111,8 +111,15 @@ class User:
 
     async def run_in_view(self, view_id: str, script: str) -> Any:
         """Run a script inside a View, by a way that needs neither Stage nor host."""
-        sandbox = next(f for f in self.page.frames if f"//{view_id}-" in f.url)
-        return await sandbox.child_frames[0].evaluate(script)
+        outer = await self.page.wait_for_selector(f'[id="view-{view_id}"] iframe')
+        assert outer is not None
+        sandbox = await outer.content_frame()
+        assert sandbox is not None
+        inner = await sandbox.wait_for_selector("iframe", state="attached")
+        assert inner is not None
+        frame = await inner.content_frame()
+        assert frame is not None
+        return await frame.evaluate(script)
 
 
 @asynccontextmanager

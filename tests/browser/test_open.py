@@ -6,7 +6,8 @@ import os
 import shutil
 import signal
 import struct
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -234,8 +235,16 @@ async def left_behind(mark: str) -> list[int]:
     return processes(mark)
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose name leaves room for that of a socket, of which Chromium makes one."""
+    with tempfile.TemporaryDirectory(prefix="open-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the command", "its whole group"])
-async def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, whole_group: bool) -> None:
+async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bool) -> None:
+    tmp_path = short_path
     server = tmp_path / "orders.py"
     shutil.copy(ORDERS, server)
     shutil.copy(ORDERS.with_suffix(".html"), tmp_path)

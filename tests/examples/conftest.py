@@ -1,6 +1,7 @@
 """One Chromium for the examples' tests of a worker, and a fresh server for each test."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ from transom.web.headless import HeadlessRenderer
 
 Open = Callable[..., Awaitable[Shown]]
 Problems = list[str]
+HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Playwright lives on one event loop, so all async tests that use it share the session's."""
     shared = pytest.mark.asyncio(loop_scope="session")
     for item in items:
+        if HERE not in item.path.parents:
+            continue  # this hook is called with the tests of every folder
         if "host" in getattr(item, "fixturenames", ()) and pytest_asyncio.is_async_test(item):
             item.add_marker(shared, append=False)
 
