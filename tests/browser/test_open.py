@@ -260,7 +260,7 @@ async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bo
         assert code in (0, 130)  # it may have been done already
         assert "Traceback" not in await run.stderr()
     assert await left_behind(str(tmp_path)) == []
-    assert [path.name for path in tmp_path.glob("transom-*")] == []  # noqa: ASYNC240
+    assert [path.name for path in tmp_path.glob("transom-*")] == []
 
 
 # --- in the user's browser -------------------------------------------------------------------
