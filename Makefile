@@ -24,7 +24,7 @@ demo: ## show Transom at work
 
 test: check ## check, then run every test (ARGS go to pytest)
 	@scripts/setup
-	@$(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS)
+	@$(PYTHON_IN_VENV) -m pytest -q -n 3 --dist worksteal $(ARGS)
 
 check: ## lint, formatting and types
 	@scripts/setup python node

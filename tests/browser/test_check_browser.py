@@ -57,14 +57,6 @@ def check(target: str, *options: str) -> tuple[dict[str, Any], int]:
     return json.loads(run.stdout), run.returncode
 
 
-def test_our_example_keeps_the_rules_that_need_a_browser() -> None:
-    report, code = check("examples/orders.py", "--call")
-    assert report["findings"] == []
-    assert code == 0
-    rendered = {f"V{n}" for n in range(1, 9)} | {"P15", "P16"}
-    assert rendered <= set(report["checked"])
-
-
 def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)

@@ -8,8 +8,6 @@ import pytest
 from transom.check import Options, check
 from transom.check.calling import Calling
 from transom.check.connect import process
-from transom.cli.target import Command, parse_target
-from transom.web.csp import build_csp
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
@@ -37,28 +35,6 @@ async def test_an_official_server_is_checked_without_a_false_alarm(name, tools, 
     assert {"needs --browser", "a heuristic: needs --heuristics", "no host was asked"} == {
         skip.reason for skip in report.skipped
     }
-
-
-def server_examples() -> list[Path]:
-    files = sorted((ROOT / "examples").glob("*.py"))
-    return [file for file in files if "transom.server" in file.read_text()]
-
-
-def test_there_are_examples_to_check():
-    assert "orders.py" in [file.name for file in server_examples()]
-
-
-@pytest.mark.parametrize("example", server_examples(), ids=lambda file: file.stem)
-async def test_our_own_examples_keep_the_contract(example):
-    command = parse_target(str(example))
-    assert isinstance(command, Command)
-    options = Options(timeout=30, calling=Calling(all=True), build_csp=build_csp)
-
-    report = await check(example.name, process(command.argv), options=options)
-
-    assert report.failure is None
-    assert [f for f in report.findings if f.severity != "info"] == []
-    assert "D1" in report.checked
 
 
 def test_the_documentation_has_all_twenty():

@@ -65,7 +65,7 @@ def test_the_fuzzer_finds_a_peer_that_breaks_a_rule_and_shows_the_message(
     assert "--seed 5" in out
 
 
-# --- a million messages ----------------------------------------------------------------------
+# --- many messages ---------------------------------------------------------------------------
 
 
 def resident() -> int:
@@ -93,15 +93,15 @@ def hostile_messages(count: int) -> list[bytes]:
     return messages
 
 
-@pytest.mark.timeout(240)  # some 8 s of one core, and many times that where others use it too
-def test_a_million_hostile_messages_raise_nothing_and_leave_nothing_behind():
+@pytest.mark.timeout(240)  # some 3 s of one core, and many times that where others use it too
+def test_four_hundred_thousand_hostile_messages_raise_nothing_and_leave_nothing_behind():
     messages = hostile_messages(4000)
     assert sum(MARK in message for message in messages) > 1000
     peer = Peer(max_incoming=256, max_outgoing=64)
     feed, fed, answered = peer.feed, 0, 0
     gc.collect()
     before = most = resident()
-    while fed < 1_000_000:
+    while fed < 400_000:
         while peer.outgoing < peer.max_outgoing:
             peer.request("m", progress=True)
         # Half of the ids are new; others are in use, or those of our own requests.
@@ -118,7 +118,7 @@ def test_a_million_hostile_messages_raise_nothing_and_leave_nothing_behind():
         assert peer.outgoing <= peer.max_outgoing
         if fed % 100_000 == 0:
             most = max(most, resident())
-    assert answered > 50_000
+    assert answered > 20_000
     assert most - before < 20 * MEGABYTE
 
 
