@@ -220,7 +220,7 @@ def schemas(draw: st.DrawFn, depth: int = 3) -> Any:
     return made
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(schema=schemas(), values=st.lists(VALUES, min_size=1, max_size=5))
 def test_verdicts_are_those_of_jsonschema_rs(validator: Validator, schema: Any, values: list[Any]):
     reference = jsonschema_rs.Draft202012Validator(schema)

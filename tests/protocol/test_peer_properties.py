@@ -296,4 +296,4 @@ class TwoPeersOnABadPipe(RuleBasedStateMachine):
 
 
 TestTwoPeersOnABadPipe = TwoPeersOnABadPipe.TestCase
-TestTwoPeersOnABadPipe.settings = settings(max_examples=60, stateful_step_count=50)
+TestTwoPeersOnABadPipe.settings = settings(max_examples=30, stateful_step_count=50)
