@@ -114,6 +114,17 @@ async def test_a_request_waits_for_a_server_that_is_being_started():
         assert (await asked.answer)["result"] == text("called plain")
 
 
+async def test_a_tool_called_while_its_server_is_being_started_opens_its_view():
+    async with gateway() as at:
+        at.server.broken = True
+        await at.server.kill()
+        await at.changed()
+        asked = await at.begin("tools/call", {"name": "show"})
+        at.server.broken = False
+        told = words((await asked.answer)["result"])
+        assert f"View {VIEW} is open" in told[-1]
+
+
 async def test_a_server_that_does_not_come_back_is_given_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(single, "_PATIENCE", 0.05)
     async with gateway() as at:

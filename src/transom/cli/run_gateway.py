@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from transom.errors import TransomError, UsageError
 from transom.gateway.process import ServerProcess
+from transom.gateway.signals import on_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,11 +65,9 @@ async def _run(options: GatewayOptions) -> None:
 
 def _stop_on_signals() -> None:
     """Whoever serves sees to signals itself; until then they must not leave a server behind."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    task = asyncio.current_task()
     assert task is not None  # noqa: S101 - for the type checker
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, task.cancel)
+    on_signals(task.cancel, interrupt=False)
 
 
 def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -17,6 +16,7 @@ from transom.errors import TransomError, UsageError
 from transom.gateway.config import Server
 from transom.gateway.http import PATH, HttpGateway
 from transom.gateway.run import connect_to
+from transom.gateway.signals import on_signals
 from transom.gateway.views import ClientViews
 
 __all__ = ["address_of", "serve_http", "serving"]
@@ -71,10 +71,7 @@ async def serve_http(
         idle=idle,
     )
     over = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, over.set)
+    on_signals(over.set)
     async with serving(gateway, host, port) as url:
         tell(f"The gateway listens at {url}")
         await over.wait()

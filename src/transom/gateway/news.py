@@ -12,13 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
+from transom.errors import Refused
 from transom.gateway.adding import text_block
+from transom.host.wording import unmarked
 from transom.protocol import wire
 
 __all__ = ["INDEX_URI", "News", "uri_of"]
 
 INDEX_URI: Final = "transom://views"
 _MAX_MESSAGES = 20
+_MAX_MESSAGE = 64 * 1024
 _MAX_WAITING_BYTES = 256 * 1024
 
 
@@ -59,8 +62,15 @@ class News:
         self._views.pop(view_id, None)
 
     def message(self, view_id: str, blocks: Sequence[Any]) -> None:
-        """A View sends the model a message."""
-        content = msgspec.to_builtins(blocks)
+        """A View sends the model a message.
+
+        Raises:
+            Refused: it is too long.
+        """
+        raw = unmarked(wire.encode(blocks).decode())
+        if len(raw) > _MAX_MESSAGE:
+            raise Refused(f"A message of {len(raw)} characters is over {_MAX_MESSAGE}")
+        content = msgspec.json.decode(raw)
         self._wait([text_block(f"⟦View {view_id}⟧ sends this message:"), *content])
         told = self._views.get(view_id)
         if told is not None:
@@ -71,9 +81,9 @@ class News:
         told = self._views.get(view_id)
         if told is None:
             return
-        told.context = {"when": _now(), "content": msgspec.to_builtins(content)}
+        told.context = {"when": _now(), "content": _unmarked(content)}
         if structured is not None:
-            told.context["structuredContent"] = structured
+            told.context["structuredContent"] = _unmarked(structured)
         told.context_is_news = True
 
     # --- for the next result -----------------------------------------------------------------
@@ -151,6 +161,10 @@ class News:
             "context": told.context,
             "messages": list(told.messages),
         }
+
+
+def _unmarked(value: object) -> Any:
+    return msgspec.json.decode(unmarked(wire.encode(value).decode()))
 
 
 def _now() -> float:

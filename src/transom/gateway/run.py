@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import stat
 import sys
 import threading
@@ -21,6 +20,7 @@ from transom.errors import UsageError
 from transom.gateway.config import Server
 from transom.gateway.process import ServerProcess
 from transom.gateway.session import Connect, Session
+from transom.gateway.signals import on_signals
 from transom.gateway.views import ClientViews
 
 __all__ = ["connect_to", "serve_stdio"]
@@ -70,15 +70,12 @@ async def serve_stdio(
             ways[0] = (ways[0][0], _beginning_with(started, ways[0][1]))
         session = Session(channel, ways, views)
         running = asyncio.ensure_future(session.run())
-        loop = asyncio.get_running_loop()
 
         def stop() -> None:
             if not session.closing:  # else it is about to end, and has to put everything away
                 running.cancel()
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            with suppress(NotImplementedError):
-                loop.add_signal_handler(number, stop)
+        on_signals(stop)
         with suppress(asyncio.CancelledError):
             await running
 

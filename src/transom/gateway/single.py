@@ -220,11 +220,19 @@ class Single:
         amend: Callable[[Raw], Answer] | None,
         instead: Callable[[wire.WireError], Answer | None] | None,
     ) -> bytes:
-        leg = self._leg
-        if not await leg.ready(_PATIENCE):
-            raise ProtocolError(SERVER_ERROR, f"Server {leg.name} is not running: {leg.reason}")
+        await self._until_up()
         self._forward(request, data, amend, instead)
         return PASSED
+
+    async def _until_up(self) -> None:
+        """Wait for a server that is being started again.
+
+        Raises:
+            ProtocolError: it takes too long.
+        """
+        leg = self._leg
+        if not leg.up and not await leg.ready(_PATIENCE):
+            raise ProtocolError(SERVER_ERROR, f"Server {leg.name} is not running: {leg.reason}")
 
     # --- from the server ---------------------------------------------------------------------
 
@@ -384,15 +392,15 @@ class Single:
                 self._ended(self._views.call(self._front.call(request, name, request.params))),
             )
             return
-        behind = self._reach()
-        if not isinstance(name, str) or not self._leg.up:
+        if not isinstance(name, str):
             self._forward(request, data, self._views.with_news)
-        elif behind.current:
+        elif self._leg.up and self._reach().current:
             self._call_known(request, data, name)
         else:
             self._front.work(request.id, self._call_unknown(request, data, name))
 
     async def _call_unknown(self, request: wire.Request, data: bytes, name: str) -> bytes:
+        await self._until_up()
         with suppress(TransomError):
             await self._reach().tools()
         self._call_known(request, data, name)

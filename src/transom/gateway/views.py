@@ -34,6 +34,7 @@ from transom.gateway.news import INDEX_URI, News, uri_of
 from transom.host.indirect import INDIRECT_TOOLS
 from transom.host.names import owner_of
 from transom.host.policy import ApprovalRequest, Decision, Deny
+from transom.host.wording import clean
 from transom.protocol import wire
 from transom.types import ImageContent, TextContent, Tool, ToolAnnotations, ToolResult
 
@@ -63,6 +64,7 @@ _SCREENSHOT = Tool(
     annotations=ToolAnnotations(read_only_hint=True),
 )
 _COALESCE = 0.05  # seconds in which several changes are told as one
+_MAX_REASON = 500
 _MAX_NAMED = 20  # tools named in the result of a call that opened a View
 
 
@@ -323,7 +325,8 @@ class ClientViews:
         if note.get("state") != "live":
             if "error" not in note:
                 return []
-            text = f"The View of this tool could not be opened: {note['error']}"
+            why = clean(str(note["error"]), _MAX_REASON)
+            text = f"The View of this tool could not be opened: {why}"
             return [text_block(text if where is None else f"{text}\nViews are shown at {where}")]
         names = [tool.name for tool in host.view_tools(view_id)]
         lines = [

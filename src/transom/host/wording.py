@@ -16,7 +16,7 @@ import msgspec
 
 from transom.types import Implementation, Tool
 
-__all__ = ["Label", "as_server_tool", "as_view_tool", "clean"]
+__all__ = ["Label", "as_server_tool", "as_view_tool", "clean", "unmarked"]
 
 _MARKS = "⟦⟧"
 _IN_LABEL = re.compile(r'["·]')
@@ -56,6 +56,11 @@ def clean(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def unmarked(text: str) -> str:
+    """The same text without the brackets that only the host may write."""
+    return text.replace("⟦", "").replace("⟧", "") if _has_marks(text) else text
+
+
 def _has_marks(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
@@ -92,7 +97,7 @@ def as_server_tool(tool: Tool, name: str) -> Tool:
     """A server's tool as the model sees it: as it is, but it cannot pass for a View's."""
     description = tool.description
     if description is not None and _has_marks(description):
-        description = description.replace("⟦", "").replace("⟧", "")
+        description = unmarked(description)
     if name == tool.name and description is tool.description:
         return tool
     return msgspec.structs.replace(tool, name=name, description=description)
