@@ -26,7 +26,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom import Host, Limits, Policy
-from transom.host.views import View
+from transom.host.view import View
 from transom.server.views import Views
 from transom.web.headless import HeadlessRenderer
 

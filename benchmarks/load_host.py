@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.host_rows import URI, bench_server, definitions, listing_app
 from transom import App, Channel, Host, InProcessRenderer, Limits, Policy
 from transom.errors import TransomError, ViewClosed
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.types import Tool
 
 __all__ = ["Report", "run"]

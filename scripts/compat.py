@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from transom import Host, Policy, Tool, ToolResult, __version__
 from transom.check.examples import fitting_arguments, unfitting_arguments
 from transom.errors import TransomError
-from transom.host.views import View
+from transom.host.view import View
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 

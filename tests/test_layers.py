@@ -15,18 +15,29 @@ import transom
 
 SOURCE = Path(__file__).parents[1] / "src" / "transom"
 
-BOTTOM = {"errors", "types", "protocol"}
-UP_TO_SESSION = BOTTOM | {"schema", "channel", "events", "queues", "session"}
+BOTTOM = {"errors", "types", "protocol", "version"}
+UP_TO_SESSION = BOTTOM | {
+    "schema",
+    "channel",
+    "events",
+    "background",
+    "json_values",
+    "queues",
+    "session",
+}
 UP_TO_HOST = UP_TO_SESSION | {"naming", "mcptypes", "view", "host", "server"}
 EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
+    "version": set[str](),
     "types": {"errors"},
     "protocol": {"errors", "types"},
     "schema": BOTTOM,
     "channel": BOTTOM,
     "events": {"errors"},
+    "background": {"events"},
+    "json_values": {"protocol"},
     "naming": set[str](),
     "mcptypes": BOTTOM,
     "queues": BOTTOM | {"channel", "events"},
@@ -50,11 +61,14 @@ MCP = {"mcp", "mcp_types", "pydantic", "pydantic_core", "anyio", "httpx2"}
 # Third-party packages loaded together with the module.
 PACKAGES = {
     "errors": set[str](),
+    "version": set[str](),
     "types": {"msgspec"},
     "protocol": {"msgspec"},
     "schema": {"msgspec"},
     "channel": {"msgspec"},
     "events": set[str](),
+    "background": set[str](),
+    "json_values": {"msgspec"},
     "naming": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),
@@ -155,8 +169,6 @@ def complaints(source: str, module: str) -> list[str]:
 
 def wrong_of_ours(each: Import, layer: str) -> str | None:
     name = each.target.partition(".")[2]
-    if name == "__version__":
-        return None
     target = transom._HOMES.get(name, each.target)
     inner = target.removeprefix("transom.")
     for module in ON_DEMAND:
@@ -248,7 +260,7 @@ def test_an_import_that_goes_up_is_found(module: str, source: str, complaint: st
         ("schema", "def f():\n    import pydantic"),
         ("schema", "if TYPE_CHECKING:\n    import pydantic"),
         ("host.renderers", "from transom.view.app import App"),
-        ("host.bridge", "from transom import ToolResult, __version__\nimport mcp_types"),
+        ("host.bridge", "from transom.types import ToolResult\nimport mcp_types"),
         ("server.fastmcp", "from fastmcp import FastMCP"),
         ("server.views", "def f():\n    from transom.server import fastmcp"),
         ("cli.main", "import typer\nfrom transom.gateway import proxy"),

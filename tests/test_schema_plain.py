@@ -7,8 +7,7 @@ import pytest
 
 from tests.ids import plain
 from transom.errors import SchemaError
-from transom.schema.inlining import inline
-from transom.schema.plain import deeper_than
+from transom.schema.document import deeper_than, inline
 
 STRING = {"type": "string"}
 

@@ -7,6 +7,8 @@ in a browser, where `mcp` and the web packages do not exist).
 
 from importlib import import_module
 
+from transom.version import __version__
+
 TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
 if TYPE_CHECKING:
     from transom.channel import Channel
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from transom.types import Tool, ToolResult
     from transom.view.app import App
     from transom.view.tools import CallContext, RegisteredTool
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Allow",

@@ -1,7 +1,7 @@
 """What to call a server that nobody has named.
 
-A name is the same kind everywhere, and one that a `Host` takes (`transom.host.names`): 1 to 32 of
-`A-Za-z0-9_-`, beginning with a letter or digit, without a `_` at its end or two in a row.
+A name is the same kind everywhere, and one that a `Host` takes: 1 to 32 of `A-Za-z0-9_-`,
+beginning with a letter or digit, without a `_` at its end or two in a row.
 """
 
 from __future__ import annotations

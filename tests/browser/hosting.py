@@ -14,7 +14,7 @@ from playwright.async_api import Page as BrowserPage
 
 from tests.browser.views import html
 from transom import Host, Policy
-from transom.host.views import View
+from transom.host.view import View
 from transom.server import Views
 from transom.web.headless import chromium_arguments, find_chromium
 from transom.web.renderers import BrowserRenderer

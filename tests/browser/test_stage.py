@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.browser.hosting import Chromium, Told, User, chromium, hosted, show, text_of
 from transom import Host, Policy
 from transom.errors import Refused, ViewClosed
-from transom.host.views import View
+from transom.host.view import View
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from transom.host.bridge import Bridge
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from tests.check.sarif import SARIF
 from transom.check.catalogue import Finding, Skip
+from transom.check.facts import ListedTool
 from transom.check.formats import as_json, as_junit, as_sarif
-from transom.check.listed import ListedTool
 from transom.check.report import Report, Summary, apply_rules, nothing_checked
 from transom.check.rules import RULES
 from transom.check.snapshot import Snapshot, Visit

@@ -8,11 +8,11 @@ from transom.check.origins import (
     broad_wildcard,
     covered,
     keyword,
+    loose_directives,
     origin_of,
     parse_origin,
     unsafe,
 )
-from transom.check.policies import loose_directives
 from transom.web.csp import build_csp
 
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from transom.check.snapshot import Snapshot, ViewObservation
-from transom.cli import observer
+from transom.cli import browser_checks as observer
 from transom.cli.main import make_app
 from transom.errors import TransomError
 

@@ -11,9 +11,9 @@ from mcp.server.mcpserver import MCPServer
 
 from transom.check.client import Conversation, NoAnswer
 from transom.check.connect import process
-from transom.check.jsonvalue import as_object
 from transom.cli.serve import find_server
 from transom.errors import UsageError
+from transom.json_values import as_object
 
 
 def module(**names: object) -> ModuleType:

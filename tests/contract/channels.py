@@ -13,9 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from tests.web.page import StagePage
 from transom.channel import Channel, lines, memory_pair
-from transom.host.pages import Page
-from transom.web.serving import StageServer
+from transom.host.page import Page
 from transom.web.stage import Stage
+from transom.web.stage_server import StageServer
 
 Ends = tuple[Channel, Channel]
 

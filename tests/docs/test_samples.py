@@ -16,7 +16,7 @@ import pytest
 from transom import Host
 from transom.events import Event
 from transom.view.app import App
-from transom.view.asking import HostRequests
+from transom.view.host_requests import HostRequests
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "views.md").read_text()

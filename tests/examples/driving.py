@@ -9,7 +9,7 @@ from typing import Any
 from playwright.async_api import FrameLocator
 
 from transom import Host, Tool, ToolResult
-from transom.host.views import View
+from transom.host.view import View
 from transom.web.headless import HeadlessRenderer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -14,7 +14,7 @@ from transom.check.calling import Calling
 from transom.check.report import NEEDS_BROWSER
 from transom.check.rules import RULES
 from transom.check.streams import in_process
-from transom.cli.observer import BrowserObserver
+from transom.cli.browser_checks import BrowserObserver
 from transom.web.csp import build_csp
 
 ALL = [rule.id for rule in RULES]

@@ -12,7 +12,7 @@ from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
 from transom.gateway.session import Session
 from transom.gateway.views import ClientViews
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision, Deny
 
 URI = "ui://shop/list.html"

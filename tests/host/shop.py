@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from tests.host.bare_view import BareView
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel, memory_pair
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.server.views import Views
 
 

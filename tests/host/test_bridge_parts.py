@@ -9,9 +9,9 @@ import pytest
 from transom.errors import NotConnected
 from transom.events import Slot
 from transom.host.coalesce import Coalesced
-from transom.host.forward import Forward
 from transom.host.reports import Reports
-from transom.host.values import object_json, result_json
+from transom.host.view_server import Forward
+from transom.protocol.encoding import object_json, result_json
 from transom.types import HostContext, Tool
 
 

@@ -1,6 +1,6 @@
 import asyncio
 
-from transom.host.relist import Relist, settle
+from transom.host.refresh import Relist, settle
 
 
 async def relisted(relist: Relist, times: int) -> None:

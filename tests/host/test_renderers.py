@@ -10,7 +10,7 @@ from tests.host.shop import HTML, URI, BareRenderer, editor, shop
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel
 from transom.errors import InvalidResult, UsageError
-from transom.host.pages import Page, load_page, view_uri
+from transom.host.page import Page, load_page, view_uri
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.protocol import wire
 from transom.types import Tool

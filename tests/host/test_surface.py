@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.host.formats import tools_for
-from transom.host.names import check_server_name, owned_name, owner_of, plain_name
+from transom.host.model_apis import tools_for
 from transom.host.surface import Surface
-from transom.host.wording import Label, clean
+from transom.host.tool_names import check_server_name, owned_name, owner_of, plain_name
+from transom.host.tool_text import Label
+from transom.json_values import clean
 from transom.types import Implementation, Tool, ToolAnnotations
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -17,8 +17,8 @@ from tests.host.bare_view import begun, joined, ready, text, tool, until
 from tests.host.scripted_server import ScriptedServer
 from transom.errors import NotConnected, ProtocolError, UsageError
 from transom.host import listchanges
-from transom.host.forward import Upstream
 from transom.host.upstream import ClientUpstream
+from transom.host.view_server import Upstream
 from transom.types import Tool
 
 TOOLS_CHANGED = "notifications/tools/list_changed"

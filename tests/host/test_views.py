@@ -16,8 +16,8 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
-from transom.host.definitions import _known_under
 from transom.host.policy import ApprovalRequest
+from transom.host.view_tools import _known_under
 
 
 def small(**limits: Any) -> Limits:
@@ -449,7 +449,7 @@ async def test_a_reopened_view_needs_its_server():
 async def test_results_of_closed_views_are_kept_only_as_far_as_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("transom.host.shelf._MAX_CLOSED_BYTES", 2000)
+    monkeypatch.setattr("transom.host.open_views._MAX_CLOSED_BYTES", 2000)
     async with hosting() as host:
         for _ in range(20):
             await host.call_tool("show_orders", {"status": "x" * 200})

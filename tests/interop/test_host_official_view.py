@@ -11,7 +11,7 @@ from tests.interop.node_peer import NodePeer
 from transom import Host, Limits, Policy, ToolResult
 from transom.channel import Channel, lines
 from transom.errors import ProtocolError, Refused, ViewClosed
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.types import TextContent
 
 QUERY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

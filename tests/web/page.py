@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from transom.errors import ChannelClosed
-from transom.web.link import CONTROL
+from transom.web.page_link import CONTROL
 from transom.web.stage import Stage
 
 

@@ -10,9 +10,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.web.page import StagePage
-from transom.host.pages import Page
-from transom.web.serving import StageServer
+from transom.host.page import Page
 from transom.web.stage import Stage, Violation
+from transom.web.stage_server import StageServer
 
 
 @pytest.fixture

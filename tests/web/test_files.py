@@ -6,7 +6,7 @@ import pytest
 
 from transom.errors import Refused
 from transom.types import ResourceContents
-from transom.web.files import download_of
+from transom.web.seat import download_of
 
 
 def test_text_is_saved_as_utf_8() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import PeerError
-from transom.web.link import Link
+from transom.web.page_link import Link
 
 
 class Page:

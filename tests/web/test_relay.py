@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from transom.errors import ChannelClosed
-from transom.web.link import Link
-from transom.web.relay import ViewChannel
+from transom.web.page_link import Link
+from transom.web.view_channel import ViewChannel
 
 
 class Wired:

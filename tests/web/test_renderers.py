@@ -7,7 +7,7 @@ import pytest
 
 from tests.web.browser import PythonBrowser
 from transom.errors import TransomError
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.web.renderers import BrowserRenderer
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.web.browser import PythonBrowser, music, play
 from transom import Host, Policy
 from transom.errors import Refused, UsageError, ViewClosed
-from transom.host.pages import Page
-from transom.host.views import View
+from transom.host.page import Page
+from transom.host.view import View
 from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Violation
 

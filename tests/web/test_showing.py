@@ -8,9 +8,9 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from transom import App, InProcessRenderer, ToolError
+from transom.cli.showing import Event, Showing
 from transom.errors import TransomError, UsageError
 from transom.server import Views
-from transom.web.showing import Event, Showing
 from transom.web.stage import Violation
 
 URI = "ui://shop/page.html"

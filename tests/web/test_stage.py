@@ -9,9 +9,9 @@ import pytest
 from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
-from transom.host.pages import Page
-from transom.web.serving import StageServer
+from transom.host.page import Page
 from transom.web.stage import Stage, Violation
+from transom.web.stage_server import StageServer
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from transom import __version__
 from transom.check.catalogue import Finding, Rule, Severity, Skip
 from transom.check.connect import Connect
 from transom.check.report import Report, apply_rules, nothing_checked
 from transom.check.rules import RULES
 from transom.check.runner import Options, Progress, Unreachable, collect, unseen
+from transom.version import __version__
 
 __all__ = ["Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
 

@@ -9,9 +9,9 @@ import msgspec
 
 from transom.check.client import Answered, Conversation, NoAnswer
 from transom.check.examples import fitting_arguments, unfitting_arguments
-from transom.check.jsonvalue import JsonObject, as_object
-from transom.check.listed import ListedTool
+from transom.check.facts import ListedTool
 from transom.check.snapshot import Call, CallKind, RpcFault, Visit
+from transom.json_values import JsonObject, as_object
 
 __all__ = ["Caller", "Calling"]
 

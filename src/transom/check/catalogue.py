@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from transom.check.jsonvalue import Json
-from transom.check.listed import ListedTool, Page
+from transom.check.facts import ListedTool, Page
 from transom.check.snapshot import Snapshot
 from transom.errors import UsageError
+from transom.json_values import Json
 
 __all__ = [
     "Check",

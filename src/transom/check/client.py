@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from transom.check.catalogue import clean
 from transom.check.connect import Noise, Pipe, PipeClosed, TooLong
-from transom.check.jsonvalue import JsonObject, as_list, as_object, type_name
 from transom.check.snapshot import Listing
 from transom.errors import METHOD_NOT_FOUND, TransomError
+from transom.json_values import JsonObject, as_list, as_object, type_name
 
 __all__ = ["Answered", "Conversation", "NoAnswer"]
 

@@ -18,8 +18,8 @@ from typing import Protocol, TypeAlias, cast
 
 import msgspec
 
-from transom.check.jsonvalue import JsonObject
 from transom.errors import TransomError
+from transom.json_values import JsonObject
 
 __all__ = [
     "MAX_MESSAGE",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from transom.check.jsonvalue import Json, JsonObject, as_list, as_object
 from transom.check.schemas import fits, problems_of
+from transom.json_values import Json, JsonObject, as_list, as_object
 
 __all__ = ["fitting_arguments", "unfitting_arguments"]
 

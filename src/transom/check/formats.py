@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from transom.check.catalogue import Finding, Rule, clean
-from transom.check.jsonvalue import Json, JsonObject
 from transom.check.report import SEVERITIES, Report
 from transom.check.rules import RULES, SECTIONS
+from transom.json_values import Json, JsonObject
 
 __all__ = ["as_json", "as_junit", "as_sarif"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from transom.check.listed import ListedTool
+from transom.check.facts import ListedTool
 from transom.check.snapshot import VisibilityDecision
 from transom.host.policy import model_may_call, view_may_call
 from transom.types import Tool

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from transom.check.catalogue import Finding, Rule, Severity, Skip, clean, order
-from transom.check.jsonvalue import JsonObject, as_object
 from transom.check.rules import RULES
 from transom.check.snapshot import Snapshot
+from transom.json_values import JsonObject, as_object
 
 __all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transom.check.jsonvalue import Json, JsonObject, as_list, as_object
+from transom.json_values import Json, JsonObject, as_list, as_object
 
 __all__ = ["failed", "has_content", "has_text", "text_length", "texts"]
 

@@ -15,9 +15,8 @@ import msgspec
 from transom.check.calling import Caller, Calling
 from transom.check.client import Answered, Conversation, NoAnswer
 from transom.check.connect import Connect, PipeClosed
+from transom.check.facts import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
 from transom.check.hosting import visibility_decisions
-from transom.check.jsonvalue import JsonObject, as_object
-from transom.check.listed import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
 from transom.check.snapshot import (
     GeneratedPolicy,
     HostObservation,
@@ -26,6 +25,7 @@ from transom.check.snapshot import (
     Visit,
 )
 from transom.errors import TransomError
+from transom.json_values import JsonObject, as_object
 
 __all__ = ["Collected", "Options", "Progress", "Unreachable", "ViewObserver", "collect", "unseen"]
 

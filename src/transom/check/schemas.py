@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import jsonschema_rs
 
-from transom.check.jsonvalue import Json, JsonObject, depth_exceeds
 from transom.errors import Problem
+from transom.json_values import Json, JsonObject, depth_exceeds
 
 __all__ = ["fits", "problems_of", "schema_problem"]
 

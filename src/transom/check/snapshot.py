@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from transom.check.jsonvalue import JsonObject
-from transom.check.listed import ListedTool, Page
+from transom.check.facts import ListedTool, Page
+from transom.json_values import JsonObject
 
 __all__ = [
     "Call",

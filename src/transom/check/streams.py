@@ -17,7 +17,7 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from transom.check.connect import MAX_MESSAGE, Connect, Incoming, Noise, Pipe, PipeClosed
-from transom.check.jsonvalue import JsonObject
+from transom.json_values import JsonObject
 
 __all__ = ["in_process", "url"]
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from transom import __version__
 from transom.cli.commands import Commands
+from transom.version import __version__
 
 __all__ = ["make_app"]
 

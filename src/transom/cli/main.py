@@ -10,8 +10,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from transom import __version__
 from transom.cli.quick import quick_options
+from transom.version import __version__
 
 if TYPE_CHECKING:
     import typer

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transom.cli.open_output import Teller
 from transom.cli.target import Command, Target, parse_target
-from transom.cli.teller import Teller
 from transom.errors import TransomError, UsageError
 from transom.naming import name_of_command, name_of_url
 
 if TYPE_CHECKING:
-    from transom.web.showing import Event, Showing
+    from transom.cli.showing import Event, Showing
 
 __all__ = ["open_view"]
 
@@ -138,7 +138,7 @@ def _showing(
 
         renderer = renderers.BrowserRenderer(csp=csp.value, open_page=open_page)
         before = renderer.show_page
-    showing: type[Showing] = import_module("transom.web.showing").Showing
+    showing: type[Showing] = import_module("transom.cli.showing").Showing
     return showing(
         renderer, renderer.stage, say, on_trouble=_trouble, before=before, timeout=timeout
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from transom.host.names import looks_owned, owned_name, owner_of
+from transom.host.tool_names import looks_owned, owned_name, owner_of
 
 __all__ = ["Names", "server_names"]
 

@@ -18,7 +18,7 @@ import msgspec
 
 from transom.errors import ProtocolError
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
-from transom.host.wording import clean
+from transom.json_values import clean
 from transom.protocol import wire
 
 __all__ = ["APPROVALS", "Approval", "Elicitation", "policy_for"]

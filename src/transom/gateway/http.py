@@ -40,7 +40,7 @@ from transom.gateway.adding import envelope_of, member
 from transom.gateway.http_channel import HttpChannel
 from transom.gateway.session import Connect, Session
 from transom.gateway.views import ClientViews
-from transom.host.wording import clean
+from transom.json_values import clean
 from transom.protocol import wire
 
 __all__ = ["PATH", "HttpGateway"]

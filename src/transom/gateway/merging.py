@@ -9,11 +9,11 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw
 
-from transom import __version__
 from transom.errors import InvalidResult
 from transom.gateway.adding import entries_of, members
 from transom.gateway.leg import Leg
 from transom.protocol import wire
+from transom.version import __version__
 
 __all__ = ["Introduction", "fits_template", "pages_of", "together", "with_member"]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from transom.errors import Refused
 from transom.gateway.adding import text_block
-from transom.host.wording import unmarked
+from transom.json_values import unmarked
 from transom.protocol import wire
 
 __all__ = ["INDEX_URI", "News", "uri_of"]

@@ -39,7 +39,7 @@ from transom.gateway.roster import Member, Roster
 from transom.gateway.told import Told
 from transom.gateway.views import SCREENSHOT_VIEW, ClientViews
 from transom.gateway.whose import Resources
-from transom.host.indirect import INDIRECT_TOOLS
+from transom.host.surface import INDIRECT_TOOLS
 from transom.protocol import wire
 
 __all__ = ["Several"]

@@ -31,10 +31,10 @@ from transom.gateway.adding import (
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.behind import Behind, Carried, InputWanted
 from transom.gateway.news import INDEX_URI, News, uri_of
-from transom.host.indirect import INDIRECT_TOOLS
-from transom.host.names import owner_of
 from transom.host.policy import ApprovalRequest, Decision, Deny
-from transom.host.wording import clean
+from transom.host.surface import INDIRECT_TOOLS
+from transom.host.tool_names import owner_of
+from transom.json_values import clean
 from transom.protocol import wire
 from transom.types import ImageContent, TextContent, Tool, ToolAnnotations, ToolResult
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.renderers import Renderer
     from transom.host.surface import Style
-    from transom.host.views import View
+    from transom.host.view import View
     from transom.protocol.peer import Progress
 
 __all__ = ["SCREENSHOT_VIEW", "Call", "ClientViews", "Screen"]

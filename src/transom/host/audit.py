@@ -21,7 +21,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from transom.host.auditdb import AuditDb, read_lines
+from transom.host.audit_store import AuditDb, read_lines
 
 __all__ = ["AuditEvent", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
 

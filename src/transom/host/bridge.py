@@ -27,19 +27,16 @@ from transom.errors import (
     UsageError,
 )
 from transom.events import Event, Slot
-from transom.host.capabilities import derived_capabilities
 from transom.host.coalesce import Coalesced
-from transom.host.context import Context
-from transom.host.forward import Forward, Upstream
 from transom.host.policy import Limits
-from transom.host.readiness import Readiness
 from transom.host.reports import Reports
-from transom.host.requests import ViewRequests
-from transom.host.servernews import ServerNews
-from transom.host.values import ToolOutcome, object_json, result_json
-from transom.host.viewtools import ViewTools
+from transom.host.view_requests import ViewRequests
+from transom.host.view_server import Forward, ServerNews, Upstream, derived_capabilities
+from transom.host.view_state import Context, Readiness
+from transom.host.view_tools import ViewTools
 from transom.protocol import messages as m
 from transom.protocol import wire
+from transom.protocol.encoding import ToolOutcome, object_json, result_json
 from transom.protocol.lifecycle import State
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Peer

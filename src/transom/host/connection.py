@@ -24,10 +24,10 @@ from mcp.server import Server as LowLevelServer
 from mcp.server.mcpserver import MCPServer
 
 from transom.errors import NotConnected, TransomError, UsageError
-from transom.host.forward import WatchedUpstream
 from transom.host.stderr import Stderr
 from transom.host.streams import watched
 from transom.host.upstream import ClientUpstream
+from transom.host.view_server import WatchedUpstream
 from transom.mcptypes import ui_extension
 
 __all__ = ["Connection", "Target"]

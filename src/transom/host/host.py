@@ -20,39 +20,46 @@ from typing import Any, Self, overload
 
 import msgspec
 
-from transom import __version__
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
     InvalidResult,
     NotConnected,
     ProtocolError,
+    RequestTimeout,
     TransomError,
     UsageError,
     ViewClosed,
 )
 from transom.events import Event, Slot
-from transom.host.approvals import Approvals
+from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.connection import Target
-from transom.host.formats import Api, tools_for
-from transom.host.indirect import LIST_VIEW_TOOLS, ViewCall, view_listing
-from transom.host.names import SEPARATOR, owner_of
+from transom.host.model_apis import Api, tools_for
 from transom.host.news import News
-from transom.host.openings import Openings, origin_of
+from transom.host.open_views import Openings, Shelf, origin_of
 from transom.host.policy import Limits, Policy
-from transom.host.relist import Relist, settle
+from transom.host.refresh import Relist, settle
 from transom.host.renderers import AttachesToHost, Renderer, TakesScreenshots
 from transom.host.servers import Servers
-from transom.host.shelf import Shelf
-from transom.host.surface import Change, Entry, Style, Surface
-from transom.host.taskdesk import TaskDesk
-from transom.host.tasks import Tasks
-from transom.host.toollist import ToolList
-from transom.host.views import Home, ModelContext, View
+from transom.host.surface import (
+    LIST_VIEW_TOOLS,
+    Change,
+    Entry,
+    Style,
+    Surface,
+    ToolList,
+    ViewCall,
+    view_listing,
+)
+from transom.host.tasks import Tasks, owned_task, split_task_id
+from transom.host.tool_names import SEPARATOR, owner_of
+from transom.host.view import Home, ModelContext, View
 from transom.protocol.messages import TaskRequest
+from transom.protocol.methods import read_result
 from transom.session import OnProgress
 from transom.types import HostContext, Implementation, Task, Tool, ToolResult
+from transom.version import __version__
 
 __all__ = ["Host"]
 
@@ -668,6 +675,65 @@ class Host:
             )
         if change:
             self._news.tools_changed()
+
+
+class TaskDesk:
+    """Finds whoever knows about a task.
+
+    Args:
+        tasks: what servers handed to Views.
+        views: the open Views.
+        servers: the servers.
+        gone: the error for a View that is not there any more.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        views: Mapping[str, View],
+        servers: Servers,
+        gone: Callable[[str], TransomError],
+    ) -> None:
+        self._tasks = tasks
+        self._views = views
+        self._servers = servers
+        self._gone = gone
+
+    async def get(self, task_id: str) -> Task:
+        """How a task is doing."""
+        owner, _ = split_task_id(task_id)
+        return owned_task(owner, await self._ask("get", task_id, Task, None))
+
+    async def result(self, task_id: str, timeout: float | None) -> ToolResult:
+        """What came of it, once it has ended."""
+        return await self._ask("result", task_id, ToolResult, timeout)
+
+    async def cancel(self, task_id: str) -> Task:
+        """Stop it."""
+        owner, _ = split_task_id(task_id)
+        return owned_task(owner, await self._ask("cancel", task_id, Task, None))
+
+    async def _ask(self, what: str, task_id: str, kind: Any, timeout: float | None) -> Any:
+        owner, inner = split_task_id(task_id)
+        view = self._views.get(owner)
+        bridge = None if view is None else view.bridge
+        if bridge is not None:
+            asked = {"get": bridge.get_task, "result": bridge.task_result}
+            ask: Any = asked.get(what, bridge.cancel_task)
+            try:
+                return await ask(inner, timeout=timeout)
+            except (ConnectionClosed, NotConnected):
+                pass  # it went while it was asked; its server may know
+        server = owner if owner in self._servers else self._tasks.handed(owner, inner)
+        if server is None:
+            raise self._gone(owner)
+        method = f"tasks/{what}"
+        try:
+            async with asyncio.timeout(timeout):
+                raw = await self._servers.upstream(server).request(method, {"taskId": inner})
+        except TimeoutError:
+            raise RequestTimeout(f"{method}: no answer within {timeout:g} s") from None
+        return read_result(method, kind, raw)
 
 
 def _audit_log(given: AuditLog | str | Path | Sink | None) -> AuditLog:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from transom.channel import Channel, memory_pair
 from transom.errors import TransomError, UsageError
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.view.app import App
 
 if TYPE_CHECKING:

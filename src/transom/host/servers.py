@@ -21,11 +21,11 @@ from transom.errors import (
 )
 from transom.host.audit import AuditLog
 from transom.host.connection import Connection, Target
-from transom.host.forward import Relay, Upstream
-from transom.host.names import check_server_name
-from transom.host.relist import Relist
+from transom.host.refresh import Relist
 from transom.host.surface import Change, Surface
 from transom.host.tasks import owned_task
+from transom.host.tool_names import check_server_name
+from transom.host.view_server import Relay, Upstream
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import read_result
 from transom.protocol.peer import Progress

@@ -1,4 +1,8 @@
-"""The tools a model may call right now: their names, their definitions, and where each one leads.
+"""A list of tools that costs nothing to make anew when one owner of many has changed.
+
+The two tools that stand for all View tools, for clients that never list again.
+
+The tools a model may call right now: their names, their definitions, and where each one leads.
 
 1. Every owner, a server or a View, has one block of tools; blocks stand in the order in which their
    owners came, tools in the order their owner lists them.
@@ -10,19 +14,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, Literal, overload
 
 import msgspec
 
-from transom.host.indirect import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIEW_TOOLS
-from transom.host.names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
+from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.host.policy import model_may_call
-from transom.host.toollist import ToolList
-from transom.host.wording import Label, as_server_tool, as_view_tool
-from transom.types import Tool
+from transom.host.tool_names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
+from transom.host.tool_text import Label, as_server_tool, as_view_tool
+from transom.types import TextContent, Tool, ToolAnnotations, ToolResult
 
-__all__ = ["Change", "Entry", "Style", "Surface"]
+__all__ = [
+    "CALL_VIEW_TOOL",
+    "INDIRECT_TOOLS",
+    "LIST_VIEW_TOOLS",
+    "Change",
+    "Entry",
+    "Style",
+    "Surface",
+    "ToolList",
+    "ViewCall",
+    "view_listing",
+]
+
+
+class ToolList(Sequence[Tool]):
+    """Tools, to be read like any list; they never change. `list(tools)` makes a list of them."""
+
+    __slots__ = ("_flat", "_parts")
+
+    def __init__(self, parts: Sequence[tuple[Tool, ...]]) -> None:
+        self._parts = parts
+        self._flat: list[Tool] | None = None
+
+    def _all(self) -> list[Tool]:
+        if self._flat is None:
+            self._flat = list(chain.from_iterable(self._parts))
+        return self._flat
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Tool]:
+        return chain.from_iterable(self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Tool: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Tool]: ...
+    def __getitem__(self, index: int | slice) -> Tool | list[Tool]:
+        return self._all()[index]
+
+    def __add__(self, other: Iterable[Tool]) -> list[Tool]:
+        return [*self, *other]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ToolList | list | tuple):
+            return self._all() == list(other)  # pyright: ignore[reportUnknownArgumentType]
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+LIST_VIEW_TOOLS: Final = "list_view_tools"
+CALL_VIEW_TOOL: Final = "call_view_tool"
+
+_VIEW_ID = {"type": "string", "description": "The id of an open View, such as orders-1"}
+
+INDIRECT_TOOLS: Final = (
+    Tool(
+        name=LIST_VIEW_TOOLS,
+        title="List the tools of open Views",
+        description="List the open Views and the tools that each of them offers right now. "
+        "What they offer changes as they are used. Without view_id: all of them.",
+        input_schema={"type": "object", "properties": {"view_id": _VIEW_ID}},
+        annotations=ToolAnnotations(read_only_hint=True),
+    ),
+    Tool(
+        name=CALL_VIEW_TOOL,
+        title="Call a tool of an open View",
+        description=f"Call a tool of an open View, as {LIST_VIEW_TOOLS} names it.",
+        input_schema={
+            "type": "object",
+            "properties": {
+                "view_id": _VIEW_ID,
+                "name": {"type": "string", "description": "The tool's name"},
+                "arguments": {"type": "object", "description": "What the tool's schema asks for"},
+            },
+            "required": ["view_id", "name"],
+        },
+    ),
+)
+
+
+class ViewCall(msgspec.Struct):
+    """The arguments of both tools."""
+
+    view_id: str | None = None
+    name: str | None = None
+    arguments: dict[str, Any] | None = None
+
+    @classmethod
+    def read(cls, tool: str, arguments: dict[str, Any]) -> ViewCall:
+        """Read what a model sent.
+
+        Raises:
+            ProtocolError: it does not fit.
+        """
+        try:
+            return msgspec.convert(arguments, cls)
+        except msgspec.ValidationError as error:
+            raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool}: {error}") from None
+
+
+def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
+    """What `list_view_tools` answers: the Views and their tools, as the model sees them."""
+    listed: list[dict[str, Any]] = []
+    for label, tools in views:
+        entries = [
+            {
+                "name": tool.name.partition("__")[2],
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+            }
+            for tool in tools
+        ]
+        listed.append({"view_id": label.view, "server": label.server, "tools": entries})
+    answer = {"views": listed}
+    text = TextContent(msgspec.json.encode(answer).decode())
+    return ToolResult(content=[text], structured_content=answer)
+
 
 Style = Literal["flat", "indirect", "both"]
 

@@ -24,8 +24,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
 
 from transom.errors import InvalidResult, NotConnected, ProtocolError, UsageError
-from transom.host.forward import Relay, Upstream
 from transom.host.listchanges import ListChanges
+from transom.host.view_server import Relay, Upstream
 from transom.mcptypes import error_from_mcp, tool_from_mcp
 from transom.protocol import wire
 from transom.types import Tool

@@ -24,11 +24,11 @@ from typing import Any, cast, get_origin
 import msgspec
 
 from transom.errors import SchemaError
-from transom.schema.contract import Direction, Schema
-from transom.schema.documents import Custom, Document, Validator
 from transom.schema.encoding import cannot_send, to_json
 from transom.schema.hints import is_pydantic
+from transom.schema.json_schema import Custom, Document, Validator
 from transom.schema.pydantics import ModelInput, ModelOutput
+from transom.schema.schema import Direction, Schema
 from transom.schema.signature import from_return, from_signature
 from transom.schema.typed import typed_input, typed_output
 

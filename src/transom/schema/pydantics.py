@@ -9,11 +9,10 @@ import msgspec
 
 from transom.errors import SchemaError
 from transom.schema.checker import Checker, make_checker
-from transom.schema.contract import Direction
+from transom.schema.document import inline, require_object, wrap_other
 from transom.schema.encoding import to_json
-from transom.schema.inlining import inline
-from transom.schema.plain import require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
+from transom.schema.schema import Direction
 
 __all__ = ["ModelInput", "ModelOutput", "json_schema_of", "read_pydantic"]
 

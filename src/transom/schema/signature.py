@@ -1,27 +1,174 @@
-"""Schemas from a function's signature: what it takes and what it returns."""
+"""Annotations of functions, resolved where they were written.
+
+What a function's docstring says about its parameters.
+
+Which return annotations are worth a schema.
+
+Schemas from a function's signature: what it takes and what it returns.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
+import types
 import typing
-from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, cast, get_args, get_origin
+from collections import ChainMap
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
 
 import msgspec
 
 from transom.errors import Problem, SchemaError, ValidationError
-from transom.schema.annotations import Annotations, innermost
-from transom.schema.contract import Schema
-from transom.schema.docstrings import parameter_descriptions
+from transom.schema.document import require_object
 from transom.schema.encoding import to_json
-from transom.schema.generated import generate
+from transom.schema.generate import generate
 from transom.schema.hints import describe, translate
-from transom.schema.plain import require_object
 from transom.schema.problems import invalid, problem_from_error
-from transom.schema.returns import says_something
+from transom.schema.schema import Schema
 from transom.schema.typed import Typed, typed_output
+from transom.types import (
+    AudioContent,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    ToolResult,
+)
 
-__all__ = ["from_return", "from_signature"]
+__all__ = [
+    "Annotations",
+    "from_return",
+    "from_signature",
+    "innermost",
+    "parameter_descriptions",
+    "says_something",
+]
+
+
+class Annotations:
+    """Resolves a function's annotations, one by one: a bad one does not spoil the others."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        inner = innermost(function)
+        self._globals: dict[str, Any] = getattr(inner, "__globals__", {})
+        self._locals = _defining_locals(getattr(inner, "__code__", None))
+        self._parameters = getattr(inner, "__type_params__", ())
+
+    def __call__(self, annotation: Any, where: str) -> Any:
+        """Resolve one annotation; none at all is Any.
+
+        Raises:
+            SchemaError: it names something that cannot be found. `where` tells whose it is.
+        """
+        if annotation is inspect.Parameter.empty:
+            return Any
+        holder = type("Holder", (), {"__annotations__": {"hint": annotation}})
+        parameters = {parameter.__name__: parameter for parameter in self._parameters}
+        names: Any = ChainMap(parameters, self._locals)
+        try:
+            hints = typing.get_type_hints(holder, self._globals, names, include_extras=True)
+        except Exception as error:
+            raise SchemaError(
+                f"cannot resolve the type hint {annotation!r} of {where}: {error}. Define what it "
+                "names at module level, or register the tool where it is defined"
+            ) from error
+        return hints["hint"]
+
+
+def _defining_locals(code: Any) -> ChainMap[str, Any]:
+    """The local names around a function's definition, while those functions are still running."""
+    found: list[dict[str, Any]] = []
+    frame = inspect.currentframe()
+    while frame is not None and code is not None:
+        if code in frame.f_code.co_consts:
+            found.append(dict(frame.f_locals))
+            code = frame.f_code
+        frame = frame.f_back
+    return ChainMap(*found)
+
+
+def innermost(function: Any) -> Any:
+    """Find the plain function inside partials, decorators, methods and callable objects."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = cast("Any", function).func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif inspect.ismethod(function):
+            function = function.__func__
+        elif not inspect.isroutine(function) and not isinstance(function, type):
+            function = type(function).__call__
+        else:
+            return function
+
+
+_SECTION = re.compile(r"(?:Args|Arguments|Parameters):\s*")
+_GOOGLE = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
+_SPHINX = re.compile(r":param\s+(?:[^:]*\s)?\*{0,2}(?P<name>\w+):\s*(?P<text>.*)")
+
+
+def parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]:
+    """Read the `Args:` section (Google style) and `:param name:` lines (Sphinx style)."""
+    lines = (inspect.getdoc(function) or "").splitlines()
+    found: dict[str, list[str]] = {}
+    base: int | None = None  # how far the entries of the section are indented
+    current: list[str] | None = None
+    in_section = False
+    for line in lines:
+        text, indent = line.strip(), len(line) - len(line.lstrip())
+        if sphinx := _SPHINX.fullmatch(text):
+            in_section = False
+            current = found[sphinx["name"]] = [sphinx["text"]]
+        elif indent == 0 and text:
+            in_section, base, current = bool(_SECTION.fullmatch(text)), None, None
+        elif not text:
+            current = None
+        elif in_section and (base is None or indent <= base):
+            base = indent
+            entry = _GOOGLE.fullmatch(text)
+            current = found.setdefault(entry["name"], [entry["text"]]) if entry else None
+        elif current is not None:
+            current.append(text)
+    descriptions = {name: " ".join(part for part in text if part) for name, text in found.items()}
+    return {name: text for name, text in descriptions.items() if text}
+
+
+_CONTENT = (AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent, ToolResult)
+_CONTENT_NAMES = frozenset({"CallToolResult", *(cls.__name__ for cls in _CONTENT)})
+_SILENT = (Any, object, None, type(None), str, bytes, bytearray, memoryview, typing.NoReturn)
+
+
+def says_something(hint: Any) -> bool:
+    """Whether a return annotation promises structured content that a schema can describe."""
+    return not _is_silent(hint) and not _has_content(hint)
+
+
+def _is_silent(hint: Any) -> bool:
+    if any(hint is silent for silent in _SILENT) or isinstance(hint, typing.TypeVar):
+        return True
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _is_silent(arguments[0])
+    if origin is Union or origin is types.UnionType:
+        return all(_is_silent(argument) for argument in arguments)
+    kind = origin or hint
+    if kind is dict or kind is Mapping or kind is cast("Any", typing.Mapping):
+        return len(arguments) < 2 or arguments[1] in {Any, object}
+    return False
+
+
+def _has_content(hint: Any) -> bool:
+    """Content blocks and whole results, ours or the official SDK's, anywhere in a hint."""
+    if isinstance(hint, type) and not get_args(hint):
+        if hint in _CONTENT:
+            return True
+        return hint.__module__.partition(".")[0] in {"mcp", "mcp_types"} and (
+            hint.__name__ in _CONTENT_NAMES
+        )
+    return any(_has_content(argument) for argument in get_args(hint))
+
 
 _PLAIN = (type(None), bool, int, float, str)
 

@@ -9,13 +9,12 @@ import msgspec
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
+from transom.schema.document import require_object, wrap_other
 from transom.schema.encoding import to_json
-from transom.schema.generated import generate, unsupported
+from transom.schema.generate import generate, settle, unsupported
 from transom.schema.hints import is_pydantic, translate
-from transom.schema.plain import require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error
 from transom.schema.pydantics import read_pydantic
-from transom.schema.settled import settle
 
 __all__ = ["Typed", "typed_input", "typed_output"]
 

@@ -48,10 +48,10 @@ from transom.types import (
     Open,
 )
 from transom.view.asides import Asides
-from transom.view.asking import HostRequests
 from transom.view.browser import parent_channel
+from transom.view.host_requests import HostRequests
 from transom.view.offering import ToolOffering
-from transom.view.service import ToolService
+from transom.view.tool_service import ToolService
 
 __all__ = ["App"]
 

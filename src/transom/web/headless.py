@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from transom.channel import Channel
 from transom.errors import TransomError, ViewClosed
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.web.csp import CspMode
 from transom.web.renderers import BrowserRenderer
-from transom.web.seats import Seat, Seats
+from transom.web.seat import Seat, Seats
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision
 from transom.web.csp import CspMode
-from transom.web.seats import Seat, Seats
-from transom.web.serving import StageServer
-from transom.web.sharing import RunningStages
+from transom.web.seat import Seat, Seats
 from transom.web.stage import Stage, Violation
+from transom.web.stage_server import StageServer
+from transom.web.stage_sharing import RunningStages
 
 if TYPE_CHECKING:
     from transom.host.host import Host

@@ -22,12 +22,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from transom.errors import PeerError, Refused, TransomError, UsageError
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
-from transom.web.link import CONTROL, Link
-from transom.web.questions import Questions
-from transom.web.relay import ViewChannel
-from transom.web.said import (
+from transom.web.page_link import CONTROL, Link
+from transom.web.page_messages import (
     AboutView,
     Answer,
     Around,
@@ -38,6 +36,8 @@ from transom.web.said import (
     NotPassed,
     read_said,
 )
+from transom.web.questions import Questions
+from transom.web.view_channel import ViewChannel
 
 __all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
 

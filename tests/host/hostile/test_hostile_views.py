@@ -21,7 +21,7 @@ from transom.errors import (
     RequestTimeout,
     ViewClosed,
 )
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.host.policy import ApprovalRequest
 
 SERVER_TOOLS = ["show_good", "search", "add", "show_evil", "evil__search", "evil__add"]

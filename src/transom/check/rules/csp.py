@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from transom.check.catalogue import Hit, Hits, Severity, on_page, rule, show
-from transom.check.clauses import HOST_BEHAVIOR, RESOURCE_FORMAT
-from transom.check.jsonvalue import Json, as_object, type_name
-from transom.check.listed import Page
+from transom.check.facts import Page
 from transom.check.origins import (
     Origin,
     broad_wildcard,
     covered,
     keyword,
+    loose_directives,
     origin_of,
     parse_origin,
     unsafe,
 )
-from transom.check.policies import loose_directives
 from transom.check.scan import Reference
 from transom.check.snapshot import Snapshot
+from transom.check.spec_links import HOST_BEHAVIOR, RESOURCE_FORMAT
+from transom.json_values import Json, as_object, type_name
 
 _CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")

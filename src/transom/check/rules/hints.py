@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from transom.check.catalogue import Hit, Hits, on_tool, rule
-from transom.check.clauses import ANNOTATIONS, TOOL
-from transom.check.jsonvalue import as_object, type_name
 from transom.check.snapshot import Snapshot
-from transom.check.words import DESTROYING, LEAVING, READING, WRITING, verb, words
+from transom.check.spec_links import ANNOTATIONS, TOOL
+from transom.check.verbs import DESTROYING, LEAVING, READING, WRITING, verb, words
+from transom.json_values import as_object, type_name
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 

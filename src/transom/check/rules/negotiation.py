@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from transom.check.catalogue import Hit, Hits, on_tool, rule
-from transom.check.clauses import CLIENT_CAPABILITIES, SERVER_BEHAVIOR
-from transom.check.jsonvalue import as_list, as_object
-from transom.check.listed import APP_MIME_TYPE, EXTENSION_ID
+from transom.check.facts import APP_MIME_TYPE, EXTENSION_ID
 from transom.check.results import has_text
 from transom.check.snapshot import Snapshot
+from transom.check.spec_links import CLIENT_CAPABILITIES, SERVER_BEHAVIOR
+from transom.json_values import as_list, as_object
 
 
 @rule("A1", "error", "The checker says that it shows Views", CLIENT_CAPABILITIES, "init")

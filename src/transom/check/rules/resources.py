@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable
 
 from transom.check.catalogue import Hit, Hits, on_page, rule, show
-from transom.check.clauses import (
+from transom.check.facts import APP_MIME_TYPE, Page, body, near_miss
+from transom.check.snapshot import Snapshot
+from transom.check.spec_links import (
     CONTENT_REQUIREMENTS,
     METADATA_LOCATION,
     RESOURCE_DISCOVERY,
     RESOURCE_FORMAT,
 )
-from transom.check.jsonvalue import as_object, type_name
-from transom.check.listed import APP_MIME_TYPE, Page, body, near_miss
-from transom.check.snapshot import Snapshot
+from transom.json_values import as_object, type_name
 
 _FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 _CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")

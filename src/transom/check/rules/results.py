@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from transom.check.catalogue import Hit, Hits, on_tool, rule, show
-from transom.check.clauses import (
+from transom.check.facts import ListedTool
+from transom.check.results import failed, has_content, text_length
+from transom.check.schemas import problems_of
+from transom.check.snapshot import Snapshot
+from transom.check.spec_links import (
     ERRORS,
     OUTPUT_SCHEMA,
     SERVER_BEHAVIOR,
     STRUCTURED,
     TOOL_RESULT,
 )
-from transom.check.jsonvalue import Json, JsonObject, as_object, size_of, type_name
-from transom.check.listed import ListedTool
-from transom.check.results import failed, has_content, text_length
-from transom.check.schemas import problems_of
-from transom.check.snapshot import Snapshot
-from transom.check.words import words
+from transom.check.verbs import words
+from transom.json_values import Json, JsonObject, as_object, size_of, type_name
 
 LONG_TEXT = 4_000
 LARGE_RESULT = 100 * 1024

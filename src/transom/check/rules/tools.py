@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transom.check.catalogue import Hit, Hits, on_tool, rule, show
-from transom.check.clauses import RESOURCE_DISCOVERY, RESOURCE_FORMAT, TOOL, VISIBILITY
-from transom.check.jsonvalue import Json, as_object, type_name
-from transom.check.listed import FLAT_LINK_KEY, ListedTool, near_miss, rough
+from transom.check.facts import FLAT_LINK_KEY, ListedTool, near_miss, rough
 from transom.check.schemas import schema_problem
 from transom.check.snapshot import Snapshot
-from transom.check.words import words
+from transom.check.spec_links import RESOURCE_DISCOVERY, RESOURCE_FORMAT, TOOL, VISIBILITY
+from transom.check.verbs import words
+from transom.json_values import Json, as_object, type_name
 
 _HELPER_WORDS = frozenset(
     {"refresh", "page", "paginate", "poll", "save", "autosave", "submit", "reload"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from transom.check.catalogue import Hit, Hits, rule
-from transom.check.clauses import APP_TOOLS, LIFECYCLE, RESOURCE_FORMAT, SECURITY, VISIBILITY
 from transom.check.snapshot import Snapshot, ViewObservation
+from transom.check.spec_links import APP_TOOLS, LIFECYCLE, RESOURCE_FORMAT, SECURITY, VISIBILITY
 from transom.errors import INTERNAL_ERROR
 
 MAX_TOOLS = 50

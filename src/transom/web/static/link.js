@@ -1,6 +1,6 @@
 /**
  * The page's end of the link to the host: numbered frames that survive a dropped socket, so that
- * nothing is lost and nothing comes twice. The host's end is `transom.web.link`.
+ * nothing is lost and nothing comes twice. The host's end is `transom.web.page_link`.
  */
 const ACK_EVERY = 32;
 const ACK_SOON = 50;

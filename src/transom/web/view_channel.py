@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from transom.channel import Receiver
 from transom.errors import ChannelClosed
-from transom.web.link import Link
+from transom.web.page_link import Link
 
 __all__ = ["ViewChannel"]
 

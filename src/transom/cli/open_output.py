@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from transom.web.showing import Event
+    from transom.cli.showing import Event
 
 __all__ = ["Teller"]
 

@@ -11,11 +11,10 @@ import msgspec
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import make_checker
-from transom.schema.contract import Direction
+from transom.schema.document import copy_document, inline, require_object, wrap_other
 from transom.schema.encoding import to_json
-from transom.schema.inlining import inline
-from transom.schema.plain import copy_document, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, shorten
+from transom.schema.schema import Direction
 
 __all__ = ["Custom", "Document", "Validator"]
 

@@ -6,10 +6,17 @@
 2. When the View gives up on a request, or goes, the server is told to stop.
 3. The server's errors reach the View as they are.
 4. A View can ask after the tasks that the server gave to it, and after no others.
+
+A server as one of its Views reaches it: every call noted, and its tasks remembered.
+
+What a host can do for a View, read off what it has been given to do it with.
+
+What a View hears of its server's lists: that they changed, once it is ready to hear it.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -25,11 +32,24 @@ from transom.errors import (
     NotConnected,
     ProtocolError,
 )
+from transom.events import Slot
+from transom.host.audit import AuditLog
+from transom.host.coalesce import Coalesced
 from transom.host.policy import view_may_call
+from transom.host.tasks import Tasks
 from transom.protocol import wire
 from transom.types import Task, Tool
 
-__all__ = ["Forward", "Relay", "Upstream", "WatchedUpstream"]
+__all__ = [
+    "Forward",
+    "Relay",
+    "ServerNews",
+    "Upstream",
+    "ViewServer",
+    "WatchedUpstream",
+    "derived_capabilities",
+]
+
 
 Relay = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes progress, total and message."""
@@ -224,3 +244,198 @@ def _visible(entry: object) -> bool:
     meta: object = cast("dict[str, Any]", entry).get("_meta")
     known = cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
     return view_may_call(Tool(name="", meta=known))
+
+
+_TASK_METHODS = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
+
+
+class _MaybeTask(msgspec.Struct):
+    task: Task | None = None
+
+
+class ViewServer:
+    """An `Upstream` that watches what one View does with it.
+
+    Args:
+        upstream: the View's server.
+        server: its name.
+        view_id: the View.
+        audit: told of each call and each refusal.
+        tasks: told of the tasks that the server gave the View.
+        used: called when the View asks for something.
+    """
+
+    __slots__ = ("_audit", "_server", "_tasks", "_upstream", "_used", "_view_id")
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        server: str,
+        view_id: str,
+        audit: AuditLog,
+        tasks: Tasks,
+        used: Callable[[], object],
+    ) -> None:
+        self._upstream = upstream
+        self._server = server
+        self._view_id = view_id
+        self._audit = audit
+        self._tasks = tasks
+        self._used = used
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the server can do, as on the wire."""
+        return self._upstream.capabilities
+
+    async def tools(self) -> Mapping[str, Tool]:
+        """All tools of the server by name."""
+        return await self._upstream.tools()
+
+    async def tool(self, name: str) -> Tool | None:
+        """One of them, as the View is about to call it."""
+        tool = await self._upstream.tool(name)
+        if tool is None or not view_may_call(tool):
+            why = "not found" if tool is None else "its visibility lacks 'app'"
+            self._audit.record(
+                "refusal",
+                "refused",
+                server=self._server,
+                view=self._view_id,
+                tool=name[:128],
+                by=self._view_id,
+                detail=why,
+            )
+        return tool
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, on_progress: Relay | None = None
+    ) -> bytes:
+        """Ask the server.
+
+        Raises:
+            ProtocolError: the server's error, or that the task is none of this View's.
+        """
+        self._used()
+        if method in _TASK_METHODS:
+            task_id = params.get("taskId")
+            if not isinstance(task_id, str) or not self._tasks.handed(self._view_id, task_id):
+                raise ProtocolError(INVALID_PARAMS, "Task not found")
+        if method != "tools/call":
+            return await self._upstream.request(method, params, on_progress=on_progress)
+        began, outcome, detail = time.perf_counter(), "cancelled", None
+        try:
+            result = await self._upstream.request(method, params, on_progress=on_progress)
+            outcome = "ok"
+        except ProtocolError as error:
+            outcome, detail = "failed", str(error)[:500]
+            raise
+        finally:
+            self._audit.record(
+                "call",
+                outcome,
+                server=self._server,
+                tool=str(params.get("name"))[:128],
+                arguments=params.get("arguments"),
+                ms=round((time.perf_counter() - began) * 1000, 3),
+                by=self._view_id,
+                detail=detail,
+            )
+        if params.get("task") is not None:
+            self._note_task(result)
+        return result
+
+    def _note_task(self, result: bytes) -> None:
+        try:
+            task = msgspec.json.decode(result, type=_MaybeTask).task
+        except msgspec.DecodeError:
+            return
+        if task is not None:
+            self._tasks.hand(self._view_id, task.task_id, self._server)
+
+    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        return self._upstream.subscribe(observer)
+
+
+_BY_HANDLER = {
+    "on_open_link": "openLinks",
+    "on_download_file": "downloadFile",
+    "on_log": "logging",
+    "on_update_model_context": "updateModelContext",
+    "on_message": "message",
+    "on_create_message": "sampling",
+}
+_BY_SERVER = {
+    "serverTools": ("on_call_tool", "tools/call", "notifications/tools/list_changed"),
+    "serverResources": (
+        "on_read_resource",
+        "resources/read",
+        "notifications/resources/list_changed",
+    ),
+}
+
+
+def derived_capabilities(handlers: Mapping[str, Slot], forward: Forward | None) -> dict[str, Any]:
+    """The host's capabilities from its handlers and its server.
+
+    `tools` says that the View's tools will be used (ext-apps PR 656).
+    """
+    found: dict[str, Any] = {"tools": {"listChanged": True}}
+    for handler, capability in _BY_HANDLER.items():
+        if handlers.get(handler):
+            found[capability] = {}
+    for capability, (handler, method, notice) in _BY_SERVER.items():
+        served = forward is not None and forward.serves(method)
+        if served or handlers.get(handler):
+            tells = forward is not None and forward.announces(notice)
+            found[capability] = {"listChanged": True} if tells else {}
+    return found
+
+
+class ServerNews:
+    """Passes the server's `list_changed` notices to one View.
+
+    What comes before the View is initialised is told when it is. However many come while the View
+    is slow, one of each kind is told.
+
+    Args:
+        forward: the way to the server.
+        notify: sends a notification to the View; waits while the View is slow.
+        report: told what goes wrong.
+    """
+
+    def __init__(
+        self,
+        forward: Forward,
+        notify: Callable[[str, bytes], Awaitable[None]],
+        report: Callable[[BaseException], object],
+    ) -> None:
+        self._forward = forward
+        self._notify = notify
+        self._changes: set[str] = set()
+        self._ready = False
+        self._telling = Coalesced(self._tell, report)
+        self._unsubscribe = forward.upstream.subscribe(self._changed)
+
+    def ready(self, is_ready: bool = True) -> None:
+        """Note whether the View can be told."""
+        self._ready = is_ready
+        if is_ready and self._changes:
+            self._telling.want()
+
+    def close(self) -> None:
+        """Hear and tell no more."""
+        self._unsubscribe()
+        self._telling.close()
+
+    def _changed(self, method: str) -> None:
+        if self._forward.announces(method):
+            self._changes.add(method)
+            if self._ready:
+                self._telling.want()
+
+    async def _tell(self) -> None:
+        with suppress(NotConnected):  # the View is gone; its news with it
+            while self._changes and self._ready:
+                await self._notify(self._changes.pop(), b"{}")

@@ -1,4 +1,6 @@
-"""Several Hosts before one Stage: each has a seat, and hears of its own Views only.
+"""Files that Views give to the user.
+
+Several Hosts before one Stage: each has a seat, and hears of its own Views only.
 
 1. What a Host calls its View and what the Stage calls it differ by the mark of the Host's seat.
    Marks are never used again, so nothing of one Host's View is ever taken for another's.
@@ -9,25 +11,45 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
-from transom.host.pages import Page
+from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
-from transom.host.requests import Download
-from transom.types import EmbeddedResource
-from transom.web.files import download_of
-from transom.web.said import DisplayMode
+from transom.host.view_requests import Download
+from transom.types import EmbeddedResource, ResourceContents
+from transom.web.page_messages import DisplayMode
 from transom.web.stage import Stage
 
 if TYPE_CHECKING:
     from transom.host.host import Host
-    from transom.host.views import View
+    from transom.host.view import View
 
-__all__ = ["Seat", "Seats"]
+__all__ = ["Seat", "Seats", "download_of"]
+
+
+def download_of(resource: ResourceContents) -> tuple[str, str]:
+    """The type of a file, and its bytes in base64.
+
+    Raises:
+        Refused: there is nothing in it that could be saved.
+    """
+    if resource.blob is not None:
+        try:
+            base64.b64decode(resource.blob, validate=True)
+        except (binascii.Error, ValueError):
+            raise Refused("The file is not base64") from None
+        return resource.mime_type or "application/octet-stream", resource.blob
+    if resource.text is not None:
+        encoded = base64.b64encode(resource.text.encode("utf-8", "replace")).decode()
+        return resource.mime_type or "text/plain", encoded
+    raise Refused("The file has no content")
+
 
 _MARK = "~"  # no Host has it in the id of a View
 _MAX_LABEL = 60

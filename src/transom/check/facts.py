@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from transom.check.jsonvalue import Json, JsonObject, as_list, as_object
 from transom.check.scan import HtmlScan, scan
+from transom.json_values import Json, JsonObject, as_list, as_object
 
 __all__ = [
     "APP_MIME_TYPE",

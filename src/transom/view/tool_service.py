@@ -13,8 +13,8 @@ from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
 from transom.protocol.methods import HOST, describe
 from transom.types import Task
-from transom.view.calls import Invocation, Outcome, call
 from transom.view.context import CallContext
+from transom.view.invoke import Invocation, Outcome, call
 from transom.view.listing import Listing
 from transom.view.registry import Registry
 from transom.view.tasks import Ask, TaskStore

@@ -17,7 +17,7 @@ from transom.host.connection import Target
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
-from transom.host.views import View
+from transom.host.view import View
 from transom.types import Tool, ToolResult
 from transom.web.stage import Violation
 

@@ -19,12 +19,12 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
 from transom.events import Slot
-from transom.host.context import Context
-from transom.host.forward import Forward
 from transom.host.policy import link_problem, safe_filename
-from transom.host.values import object_json, result_json
+from transom.host.view_server import Forward
+from transom.host.view_state import Context
 from transom.protocol import messages as m
 from transom.protocol import wire
+from transom.protocol.encoding import object_json, result_json
 from transom.protocol.methods import VIEW, Method
 from transom.types import (
     AppCapabilities,

@@ -25,8 +25,8 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from transom import __version__
 from transom.errors import PeerError, TransomError
+from transom.version import __version__
 from transom.web.stage import Stage
 
 __all__ = ["RunningStages", "private_folder"]

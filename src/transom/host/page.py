@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from transom.errors import InvalidResult, ProtocolError
-from transom.host.forward import Upstream
+from transom.host.view_server import Upstream
 from transom.mcptypes import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.messages import ListResourcesResult
 from transom.protocol.methods import read_result

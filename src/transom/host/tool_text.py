@@ -9,20 +9,18 @@ text around and characters nobody can see are gone.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any, cast
 
 import msgspec
 
+from transom.json_values import clean, has_marks, unmarked
 from transom.types import Implementation, Tool
 
-__all__ = ["Label", "as_server_tool", "as_view_tool", "clean", "unmarked"]
+__all__ = ["Label", "as_server_tool", "as_view_tool"]
 
-_MARKS = "⟦⟧"
 _IN_LABEL = re.compile(r'["·]')
 _MAX_LABEL_PART = 60
 _MAX_TITLE = 128
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _WORDS = frozenset({"description", "title", "$comment"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
 
@@ -47,33 +45,6 @@ def _label_part(text: str) -> str:
     return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
 
 
-def clean(text: str, limit: int) -> str:
-    """One line of visible text, at most `limit` characters long."""
-    if len(text) <= limit and text.isprintable() and not _has_marks(text):
-        return text
-    words = "".join(_visible(char) for char in text[: 4 * limit]).split()
-    line = " ".join(words)
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
-
-
-def unmarked(text: str) -> str:
-    """The same text without the brackets that only the host may write."""
-    return text.replace("⟦", "").replace("⟧", "") if _has_marks(text) else text
-
-
-def _has_marks(text: str) -> bool:
-    return any(mark in text for mark in _MARKS)
-
-
-def _visible(char: str) -> str:
-    if char.isspace():
-        return " "
-    # Variation selectors are marks, not format characters, but can carry unseen text all the same.
-    if char in _MARKS or "\U000e0100" <= char <= "\U000e01ef":
-        return ""
-    return "" if unicodedata.category(char) in _INVISIBLE else char
-
-
 def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
     """A View's tool as the model sees it. `lead` is its `Label.text()`."""
     said = clean(tool.description or "", max_description)
@@ -96,7 +67,7 @@ def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool
 def as_server_tool(tool: Tool, name: str) -> Tool:
     """A server's tool as the model sees it: as it is, but it cannot pass for a View's."""
     description = tool.description
-    if description is not None and _has_marks(description):
+    if description is not None and has_marks(description):
         description = unmarked(description)
     if name == tool.name and description is tool.description:
         return tool
@@ -106,7 +77,7 @@ def as_server_tool(tool: Tool, name: str) -> Tool:
 def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
     """The schema with clean words in it. Names and values stay as they are: calls need them."""
     text = msgspec.json.encode(schema).decode()
-    if "\\" not in text and text.isprintable() and not _has_marks(text):
+    if "\\" not in text and text.isprintable() and not has_marks(text):
         return schema
     return cast("dict[str, Any]", _clean_words(schema, limit))
 

@@ -31,14 +31,14 @@ from transom.errors import (
     TransomError,
     ViewClosed,
 )
-from transom.host.approvals import Approvals
+from transom.host.approval import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge
-from transom.host.forward import Upstream
 from transom.host.policy import Limits, model_may_call
-from transom.host.relist import Relist, settle
+from transom.host.refresh import Relist, settle
 from transom.host.tasks import owned_task
-from transom.host.wording import Label
+from transom.host.tool_text import Label
+from transom.host.view_server import Upstream
 from transom.protocol.messages import ModelContextParams, TaskRequest
 from transom.session import OnProgress
 from transom.types import (

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from transom.check.examples import unfitting_arguments
-from transom.check.jsonvalue import JsonObject, as_object
-from transom.check.listed import Page
+from transom.check.facts import Page
 from transom.check.snapshot import (
     Call,
     Snapshot,
@@ -24,7 +23,8 @@ from transom.check.snapshot import (
 )
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
-from transom.host.pages import Page as ShownPage
+from transom.host.page import Page as ShownPage
+from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation as Blocked

@@ -1,0 +1,185 @@
+"""Background tasks and debouncing: every task that nobody awaits has one of these for an owner.
+
+1. asyncio holds a running task only weakly, and drops what it raises. A `Background` keeps its
+   tasks, reports their errors, and cancels them when it is closed.
+2. A `Debounced` turns any number of triggers into one call.
+3. Both may be used from other threads: a tool's handler may run in one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from transom.events import Slot, abandon, is_awaitable
+
+__all__ = ["Background", "Debounced"]
+
+OnError = Callable[[BaseException], object]
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+class Background:
+    """Owns tasks that nobody awaits.
+
+    Args:
+        on_error: called with whatever a task raises.
+        limit: how many tasks may run at once, where a stranger decides how many are started.
+    """
+
+    def __init__(self, on_error: OnError, *, limit: int | None = None) -> None:
+        self._on_error = on_error
+        self._limit = limit
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Awaitable[object]) -> bool:
+        """Run `work`. False: it was dropped, because this is closed or `limit` tasks run."""
+        full = self._limit is not None and len(self._tasks) >= self._limit
+        if self._closed or full or (self._loop is not None and self._loop.is_closed()):
+            abandon(work)
+            return False
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        if _runs_here(self._loop):
+            self._begin(work)
+        else:
+            self._loop.call_soon_threadsafe(self._begin, work)
+        return True
+
+    def fire(self, handlers: Slot, *arguments: object) -> None:
+        """Call event handlers. Async ones run in the background; errors are reported."""
+        if handlers:
+            waiting = handlers.fire(*arguments, on_problem=self._on_error)
+            if is_awaitable(waiting):
+                self.start(waiting)
+
+    def _begin(self, work: Awaitable[object]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_error(error)
+
+    def cancel(self) -> None:
+        """Cancel what runs, and start nothing more."""
+        self._closed = True
+        for task in self._others():
+            task.cancel()
+
+    async def aclose(self, *, grace: float = 1.0) -> None:
+        """Give what runs `grace` seconds to end, then cancel it. Safe to repeat."""
+        self._closed = True
+        if others := self._others():
+            await asyncio.wait(others, timeout=grace)
+            self.cancel()
+
+    def _others(self) -> list[asyncio.Future[Any]]:
+        try:
+            current = asyncio.current_task()
+        except RuntimeError:  # called from outside of an event loop
+            current = None
+        return [task for task in self._tasks if task is not current]
+
+
+class Debounced:
+    """Calls a function once for any number of triggers.
+
+    A trigger while an async function runs leads to one more call after it.
+
+    Args:
+        call: the function; may be async.
+        on_error: called with whatever it raises.
+        delay: seconds from the first trigger to the call; 0: in the next turn of the event loop.
+    """
+
+    def __init__(
+        self, call: Callable[[], object], on_error: OnError, *, delay: float = 0.0
+    ) -> None:
+        self._call = call
+        self._on_error = on_error
+        self._delay = delay
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._handle: asyncio.Handle | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._again = False
+        self._closed = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether a call is due."""
+        return self._handle is not None or self._again
+
+    def bind(self) -> None:
+        """Use the running event loop, also for triggers from other threads."""
+        self._loop = asyncio.get_running_loop()
+
+    def trigger(self) -> None:
+        """Ask for a call."""
+        if self._closed or self._handle is not None:
+            return
+        if self._running is not None:
+            self._again = True
+            return
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        if not _runs_here(self._loop):
+            self._handle = self._loop.call_soon_threadsafe(self._fire)
+        elif self._delay:
+            self._handle = self._loop.call_later(self._delay, self._fire)
+        else:
+            self._handle = self._loop.call_soon(self._fire)
+
+    def flush(self) -> None:
+        """Make a call that is due now rather than later."""
+        if self._handle is not None:
+            self._fire()
+
+    def drop(self) -> None:
+        """Forget a call that is due."""
+        self._again = False
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def close(self) -> None:
+        """Make no more calls, and cancel the one that runs."""
+        self._closed = True
+        self.drop()
+        if self._running is not None and self._running is not asyncio.current_task():
+            self._running.cancel()
+
+    def _fire(self) -> None:
+        self.drop()
+        try:
+            waiting = self._call()
+        except Exception as error:  # noqa: BLE001 - a timer's callback has no caller to raise to
+            self._on_error(error)
+            return
+        if is_awaitable(waiting):
+            self._running = asyncio.get_running_loop().create_task(self._finish(waiting))
+
+    async def _finish(self, waiting: Awaitable[object]) -> None:
+        try:
+            await waiting
+        except Exception as error:  # noqa: BLE001 - as above
+            self._on_error(error)
+        finally:
+            self._running = None
+            if self._again:
+                self._again = False
+                self.trigger()

@@ -1,0 +1,174 @@
+"""JSON that a stranger sent: looked into without trusting its shape, and its text cleaned.
+
+1. `members`, `member` and `entries_of` read raw JSON one level at a time. What they do not read
+   stays as it came, so it can be passed on unchanged.
+2. `as_object` and its kin look into JSON that was decoded already.
+3. Every text of a View or a server that reaches a model passes `clean`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Raw
+
+from transom.protocol import wire
+
+__all__ = [
+    "Json",
+    "JsonObject",
+    "Members",
+    "as_list",
+    "as_object",
+    "clean",
+    "depth_exceeds",
+    "entries_of",
+    "has_marks",
+    "member",
+    "members",
+    "size_of",
+    "type_name",
+    "unmarked",
+    "with_entries",
+    "with_member",
+]
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+JsonObject: TypeAlias = "dict[str, Json]"
+
+
+def as_object(value: object) -> JsonObject:
+    """`value` if it is an object, else an empty one: for looking things up."""
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Json]:
+    """`value` if it is a list, else an empty one."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def type_name(value: Json) -> str:
+    """The JSON name of the type of `value`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def size_of(value: Json) -> int:
+    """How many bytes `value` takes as JSON."""
+    return len(msgspec.json.encode(value))
+
+
+def depth_exceeds(value: Json, limit: int) -> bool:
+    """Whether `value` nests deeper than `limit`. Never recurses, so any depth is safe."""
+    level: list[Json] = [value]
+    for _ in range(limit):
+        deeper: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                deeper.extend(v for v in item.values() if isinstance(v, dict | list))
+            elif isinstance(item, list):
+                deeper.extend(v for v in item if isinstance(v, dict | list))
+        if not deeper:
+            return False
+        level = deeper
+    return True
+
+
+# --- raw JSON --------------------------------------------------------------------------------
+
+Members = dict[str, Raw]
+"""The members of an object, their values unread."""
+
+_read = msgspec.json.Decoder(Members).decode
+_read_entries = msgspec.json.Decoder(list[Raw]).decode
+_read_any = msgspec.json.Decoder().decode
+
+
+def members(value: Raw | bytes | None) -> Members:
+    """The members of an object; none if it is no object."""
+    if value is None:
+        return {}
+    try:
+        return _read(value)
+    except msgspec.DecodeError:
+        return {}
+
+
+def member(value: Raw | bytes | None, *path: str) -> Any:
+    """One value inside an object; None where there is none, or none that Python can hold."""
+    for key in path:
+        value = members(value).get(key)
+        if value is None:
+            return None
+    try:
+        return None if value is None else _read_any(value)
+    except msgspec.DecodeError:
+        return None  # a number such as 1e999 is JSON all the same
+
+
+def entries_of(value: Raw | bytes | None) -> list[Raw]:
+    """The entries of an array, unread; none if it is no array."""
+    try:
+        return _read_entries(value or b"[]")
+    except msgspec.DecodeError:
+        return []
+
+
+def with_member(value: Raw | bytes | None, key: str, member: object) -> bytes:
+    """An object with another value for one of its members."""
+    return wire.encode({**members(value), key: Raw(wire.encode(member))})
+
+
+def with_entries(value: Raw | bytes, key: str, entries: Sequence[Raw | bytes]) -> bytes:
+    """An object with these entries as its array `key`."""
+    given = members(value)
+    given[key] = Raw(b"[" + b",".join(bytes(entry) for entry in entries) + b"]")
+    return wire.encode(given)
+
+
+# --- text ------------------------------------------------------------------------------------
+
+_MARKS = "⟦⟧"
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def clean(text: str, limit: int) -> str:
+    """One line of visible text, at most `limit` characters long, without the host's brackets."""
+    if len(text) <= limit and text.isprintable() and not has_marks(text):
+        return text
+    words = "".join(_visible(char) for char in text[: 4 * limit]).split()
+    line = " ".join(words)
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def unmarked(text: str) -> str:
+    """The same text without the brackets that only the host may write."""
+    return text.replace("⟦", "").replace("⟧", "") if has_marks(text) else text
+
+
+def has_marks(text: str) -> bool:
+    """Whether it has the brackets in which the host says whose a tool is."""
+    return any(mark in text for mark in _MARKS)
+
+
+def _visible(char: str) -> str:
+    if char.isspace():
+        return " "
+    # Variation selectors are marks, not format characters, but can carry unseen text all the same.
+    if char in _MARKS or "\U000e0100" <= char <= "\U000e01ef":
+        return ""
+    return "" if unicodedata.category(char) in _INVISIBLE else char
