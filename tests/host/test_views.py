@@ -18,6 +18,7 @@ from transom.errors import (
 )
 from transom.host.policy import ApprovalRequest
 from transom.host.view_tools import _known_under
+from transom.types import TextContent, ToolResult
 
 
 def small(**limits: Any) -> Limits:
@@ -151,6 +152,65 @@ async def test_a_view_that_is_closed_while_it_opens_has_failed_with_the_reason()
         assert result.text == "orders: open"
         assert result.meta["transom/view"]["error"] == "the user closed it"
         assert not host.views
+
+
+# --- opening without a call ------------------------------------------------------------------
+
+
+async def test_a_view_is_opened_beside_a_call_that_somebody_else_makes():
+    log = Heard()
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        view = await host.open_view("orders", "show_orders", {"status": "late"})
+        assert (view.id, view.state, list(host.views)) == ("orders-1", "opening", ["orders-1"])
+        await view.deliver({"content": [{"type": "text", "text": "by myself"}]})
+        await view.opened()
+        await log.has(("result", "by myself"))
+        assert log == [("input", {"status": "late"}), ("result", "by myself")]
+        assert view.state == "live"
+        assert [event.event for event in await host.audit.read(event="call")] == []
+        await view.close()
+        await host.reopen("orders-1")
+        await log.has(("result", "by myself"), 2)
+
+
+async def test_a_result_may_come_long_after_the_view_is_there_or_never():
+    log = Heard()
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        late, never = [await host.open_view("orders", "show_orders") for _ in range(2)]
+        await late.opened()
+        await never.opened()
+        assert log == [("input", {}), ("input", {})]
+        await late.deliver(ToolResult(content=[TextContent("late")]))
+        await never.deliver(cancelled="the call failed")
+        await late.deliver("once more")  # a View has one result
+        await log.has(("cancelled", "the call failed"))
+        assert log[2:] == [("result", "late"), ("cancelled", "the call failed")]
+
+
+async def test_opening_a_view_that_cannot_be_opened_says_why_in_the_end():
+    renderer = BareRenderer(setup=lambda view: view.channel.aclose())
+    async with hosting(renderer=renderer) as host:
+        view = await host.open_view("orders", "show_orders")
+        await view.deliver("nobody is there to take it")
+        with pytest.raises(ViewClosed, match="orders-1 could not be opened"):
+            await view.opened()
+        assert (view.state, bool(view.reason)) == ("failed", True)
+
+
+async def test_only_a_view_that_there_is_can_be_opened():
+    async with hosting() as host:
+        with pytest.raises(UsageError, match="no server nowhere; there are: orders"):
+            await host.open_view("nowhere", "show_orders")
+        with pytest.raises(UsageError, match="search of server orders links no View"):
+            await host.open_view("orders", "search")
+        with pytest.raises(ProtocolError, match="orders has no tool nothing"):
+            await host.open_view("orders", "nothing")
+        await host.remove_server("orders")
+        with pytest.raises(ConnectionClosed, match="it was removed"):
+            await host.open_view("orders", "show_orders")
+    async with Host() as host:
+        with pytest.raises(UsageError, match="without a renderer"):
+            await host.open_view("orders", "show_orders")
 
 
 # --- closing ---------------------------------------------------------------------------------

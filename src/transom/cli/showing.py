@@ -136,7 +136,8 @@ class Showing:
 
     def _came_back(self, view: View) -> None:
         """The page was reloaded."""
-        self._opened(view, view.origin.result)
+        result = view.origin.result
+        self._opened(view, None if result is None else ToolResult.from_wire(result))
         self._tools_changed()
 
     def _closed(self, view: View) -> None:

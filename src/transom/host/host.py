@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -422,7 +422,11 @@ class Host:
         on_progress: OnProgress | None,
         task: TaskRequest | Mapping[str, Any] | None,
     ) -> ToolResult | Task:
-        view, problem = self._begin_view(entry, arguments)
+        view, problem = None, None
+        try:
+            view = self._start_view(entry.owner, entry.tool, arguments)
+        except TransomError as error:
+            problem = str(error)
         try:
             result = await self._servers.call(
                 entry.owner,
@@ -446,8 +450,8 @@ class Host:
                 del self._task_views[next(iter(self._task_views))]
         else:
             await view.deliver(result)
-        if view.opening is not None:
-            await asyncio.wait([view.opening])
+        with suppress(ViewClosed):
+            await view.opened()
         note = {"id": view.id, "state": view.state}
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
@@ -495,6 +499,43 @@ class Host:
         """Whether there is a View of that id, or was one."""
         return self._shelf.is_view_id(view_id)
 
+    async def open_view(
+        self, server: str, tool: str, arguments: Mapping[str, Any] | None = None
+    ) -> View:
+        """Open the View that a server's tool links, without calling the tool.
+
+        For whoever calls the server's tool themselves. This returns as soon as the View has its id
+        and is opening, so that the call can run at the same time:
+
+            view = await host.open_view("orders", "show_orders", arguments)
+            await view.deliver(await call_it_myself(arguments))
+            await view.opened()
+
+        Args:
+            server: the name it was added under.
+            tool: the tool, by the server's own name for it.
+            arguments: the arguments of the call, which the View gets as its input.
+
+        Raises:
+            UsageError: there is no such server, the tool links no View, or the host has no
+                renderer.
+            ProtocolError: the server has no such tool, or could not list its tools.
+            InvalidResult: the tool links something that is no View.
+            ConnectionClosed: the server is gone.
+        """
+        self._check_open()
+        if self.renderer is None:
+            raise UsageError("A host without a renderer cannot open Views")
+        if server not in self._servers and self._servers.why_gone(server) is None:
+            raise UsageError(f"There is no server {server}; there are: {', '.join(self.servers)}")
+        definition = await self._servers.upstream(server).tool(tool)
+        if definition is None:
+            raise ProtocolError(INVALID_PARAMS, f"Server {server} has no tool {tool[:128]}")
+        view = self._start_view(server, definition, arguments)
+        if view is None:
+            raise UsageError(f"Tool {tool[:128]} of server {server} links no View")
+        return view
+
     async def reopen(self, view_id: str) -> View:
         """Open a closed View again, under its old id, with its input and result.
 
@@ -505,7 +546,8 @@ class Host:
         """
         self._check_open()
         if (view := self._shelf.get(view_id)) is not None:
-            return await self._opened(view)
+            await view.opened()
+            return view
         closed = self._shelf.closed(view_id)
         if closed is None:
             raise self._view_gone(view_id)
@@ -515,14 +557,8 @@ class Host:
         if origin.result is None and origin.cancelled is None:
             origin.cancelled = "The call had not ended when the View was closed"
         upstream = self._servers.upstream(origin.server)
-        return await self._opened(self._openings.begin(view_id, origin, upstream, self.renderer))
-
-    @staticmethod
-    async def _opened(view: View) -> View:
-        if view.opening is not None:
-            await asyncio.wait([view.opening])
-        if view.state != "live":
-            raise view.gone()
+        view = self._openings.begin(view_id, origin, upstream, self.renderer)
+        await view.opened()
         return view
 
     def set_context(self, **changes: Any) -> None:
@@ -543,25 +579,28 @@ class Host:
         found = [view.model_context for view in self._shelf.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
-    def _begin_view(
-        self, entry: Entry, arguments: Mapping[str, Any] | None
-    ) -> tuple[View | None, str | None]:
+    def _start_view(
+        self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
+    ) -> View | None:
+        """Begin to open the View that a tool links; None when it links none.
+
+        Raises:
+            InvalidResult: the tool links something that is no View.
+            ConnectionClosed: the server is gone.
+        """
         if self.renderer is None:
-            return None, None
+            return None
         try:
-            origin = origin_of(entry.owner, entry.tool, arguments)
+            origin = origin_of(server, tool, arguments)
             if origin is None:
-                return None, None
-            upstream = self._servers.upstream(entry.owner)
+                return None
+            upstream = self._servers.upstream(server)
         except (InvalidResult, ConnectionClosed) as error:
             self._news.report(error)
-            self.audit.record(
-                "view", "failed", server=entry.owner, tool=entry.tool.name, detail=str(error)
-            )
-            return None, str(error)
-        taken = dict.fromkeys(self._servers.names)
-        view_id = self._shelf.new_id(entry.owner, taken)
-        return self._openings.begin(view_id, origin, upstream, self.renderer), None
+            self.audit.record("view", "failed", server=server, tool=tool.name, detail=str(error))
+            raise
+        view_id = self._shelf.new_id(server, dict.fromkeys(self._servers.names))
+        return self._openings.begin(view_id, origin, upstream, self.renderer)
 
     def _view_gone(self, view_id: str) -> ViewClosed:
         closed = self._shelf.closed(view_id)

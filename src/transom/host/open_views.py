@@ -122,7 +122,7 @@ class Shelf(Mapping[str, View]):
             return
         del self._live[view.id]
         origin = view.origin
-        size = _REASON_ONLY + len(msgspec.json.encode([origin.arguments, origin.result]))
+        size = _REASON_ONLY + len(msgspec.json.encode(origin.arguments)) + len(origin.result or b"")
         self._closed[view.id] = ClosedView(view.id, view.reason, origin, size)
         self._closed_bytes += size
         while len(self._closed) > _MAX_CLOSED or self._closed_bytes > _MAX_CLOSED_BYTES:

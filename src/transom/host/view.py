@@ -39,6 +39,8 @@ from transom.host.refresh import Relist, settle
 from transom.host.tasks import owned_task
 from transom.host.tool_text import Label
 from transom.host.view_server import Upstream
+from transom.json_values import members
+from transom.protocol.encoding import ToolOutcome, result_json
 from transom.protocol.messages import ModelContextParams, TaskRequest
 from transom.session import OnProgress
 from transom.types import (
@@ -64,8 +66,10 @@ class Origin(msgspec.Struct):
     uri: str
     tool: Tool
     arguments: dict[str, Any]
-    result: ToolResult | None = None
+    result: bytes | None = None
+    """The call's result as JSON, once there is one."""
     cancelled: str | None = None
+    """Why there is none, and will not be."""
 
 
 class ModelContext(msgspec.Struct, frozen=True):
@@ -398,11 +402,34 @@ class View:
             # There is no last answer to fall back on yet, so the first one may take longer.
             await settle([self._relist], _FIRST_LISTING)
 
+    async def opened(self) -> None:
+        """Wait until the View is live.
+
+        Raises:
+            ViewClosed: it could not be opened, or was closed; `reason` says why.
+        """
+        if self.opening is not None:
+            await asyncio.wait([self.opening])
+        if self.state != "live":
+            raise self.gone()
+
     async def deliver(
-        self, result: ToolResult | None = None, *, cancelled: str | None = None
+        self, result: ToolOutcome | None = None, *, cancelled: str | None = None
     ) -> None:
-        """What became of the call that opened it; the View is told as soon as it can be."""
-        self.origin.result, self.origin.cancelled = result, cancelled
+        """Give the View the result of the call it was opened for, or say that there will be none.
+
+        May be called as soon as there is a View: what it cannot take yet is sent when it can. The
+        View sees the first result or cancellation; a later one is kept for `Host.reopen`.
+
+        Args:
+            result: a `ToolResult`, a mapping with wire names, or just a text.
+            cancelled: why there is no result, if there is none.
+
+        Raises:
+            TypeError: the result is none of these.
+        """
+        self.origin.result = None if result is None else result_json(result)
+        self.origin.cancelled = cancelled
         if self._bridge is not None:
             await self._send_outcome()
 
@@ -410,9 +437,9 @@ class View:
         bridge, origin = self._bridge, self.origin
         if bridge is None:
             return
-        with suppress(OutOfOrder, NotConnected):  # told already, or nobody there to be told
+        with suppress(OutOfOrder, NotConnected):  # it has one already, or is gone
             if origin.result is not None:
-                await bridge.send_tool_result(origin.result)
+                await bridge.send_tool_result(members(origin.result))
             elif origin.cancelled is not None:
                 await bridge.send_tool_cancelled(origin.cancelled)
 
