@@ -25,7 +25,8 @@ UP_TO_SESSION = BOTTOM | {
     "queues",
     "session",
 }
-UP_TO_HOST = UP_TO_SESSION | {"naming", "mcptypes", "view", "host", "server"}
+UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "servers"}
+UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
 EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
@@ -43,9 +44,10 @@ MAY_IMPORT = {
     "queues": BOTTOM | {"channel", "events"},
     "session": BOTTOM | {"schema", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
-    "host": UP_TO_SESSION | {"mcptypes"},
+    "servers": UP_TO_SESSION | {"mcptypes"},
+    "host": UP_TO_SERVERS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
-    "host.renderers": UP_TO_SESSION | {"mcptypes", "view"},
+    "host.renderers": UP_TO_SERVERS | {"view"},
     "server": UP_TO_SESSION | {"mcptypes"},
     "web": UP_TO_HOST,
     "gateway": UP_TO_HOST,
@@ -74,6 +76,7 @@ PACKAGES = {
     "queues": set[str](),
     "session": {"msgspec"},
     "view": {"msgspec"},
+    "servers": {"msgspec"} | MCP,
     "host": {"msgspec", "jsonschema_rs"} | MCP,
     "server": {"msgspec", "jsonschema_rs"} | MCP,
     "web": {"msgspec", "starlette", "uvicorn", "websockets"},
@@ -91,6 +94,7 @@ LATER = {
     "schema": {"jsonschema_rs", "jsonschema", "referencing", "pydantic"},
     "channel": {"js", "pyodide"},
     "view": {"js", "pyodide", "pydantic"},
+    "servers": {"fastmcp"},
     "host": {"fastmcp"},
     "server": {"fastmcp"},
     "web": {"playwright"},

@@ -223,7 +223,8 @@ async def test_progress_is_told_and_resets_the_timeout():
                 method="notifications/progress",
                 params={"progressToken": token, "progress": step, "total": 5, "message": "x"},
             )
-        assert told == [Progress(request["id"], step, 5, "x") for step in range(5)]
+        steps = [(each.id, each.progress, each.total, each.message) for each in told]
+        assert steps == [(request["id"], step, 5, "x") for step in range(5)]
         assert not task.done()
         await clock.advance(31)
         assert isinstance(await ended(task), RequestTimeout)

@@ -7,7 +7,9 @@ A Channel may offer two shortcuts, which a `Session` uses where they are there:
 
 1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
 2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
-   of `receive`. The receiver must not raise. After the end, an attribute `reason` may say why.
+   of `receive`. The receiver must not raise.
+
+After the end, an attribute `reason` may say why, where it is more than that a side closed it.
 """
 
 from __future__ import annotations
@@ -194,6 +196,7 @@ class _LinesChannel:
         self._buffer = bytearray()
         self._searched = 0
         self._closed = False
+        self.reason: str | None = None
 
     async def send(self, data: bytes) -> None:
         self._write(data)
@@ -231,8 +234,9 @@ class _LinesChannel:
                 continue
             self._searched = len(self._buffer)
             if end >= 0 or self._searched > self._max_bytes:
+                self.reason = f"A line is longer than {self._max_bytes} bytes"
                 await self.aclose()
-                raise ChannelClosed(f"A line is longer than {self._max_bytes} bytes")
+                raise ChannelClosed(self.reason)
             try:
                 chunk = await self._reader.read(262144)
             except OSError as error:

@@ -48,6 +48,7 @@ OnProgress = Callable[[Progress], object]
 
 _BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
 _GRACE = 1.0  # seconds a cancelled handler has to end before close goes on without it
+_NEVER_CANCELLED = ("initialize", "server/discover")
 _OURS = -1.0  # the default of a timeout: the session's own
 
 
@@ -409,8 +410,8 @@ class Session:
 
         Args:
             method: what to ask.
-            params: a JSON object without `_meta`.
-            meta: the `_meta` of the params.
+            params: a JSON object.
+            meta: added to the `_meta` of the params.
             timeout: seconds without an answer or a progress notice; None: no limit; the session's
                 own unless given.
             on_progress: called with each progress notice.
@@ -456,6 +457,47 @@ class Session:
             if self._places.waiting:
                 self._places.pass_on()
 
+    def send(
+        self,
+        method: str,
+        params: bytes | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> tuple[RequestId, asyncio.Future[Raw]]:
+        """Ask without waiting: what is sent after this goes out after it.
+
+        There is no timeout. Cancelling the future tells the other side to stop, unless the
+        request is one that MCP does not allow to cancel.
+
+        Returns:
+            The request's id, and the future of its result, which fails as `request` does.
+
+        Raises:
+            NotConnected: the connection is closed.
+            UsageError: too many requests wait for an answer.
+        """
+        if self._closing or self._done is None:
+            raise NotConnected("Not connected")
+        wants_progress = on_progress is not None
+        id, data = self.peer.request(method, params, progress=wants_progress)
+        future: asyncio.Future[Raw] = self._done.get_loop().create_future()
+        self._pending[id] = _Pending(method, future, None, None, on_progress)
+        future.add_done_callback(lambda future: self._sent_ended(id, method, future))
+        self._outbox.post(data)
+        return id, future
+
+    def _sent_ended(self, id: RequestId, method: str, future: asyncio.Future[Raw]) -> None:
+        try:
+            future.exception()  # so that it is not reported as lost when nobody awaits it
+        except asyncio.CancelledError as cancelled:
+            if method in _NEVER_CANCELLED:
+                self._pending.pop(id, None)
+                self.peer.cancel(id)
+            else:
+                self._give_up(id, str(cancelled) or "The caller cancelled the request")
+        if self._places.waiting:
+            self._places.pass_on()
+
     async def _wait_turn(self, method: str, timeout: float | None, deadline: float | None) -> None:
         """Wait for room in the queue and a place in flight, first come, first served."""
         try:
@@ -497,6 +539,10 @@ class Session:
                 soonest = entry.deadline
         if soonest is not None:
             self._sweep_at(soonest)
+
+    async def wait_writable(self) -> None:
+        """Wait while the other side is slow to read."""
+        await self._outbox.room()
 
     async def notify(self, method: str, params: bytes | None = None) -> None:
         """Tell; waits while the other side is slow.

@@ -282,9 +282,30 @@ def test_progress_is_reported_for_a_request_that_asked_for_it():
     params = msgspec.json.decode(wire.decode(data).params)
     assert params == {"a": 1, "_meta": {"progressToken": id}}
     event = peer.feed(tell("notifications/progress", progressToken=id, progress=1, total=2))
-    assert event == Progress(id, 1.0, 2.0, None)
+    assert isinstance(event, Progress)
+    assert (event.id, event.progress, event.total, event.message) == (id, 1.0, 2.0, None)
     event = peer.feed(tell("notifications/progress", progressToken=id, progress=2, message="x"))
-    assert event == Progress(id, 2.0, None, "x")
+    assert isinstance(event, Progress)
+    assert (event.id, event.progress, event.total, event.message) == (id, 2.0, None, "x")
+    said = {"progressToken": id, "progress": 2, "message": "x"}
+    assert msgspec.json.decode(event.params) == said
+
+
+def test_progress_is_asked_for_beside_the_params_own_meta():
+    peer = Peer()
+    for own, kept in ((b'{"trace":1,"progressToken":"x"}', {"trace": 1}), (b"[1]", {})):
+        id, data = peer.request("m", b'{"a":1,"_meta":%b}' % own, progress=True)
+        params = msgspec.json.decode(wire.decode(data).params)
+        assert params == {"a": 1, "_meta": {**kept, "progressToken": id}}
+
+
+def test_a_request_of_ours_may_be_ended_by_cancelling_it_where_that_is_allowed():
+    for allowed in (False, True):
+        peer = Peer(may_cancel_ours=allowed)
+        id, _ = peer.request("subscriptions/listen")
+        event = peer.feed(tell("notifications/cancelled", requestId=id, reason="over"))
+        assert isinstance(event, wire.ErrorResponse if allowed else Violation)
+        assert peer.outgoing == (0 if allowed else 1)
 
 
 def test_progress_nobody_asked_for_is_a_violation():

@@ -12,7 +12,8 @@ Feed it what arrived and it says what happened; tell it what to say and it gives
    its answer would be taken for that of the first.
 5. At most `max_incoming` of their requests are alive at a time. A cancelled one is alive until its
    handler has ended, so cancelling makes no room for more. One too many is refused.
-6. At most `max_outgoing` requests of ours are alive at a time.
+6. At most `max_outgoing` requests of ours are alive at a time. With `may_cancel_ours` the other
+   side may end one by cancelling it, as MCP 2026-07-28 servers end subscriptions.
 7. After `close` nothing is said and nothing is heard.
 """
 
@@ -40,12 +41,13 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The other side is at work on our request `id`."""
+    """The other side is at work on our request `id`. `params` is the notice as it came."""
 
     id: RequestId
     progress: float
     total: float | None
     message: str | None
+    params: Raw | None = None
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -101,11 +103,13 @@ class Peer:
         max_incoming: int = 1024,
         max_outgoing: int = 512,
         first_id: int = 0,
+        may_cancel_ours: bool = False,
     ) -> None:
         self.max_bytes = max_bytes
         self.max_depth = max_depth
         self.max_incoming = max_incoming
         self.max_outgoing = max_outgoing
+        self.may_cancel_ours = may_cancel_ours
         self.closed = False
         self.next_id = first_id
         self._outgoing: dict[RequestId, bool] = {}  # id -> wants progress
@@ -149,6 +153,8 @@ class Peer:
 
     def _refuse(self, data: bytes, refusal: MessageRefused) -> Event:
         answered = _refused_answer(data)
+        if answered is None:
+            answered = wire.refused_answer(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
         if answered is not None and self._outgoing.pop(answered, None) is not None:
             return Unreadable(answered, f"The answer was refused: {refusal.message}")
         id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
@@ -171,6 +177,10 @@ class Peer:
         except (msgspec.DecodeError, RecursionError, ValueError):
             return Violation("notifications/cancelled does not say which request")
         if not self._incoming.get(cancelled.request_id):
+            id = cancelled.request_id
+            if self.may_cancel_ours and self._outgoing.pop(id, None) is not None:
+                text = f"The other side cancelled it: {cancelled.reason or 'no reason given'}"
+                return wire.ErrorResponse(id, wire.WireError(SERVER_ERROR, text))
             # It crossed our answer, or it was never asked: nothing to stop either way.
             return Violation("notifications/cancelled for a request that is not running")
         self._incoming[cancelled.request_id] = False
@@ -183,7 +193,9 @@ class Peer:
             return Violation("notifications/progress with unusable params")
         if not self._outgoing.get(notice.progress_token):
             return Violation("notifications/progress for a request that did not ask for it")
-        return Progress(notice.progress_token, notice.progress, notice.total, notice.message)
+        return Progress(
+            notice.progress_token, notice.progress, notice.total, notice.message, params
+        )
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -195,7 +207,7 @@ class Peer:
         meta: Mapping[str, Any] | None = None,
         progress: bool = False,
     ) -> tuple[RequestId, bytes]:
-        """Ask. `params` is a JSON object without `_meta`, which is given apart as `meta`.
+        """Ask. `params` is a JSON object; `meta` is added to its `_meta`.
 
         Raises:
             NotConnected: the conversation is over.
@@ -289,6 +301,13 @@ def _levels(text: bytes) -> int:
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
+    if params is not None and b'"_meta"' in params:  # it may have one of its own
+        given = msgspec.json.decode(params, type=dict[str, Raw])
+        try:
+            own = msgspec.json.decode(given.get("_meta", b"{}"), type=dict[str, Raw])
+        except msgspec.DecodeError:
+            own = {}  # not an object: nothing that could be kept
+        return wire.encode({**given, "_meta": {**own, **meta}})
     rest = b"}" if params is None else params.lstrip()[1:].lstrip()
     comma = b"" if rest.startswith(b"}") else b","
     return b'{"_meta":%b%b%b' % (wire.encode(meta), comma, rest)

@@ -39,6 +39,7 @@ __all__ = [
     "encode_notification",
     "encode_request",
     "encode_response",
+    "refused_answer",
     "refused_id",
 ]
 
@@ -215,19 +216,32 @@ def _is_object(raw: Raw) -> bool:
     return memoryview(raw)[0] == 0x7B
 
 
-class _JustId(msgspec.Struct):
+class _Head(msgspec.Struct):
     id: _Id
-    method: str
+    method: str | UnsetType = UNSET
 
 
 def refused_id(
     data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 ) -> RequestId | None:
     """The id to answer a refused message with: that of a request whose envelope can be read."""
+    head = _head(data, max_bytes, max_depth)
+    return None if head is None or head.method is UNSET else head.id
+
+
+def refused_answer(
+    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> RequestId | None:
+    """Which request a refused message answers, if its envelope can be read and it is an answer."""
+    head = _head(data, max_bytes, max_depth)
+    return None if head is None or head.method is not UNSET else head.id
+
+
+def _head(data: bytes, max_bytes: int, max_depth: int) -> _Head | None:
     if len(data) > max_bytes or _too_deep(data, max_depth):
         return None
     try:
-        return msgspec.json.decode(data, type=_JustId).id
+        return msgspec.json.decode(data, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return None
 

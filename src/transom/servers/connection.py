@@ -1,0 +1,659 @@
+"""The connection to one MCP server: requests, notifications, the handshake, and reconnecting.
+
+1. Params and results are raw JSON and pass untouched. Ids are this connection's own: a `Session`
+   correlates requests and answers, progress and cancellation.
+2. Every request in flight fails when the server goes: nobody waits for one that is gone.
+3. With `reconnect`, a server that goes is reached again: at once, then with a backoff that doubles.
+   `resume` brings the new one up to date, and only then is the connection up again.
+4. A server that cannot be reached the first time is an error that `start` raises; it is tried again
+   only after `start_later`.
+5. Both protocol eras are spoken: `initialize`, and 2026-07-28 with `server/discover`, an envelope
+   in every request and `subscriptions/listen`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from transom.channel import Channel
+from transom.errors import (
+    METHOD_NOT_FOUND,
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    PeerError,
+    ProtocolError,
+    TransomError,
+    UsageError,
+)
+from transom.protocol import wire
+from transom.protocol.peer import Peer
+from transom.servers.envelope import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    DISCOVERY_VERSION,
+    HANDSHAKE_VERSIONS,
+    PROTOCOL_KEY,
+    subscription_of,
+    with_envelope,
+    with_ui,
+)
+from transom.servers.server import (
+    TOOLS_CHANGED,
+    ListObservers,
+    announced_lists,
+    complete_request,
+    list_all,
+)
+from transom.servers.tool_cache import ToolCache
+from transom.session import OnProgress, Session
+from transom.types import Tool
+from transom.version import __version__
+
+__all__ = ["Connect", "ServerConnection"]
+
+_log = logging.getLogger("transom.servers")
+
+Connect = Callable[[], Awaitable[Channel]]
+"""Starts or reaches a server, and returns the pipe to it."""
+
+Handler = Callable[[wire.Request], bytes | Awaitable[bytes]]
+Envelope = Callable[[], Mapping[str, Raw] | None]
+
+_BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+_HEALTHY: Final = 60.0  # seconds after which the backoff begins at its first step again
+_MAX_BYTES: Final = 32 * 1024 * 1024
+_MAX_DEPTH: Final = 200
+_MAX_IN_FLIGHT: Final = 10_000
+_DISCOVER_WITHIN: Final = 10.0
+_UNSUPPORTED_VERSION: Final = -32022
+_ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_GONE: Final = "it is not connected"
+
+
+class ServerConnection:
+    """A server, and the way to it. It is a `Server`.
+
+    Args:
+        name: what the server is called in messages.
+        connect: starts or reaches it.
+        reconnect: whether to reach it again when it goes.
+        resume: brings a server that was reached again up to date; by default the handshake.
+        resume_timeout: seconds for that; None: `resume` limits itself.
+        on_request: answers the server's requests; by default `ping` only.
+        on_notification: called with each notification of the server, except the progress of our
+            requests and what belongs to a subscription made with `listen`.
+        on_lost: called with this connection and the reason when the server goes by itself.
+        on_restored: called when it can be used again, or, after `start(resume=True)`, at all.
+        backpressure: awaited before each message is read: waits while messages cannot be handled.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Connect,
+        *,
+        reconnect: bool = False,
+        resume: Callable[[ServerConnection], Awaitable[None]] | None = None,
+        resume_timeout: float | None = 30.0,
+        on_request: Handler | None = None,
+        on_notification: Callable[[wire.Notification], object] | None = None,
+        on_lost: Callable[[ServerConnection, str], object] | None = None,
+        on_restored: Callable[[ServerConnection], object] | None = None,
+        backpressure: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.name = name
+        self.up = False
+        """Whether requests reach the server."""
+        self.reason = "it was not started"
+        """Why they do not."""
+        self.starts = 0
+        """How often it was reached."""
+        self.protocol_version: str | None = None
+        """The version that `negotiate` agreed on."""
+        self.tool_cache = ToolCache(self._list_tools, announced=self._announces_tools)
+        self._connect = connect
+        self._reconnect = reconnect
+        self._resume = resume or _negotiate
+        self._resume_timeout = resume_timeout
+        self._on_request = on_request or _answer_ping
+        self._on_notification = on_notification
+        self._on_lost = on_lost
+        self._on_restored = on_restored
+        self._backpressure = backpressure
+        self._capabilities: Mapping[str, Any] = {}
+        self._envelope: Envelope = _no_envelope
+        self._channel: Channel | None = None
+        self._session: Session | None = None
+        self._observers = ListObservers()
+        self._subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
+        self._must_listen = False  # whether changed tools are announced on a subscription only
+        self._listening = False
+        self._listener: asyncio.Task[None] | None = None
+        self._state_changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def start(self, *, resume: bool = False) -> None:
+        """Reach the server for the first time.
+
+        Args:
+            resume: whether it is up only after `resume` has run.
+
+        Raises:
+            NotConnected: it cannot be reached.
+        """
+        self._attach(await self._connect())
+        if not resume:
+            self._set_up()
+        self._keep(0)
+
+    def start_later(self, reason: str) -> None:
+        """It cannot be reached now, for this reason: keep trying, with backoff."""
+        self.reason = reason
+        self._keep(1)
+
+    def _keep(self, attempts: int) -> None:
+        self._task = asyncio.create_task(self._run(attempts), name=f"transom-server-{self.name}")
+
+    async def wait_up(self, timeout: float) -> bool:
+        """Wait until requests reach it; whether they do."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not self.up and not self._closed:
+                    self._state_changed.clear()
+                    await self._state_changed.wait()
+        return self.up
+
+    async def wait_writable(self) -> None:
+        """Wait while the server is slow to read."""
+        if self._session is not None:
+            await self._session.wait_writable()
+
+    async def aclose(self) -> None:
+        """Close the connection for good. Safe to repeat."""
+        self._closed = True
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        session, self._session = self._session, None
+        if session is not None:
+            await session.aclose()
+        if self._channel is not None:
+            await self._channel.aclose()
+        self._set_down("this side closed the connection")
+
+    def _attach(self, channel: Channel) -> None:
+        self._channel = channel
+        if self._backpressure is not None:
+            channel = _Throttled(channel, self._backpressure)
+        self._session = Session(
+            channel,
+            on_request=lambda request: self._on_request(request),
+            on_notification=self._handle_notification,
+            on_problem=self._report,
+            on_closed=self._set_down,
+            timeout=None,
+            peer=Peer(
+                max_bytes=_MAX_BYTES,
+                max_depth=_MAX_DEPTH,
+                max_outgoing=_MAX_IN_FLIGHT,
+                first_id=1,
+                may_cancel_ours=True,
+            ),
+        )
+        self._session.start()
+        self.starts += 1
+        self.tool_cache.invalidate()
+
+    def _set_up(self) -> None:
+        self.up = True
+        self._state_changed.set()
+
+    def _set_down(self, reason: str) -> None:
+        self.up = False
+        self.reason = reason
+        self._listening = False
+        self._subscriptions.clear()
+        self._state_changed.set()
+        if self._listener is not None:
+            self._listener.cancel()
+            self._listener = None
+
+    async def _run(self, attempts: int) -> None:
+        """Keep the connection until it is closed, or lost and not to be restored."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        while True:
+            if self._session is None:
+                attempts = await self._reach_again(attempts)
+                began = clock()
+            session = self._session
+            assert session is not None  # noqa: S101 - for the type checker
+            failure = None if self.up else await self._restore(session)
+            reason = failure or await session.wait_closed()
+            self._set_down(reason)
+            self._session = None
+            if self._on_lost is not None:
+                self._guard(self._on_lost, self, reason)
+            await session.aclose(reason)
+            if not self._reconnect:
+                return
+            attempts = 0 if clock() - began > _HEALTHY else attempts
+
+    async def _reach_again(self, attempts: int) -> int:
+        """Reach the server, with backoff, until that works; how many attempts that made."""
+        while True:
+            await asyncio.sleep(_BACKOFF[min(attempts, len(_BACKOFF) - 1)])
+            attempts += 1
+            try:
+                channel = await self._connect()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next try may work
+                self.reason = _text(error)
+                continue
+            self._attach(channel)
+            return attempts
+
+    async def _restore(self, session: Session) -> str | None:
+        """Run `resume`; why it failed, unless because the server went again."""
+        resuming = asyncio.ensure_future(self._resume(self))
+        closed = asyncio.ensure_future(session.wait_closed())
+        try:
+            await asyncio.wait(
+                [resuming, closed],
+                timeout=self._resume_timeout,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if session.closed:
+                return None
+            if not resuming.done():
+                return f"it did not answer within {self._resume_timeout:g} s"
+            if (error := resuming.exception()) is not None:
+                return _text(error)
+            self._set_up()
+            if self._on_restored is not None:
+                self._guard(self._on_restored, self)
+            return None
+        finally:
+            resuming.cancel()
+            closed.cancel()
+            await asyncio.gather(resuming, closed, return_exceptions=True)
+
+    # --- from the server ---------------------------------------------------------------------
+
+    def _handle_notification(self, notification: wire.Notification) -> object:
+        if notification.method.endswith("/list_changed"):
+            self._list_changed(notification.method)
+        if self._subscriptions:
+            id = subscription_of(notification.params)
+            callback = self._subscriptions.get(id) if isinstance(id, str | int) else None
+            if callback is not None:
+                return callback(notification)
+        return None if self._on_notification is None else self._on_notification(notification)
+
+    def _list_changed(self, method: str) -> None:
+        if method == TOOLS_CHANGED:
+            self.tool_cache.invalidate()
+        self._observers.notify(method)
+
+    def _report(self, error: BaseException) -> None:
+        if isinstance(error, PeerError):
+            _log.debug("server %s: %s", self.name, error)
+        else:
+            _log.error("a message of server %s was lost", self.name, exc_info=error)
+
+    def _guard(self, call: Callable[..., object], *arguments: object) -> None:
+        try:
+            call(*arguments)
+        except Exception as error:  # noqa: BLE001 - a callback must not end the connection
+            _log.error("server %s: a callback failed", self.name, exc_info=error)
+
+    # --- raw JSON to the server --------------------------------------------------------------
+
+    def send_request(
+        self,
+        method: str,
+        params: bytes | Raw | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> asyncio.Future[Raw]:
+        """Send a request at once: what `notify` sends afterwards goes out after it.
+
+        Returns:
+            The future of the result as it came. It fails with `ProtocolError`, `InvalidResult` or
+            `ConnectionClosed`. Cancelling it tells the server to stop.
+        """
+        return self._send(method, params, on_progress)[1]
+
+    def _send(
+        self, method: str, params: bytes | Raw | None, on_progress: OnProgress | None = None
+    ) -> tuple[wire.RequestId | None, asyncio.Future[Raw]]:
+        raw = None if params is None else bytes(params)
+        try:
+            if self._session is None:
+                raise NotConnected(_GONE)
+            return self._session.send(method, raw, on_progress=on_progress)
+        except UsageError as error:  # it is gone, or too much waits for it
+            failed: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
+            why = self.reason if isinstance(error, NotConnected) else str(error)
+            failed.set_exception(ConnectionClosed(f"Server {self.name} is gone: {why}"))
+            failed.exception()  # so that it is not reported as lost when nobody awaits it
+            return None, failed
+
+    async def forward(
+        self,
+        method: str,
+        params: bytes | Raw | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> bytes:
+        """Send a request with these params; the result as it came, `input_required` included.
+
+        Raises:
+            ProtocolError: the server's error.
+            InvalidResult: the answer cannot be read.
+            ConnectionClosed: the server is gone.
+        """
+        try:
+            return bytes(await self.send_request(method, params, on_progress=on_progress))
+        except ConnectionClosed:
+            text = f"Server {self.name} is gone: {self.reason}"
+            raise ConnectionClosed(text) from None
+
+    def notify(self, method: str, params: bytes | Raw | None = None) -> None:
+        """Send a notification. A server that is gone gets nothing."""
+        if self._session is not None:
+            with suppress(NotConnected):
+                self._session.notify_soon(method, None if params is None else bytes(params))
+
+    def listen(
+        self, params: bytes | Raw | None, on_notification: Callable[[wire.Notification], object]
+    ) -> asyncio.Future[Raw]:
+        """Open a 2026-07-28 subscription (`subscriptions/listen`).
+
+        Args:
+            params: what to subscribe to, with the envelope.
+            on_notification: called with what belongs to this subscription: the acknowledgement,
+                then the changes, each with the subscription's id in its `_meta`.
+
+        Returns:
+            The future of the result, which comes when the subscription is over.
+        """
+        id, ended = self._send("subscriptions/listen", params)
+        if id is not None:
+            self._subscriptions[id] = on_notification
+            ended.add_done_callback(lambda _: self._subscriptions.pop(id, None))
+        return ended
+
+    async def list_all(self, method: str, key: str) -> list[Raw]:
+        """All entries of a list, page after page, each as it came.
+
+        Raises:
+            ProtocolError: the server's error.
+            InvalidResult: its answer has no list `key`.
+            ConnectionClosed: it is gone.
+        """
+        return await list_all(lambda params: self._stamped(method, params), method, key)
+
+    async def _stamped(
+        self, method: str, params: bytes | None, on_progress: OnProgress | None = None
+    ) -> bytes:
+        stamped = with_envelope(params, self._envelope())
+        return await self.forward(method, stamped, on_progress=on_progress)
+
+    # --- as a `Server` -----------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the server can do, as on the wire."""
+        return self._capabilities
+
+    @property
+    def current(self) -> bool:
+        """Whether `tools()` has what the server would list now, as far as one can know."""
+        return self.tool_cache.current
+
+    async def tools(self) -> Mapping[str, Tool]:
+        """All tools of the server by name.
+
+        Raises:
+            ProtocolError: the server's error.
+            InvalidResult: the server's answer is no list of tools.
+            ConnectionClosed: the server is gone.
+        """
+        return await self.tool_cache.tools()
+
+    async def tool(self, name: str) -> Tool | None:
+        """One of them. Lists again, at most once a second, before it returns None."""
+        return await self.tool_cache.tool(name)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | bytes | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> bytes:
+        """Send a request; the result as JSON. Cancelling it cancels the server's work.
+
+        Raises:
+            ProtocolError: the server's error, as it came.
+            InputRequired: the server wants input that nobody here can give.
+            InvalidResult: the answer cannot be read.
+            ConnectionClosed: the server is gone.
+        """
+        given = params if params is None or isinstance(params, bytes) else wire.encode(params)
+
+        async def relist() -> None:
+            self.tool_cache.invalidate()
+            await self.tool_cache.tools()
+
+        return await complete_request(
+            method, given, lambda params: self._stamped(method, params, on_progress), relist=relist
+        )
+
+    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        return self._observers.subscribe(observer)
+
+    async def _list_tools(self) -> list[Raw]:
+        if self._capabilities.get("tools") is None:
+            return []
+        return await self.list_all("tools/list", "tools")
+
+    def _announces_tools(self) -> bool:
+        return self._listening or not self._must_listen
+
+    # --- the handshake -----------------------------------------------------------------------
+
+    def introduced(self, capabilities: Mapping[str, Any], envelope: Envelope | None = None) -> None:
+        """Take note of a handshake that somebody else made over this connection.
+
+        Args:
+            capabilities: what the server said that it can do.
+            envelope: what to put into the `_meta` of requests that are made here, if anything.
+        """
+        self._capabilities = capabilities
+        self._envelope = envelope or _no_envelope
+        self._must_listen = False
+        self.tool_cache.invalidate()
+
+    async def negotiate(self, *, timeout: float = 30.0) -> None:
+        """Make the handshake: 2026-07-28 if the server speaks it, else `initialize`.
+
+        The server is told that Views can be shown.
+
+        Raises:
+            NotConnected: the server does not answer in time, refuses, or is gone.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                if not await self._discover(min(_DISCOVER_WITHIN, timeout / 2)):
+                    await self._initialize(timeout)
+        except TimeoutError:
+            raise NotConnected(f"it did not answer within {timeout:g} s") from None
+        except ConnectionClosed:
+            raise NotConnected(self.reason) from None
+        except ProtocolError as error:
+            raise NotConnected(f"it refused the connection: {error}") from None
+        except InvalidResult as error:
+            raise NotConnected(str(error)) from None
+
+    async def _discover(self, timeout: float) -> bool:
+        """Open with `server/discover`; whether the server knows it."""
+        envelope = {
+            PROTOCOL_KEY: _json(DISCOVERY_VERSION),
+            CLIENT_KEY: _json(_CLIENT),
+            CAPABILITIES_KEY: with_ui(None),
+        }
+        params = with_envelope(None, envelope)
+        try:
+            async with asyncio.timeout(timeout):
+                raw = await self.forward("server/discover", params)
+        except TimeoutError:
+            return False  # some servers do not answer what they do not know
+        except ProtocolError as error:
+            # Anything else than "modern, but not this version" is the answer of an older server.
+            supported = _supported(error)
+            if supported and not any(version in HANDSHAKE_VERSIONS for version in supported):
+                raise
+            return False
+        try:
+            said = msgspec.json.decode(raw, type=_Discovered)
+        except msgspec.DecodeError:
+            return False
+        if DISCOVERY_VERSION not in said.supported_versions:
+            return False
+        self.protocol_version = DISCOVERY_VERSION
+        self.introduced(said.capabilities, lambda: envelope)
+        lists = announced_lists(said.capabilities)
+        self._must_listen = "tools" in lists
+        if lists:
+            self._listener = asyncio.create_task(self._keep_listening(lists))
+        return True
+
+    async def _initialize(self, timeout: float) -> None:
+        params = {
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
+            "capabilities": with_ui(None),
+            "clientInfo": _CLIENT,
+        }
+        try:
+            raw = await self.forward("initialize", wire.encode(params))
+        except ProtocolError as error:
+            # A slow server that answered `server/discover` late does not go back to `initialize`.
+            if DISCOVERY_VERSION in _supported(error) and await self._discover(timeout):
+                return
+            raise
+        try:
+            said = msgspec.json.decode(raw, type=_Initialized)
+        except msgspec.DecodeError:
+            raise InvalidResult("its answer to initialize cannot be read") from None
+        if said.protocol_version not in HANDSHAKE_VERSIONS:
+            text = (
+                f"it speaks protocol version {said.protocol_version[:40]!r}, which is unknown here"
+            )
+            raise InvalidResult(text)
+        self.protocol_version = said.protocol_version
+        self.introduced(said.capabilities)
+        self.notify("notifications/initialized")
+
+    async def _keep_listening(self, lists: list[str]) -> None:
+        """Subscribe to changes of these lists, and again when the subscription is lost."""
+        wanted = {"notifications": {f"{kind}ListChanged": True for kind in lists}}
+        params = with_envelope(wire.encode(wanted), self._envelope())
+        attempts = 0
+
+        def handle(notification: wire.Notification) -> None:
+            nonlocal attempts
+            if notification.method == _ACKNOWLEDGED:
+                self._listening = True
+                self.tool_cache.invalidate()  # it may have changed before
+                if attempts:
+                    for kind in lists:
+                        self._list_changed(f"notifications/{kind}/list_changed")
+                attempts = 0
+
+        while True:
+            try:
+                await self.listen(params, handle)
+                return  # the server ended it, and may change its lists without notice from now on
+            except ConnectionClosed:
+                return
+            except TransomError:
+                if not self._listening:
+                    return  # the server does not offer it
+            finally:
+                self._listening = False
+            attempts += 1
+            await asyncio.sleep(_BACKOFF[min(attempts, len(_BACKOFF) - 1)])
+
+
+_CLIENT: Final = {"name": "transom", "version": __version__}
+
+
+class _Discovered(msgspec.Struct, rename="camel"):
+    supported_versions: list[str]
+    capabilities: dict[str, Any] = {}
+
+
+class _Initialized(msgspec.Struct, rename="camel"):
+    protocol_version: str
+    capabilities: dict[str, Any] = {}
+
+
+class _Throttled:
+    """A Channel that is read only when its messages can be handled."""
+
+    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[None]]) -> None:
+        self._channel = channel
+        self._wait = wait
+        self.send = channel.send
+        self.aclose = channel.aclose
+        send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
+        if send_nowait is not None:
+            self.send_nowait = send_nowait
+
+    async def receive(self) -> bytes:
+        await self._wait()
+        return await self._channel.receive()
+
+
+async def _negotiate(connection: ServerConnection) -> None:
+    await connection.negotiate()
+
+
+def _no_envelope() -> None:
+    return None
+
+
+def _answer_ping(request: wire.Request) -> bytes:
+    if request.method == "ping":
+        return b"{}"
+    raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+
+
+def _supported(error: ProtocolError) -> list[str]:
+    """The versions that a server names when it refuses another one."""
+    if error.code != _UNSUPPORTED_VERSION or not isinstance(error.data, dict):
+        return []
+    named: object = error.data.get("supported")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return [each for each in named if isinstance(each, str)] if isinstance(named, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _json(value: object) -> Raw:
+    return Raw(wire.encode(value))
+
+
+def _text(error: BaseException) -> str:
+    return str(error)[:500] or type(error).__name__

@@ -1,0 +1,277 @@
+"""A server that runs as a process of ours: its pipes as a Channel, and its end.
+
+1. It leads a process group of its own. Closing shuts its standard input first, as MCP says; what
+   is left of the group after a moment is terminated, and then killed.
+2. A process that crashes is gone, even when something that it started still holds its pipes open.
+3. What it writes to its standard error goes to ours, and its last lines are kept for the moment it
+   dies. When nobody reads our standard error, that output is dropped: it never blocks us.
+4. A line that is no JSON in UTF-8 is handed on like any other: whoever reads messages refuses it. A
+   line that is longer than the cap ends the connection, with that as the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import shutil
+import signal
+import threading
+from asyncio.subprocess import PIPE, SubprocessStreamProtocol
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import cast
+
+from transom.channel import lines
+from transom.errors import ChannelClosed, NotConnected
+
+__all__ = ["MAX_LINE", "ServerProcess"]
+
+MAX_LINE = 64 * 1024 * 1024
+
+_LEAVES_WITHIN = 2.0  # seconds after its input ended
+_ENDS_WITHIN = 2.0  # seconds after it was terminated
+_LINGERS = 0.5  # seconds in which the output of a process that crashed is still read
+_DIES_WITHIN = 1.0  # seconds between the end of its output and its own
+
+# What a server needs to run at all. Everything else may be a secret of ours.
+_BASIC_ENVIRONMENT = (
+    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"),
+    *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT"),
+    *("PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
+)
+
+
+class ServerProcess:
+    """A Channel to a process. Make it with `start`."""
+
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, protocol: _Protocol, max_line: int
+    ) -> None:
+        # `start` asked for both pipes, so both are there.
+        reader = cast("asyncio.StreamReader", protocol.stdout)
+        writer = cast("asyncio.StreamWriter", protocol.stdin)
+        self._transport = transport
+        self._protocol = protocol
+        self._channel = lines(reader, writer, max_bytes=max_line)
+        self._closing: asyncio.Task[None] | None = None
+        self._watching = asyncio.create_task(self._watch())
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        inherit_env: bool = True,
+        max_line: int = MAX_LINE,
+    ) -> ServerProcess:
+        """Start a command that speaks MCP on its standard input and output.
+
+        Args:
+            command: the program and its arguments.
+            env: added to its environment.
+            cwd: the directory it runs in.
+            inherit_env: whether it gets all of our environment; else only what a program needs to
+                run, such as `PATH` and `HOME`.
+            max_line: how long a line may be, in bytes.
+
+        Raises:
+            NotConnected: it cannot be started.
+        """
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if inherit_env or key.upper() in _BASIC_ENVIRONMENT or key.startswith("LC_")
+        }
+        environment = {**inherited, **(env or {})}
+        if shutil.which(command[0], path=environment.get("PATH")) is None:
+            raise NotConnected(f"There is no command {command[0]!r}")
+        loop = asyncio.get_running_loop()
+        try:
+            transport, protocol = await loop.subprocess_exec(
+                lambda: _Protocol(loop),
+                *command,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=environment,
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
+        return cls(transport, protocol, max_line)
+
+    @property
+    def pid(self) -> int:
+        """The process, which is also its group."""
+        return self._transport.get_pid()
+
+    # --- messages ----------------------------------------------------------------------------
+
+    async def send(self, data: bytes) -> None:
+        """Send one message.
+
+        Raises:
+            ChannelClosed: the process is gone; the text says how it ended.
+        """
+        try:
+            await self._channel.send(data)
+        except ChannelClosed as error:
+            raise ChannelClosed(await self._how_it_ended(error)) from None
+
+    def send_nowait(self, data: bytes) -> bool:
+        """Send one message if that needs no waiting. False: use `send`, which also says why."""
+        try:
+            return cast("bool", self._channel.send_nowait(data))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        except ChannelClosed:
+            return False
+
+    async def receive(self) -> bytes:
+        """The next message.
+
+        Raises:
+            ChannelClosed: the process is gone; the text says how it ended.
+        """
+        try:
+            return await self._channel.receive()
+        except ChannelClosed as error:
+            raise ChannelClosed(await self._how_it_ended(error)) from None
+
+    async def _how_it_ended(self, error: ChannelClosed) -> str:
+        reason: str | None = getattr(self._channel, "reason", None)
+        if reason is not None or self._closing is not None:
+            return reason or str(error)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DIES_WITHIN):
+                await self._protocol.exited.wait()
+        code = self._transport.get_returncode()
+        if code is None:
+            return str(error)
+        how = f"it exited with code {code}"
+        if code < 0:
+            with suppress(ValueError):
+                how = f"it was ended by {signal.Signals(-code).name}"
+        last = await self._protocol.last_lines()
+        return f"{how}; its last words: {last}" if last else how
+
+    async def _watch(self) -> None:
+        # A wrapper that exits with 0 may have handed its pipes to the real server.
+        await self._protocol.exited.wait()
+        if self._transport.get_returncode() != 0:
+            await asyncio.sleep(_LINGERS)
+            await self._channel.aclose()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """End the process and everything it started. Safe to repeat."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._end())
+        await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
+        self._watching.cancel()
+        await self._channel.aclose()
+        for patience, force in ((_LEAVES_WITHIN, False), (_ENDS_WITHIN, True)):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._protocol.exited.wait()
+            # Also when the process has left by itself: its children may not have.
+            if not self._signal(force=force):
+                break
+        if not self._protocol.exited.is_set():
+            with suppress(ProcessLookupError):
+                self._transport.kill()  # it left its own group
+        await self._protocol.exited.wait()
+        await self._protocol.wait_stderr_ended(_ENDS_WITHIN)  # its children hold that, too
+        self._transport.close()
+
+    def _signal(self, *, force: bool) -> bool:
+        """Terminate or kill what is left of the group; whether there was anything."""
+        try:
+            if hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL if force else signal.SIGTERM)
+            elif self._transport.get_returncode() is not None:
+                return False
+            elif force:
+                self._transport.kill()
+            else:
+                self._transport.terminate()
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+
+class _Protocol(SubprocessStreamProtocol):
+    """The process's events: its exit, and what it writes to standard error."""
+
+    _KEPT = 2000  # bytes
+    _LAST_LINES = 3
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=2**16, loop=loop)
+        # Not `Process.wait`, which also waits until nobody holds the pipes any more.
+        self.exited = asyncio.Event()
+        self._stderr_ended = asyncio.Event()
+        self._tail = b""
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if fd == 2 and isinstance(data, bytes):
+            self._tail = (self._tail + data)[-self._KEPT :]
+            _stderr.write(data)
+        else:
+            super().pipe_data_received(fd, data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        super().pipe_connection_lost(fd, exc)
+        if fd == 2:
+            self._stderr_ended.set()
+
+    async def wait_stderr_ended(self, timeout: float) -> None:
+        """Wait until nobody can write there any more, but not longer than `timeout` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._stderr_ended.wait()
+
+    async def last_lines(self) -> str:
+        """The last lines on standard error, once the process is gone."""
+        await self.wait_stderr_ended(1.0)
+        found = [line.strip() for line in self._tail.decode(errors="replace").splitlines()]
+        return " / ".join([line for line in found if line][-self._LAST_LINES :])
+
+
+class _StderrWriter:
+    """Writes to our standard error in a thread: a pipe there that nobody reads blocks a write."""
+
+    _WAITING = 256  # chunks; more are dropped
+
+    def __init__(self) -> None:
+        self._chunks: queue.Queue[bytes] = queue.Queue(self._WAITING)
+        self._thread: threading.Thread | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="transom-server-stderr", daemon=True
+            )
+            self._thread.start()
+        with suppress(queue.Full):
+            self._chunks.put_nowait(data)
+
+    def _run(self) -> None:
+        while True:
+            data = self._chunks.get()
+            # Not `sys.stderr`: a thread that blocks inside of its lock breaks the exit of Python.
+            with suppress(OSError):
+                while data:
+                    data = data[os.write(2, data) :]
+
+
+_stderr = _StderrWriter()

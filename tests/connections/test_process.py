@@ -1,0 +1,162 @@
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.raw_client import alive
+from transom.errors import ChannelClosed, NotConnected
+from transom.servers.process import ServerProcess
+
+
+async def started(script: str, *arguments: str, **options: object) -> ServerProcess:
+    command = [sys.executable, "-c", script, *arguments]
+    return await ServerProcess.start(command, **options)  # type: ignore[arg-type]
+
+
+async def test_messages_pass_both_ways_and_closing_its_input_ends_it():
+    script = "import sys\nfor line in sys.stdin: print('got', line.strip(), flush=True)"
+    process = await started(script)
+    await process.send(b'{"a":\n1}')
+    assert await process.receive() == b'got {"a": 1}'
+    assert process.send_nowait(b"x")
+    assert await process.receive() == b"got x"
+    await process.aclose()
+    await process.aclose()
+    assert not alive(process.pid)
+    with pytest.raises(ChannelClosed):
+        await process.receive()
+
+
+@pytest.mark.parametrize("command", [["no-such-command-anywhere"], ["/"]])
+async def test_what_cannot_be_started_is_not_connected(command: list[str]):
+    with pytest.raises(NotConnected, match=command[0]):
+        await ServerProcess.start(command)
+
+
+async def test_a_server_that_dies_says_how_and_with_which_last_words():
+    process = await started(
+        "import sys; sys.stderr.write('one\\ntwo\\n\\nthree\\nfour\\n'); sys.exit(3)"
+    )
+    how = "it exited with code 3; its last words: two / three / four"
+    with pytest.raises(ChannelClosed, match=how):
+        await process.receive()
+    assert process.send_nowait(b"x") is False
+    with pytest.raises(ChannelClosed, match=how):
+        await process.send(b"x")
+    await process.aclose()
+    process = await started("import time; time.sleep(600)")
+    os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(ChannelClosed, match="it was ended by SIGKILL"):
+        await process.receive()
+    await process.aclose()
+
+
+async def test_one_that_crashes_is_gone_although_a_child_holds_its_pipes(tmp_path: Path):
+    script = (
+        "import os, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "print('last', flush=True)\n"
+        "os._exit(1)\n"
+    )
+    process = await started(script)
+    assert await process.receive() == b"last"
+    with pytest.raises(ChannelClosed, match="it exited with code 1"):
+        await process.receive()
+    await process.aclose()
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_server_that_will_not_leave_is_made_to():
+    stubborn = (
+        "import signal, time\n"
+        "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    process = await started(stubborn)
+    assert await process.receive() == b"ready"
+    await process.aclose()
+    assert not alive(process.pid)
+
+
+async def test_a_line_that_is_too_long_ends_the_connection_with_that_reason():
+    script = (
+        "import time\nprint('short', flush=True)\nprint('x' * 5000, flush=True)\ntime.sleep(600)\n"
+    )
+    process = await started(script, max_line=1000)
+    assert await process.receive() == b"short"
+    with pytest.raises(ChannelClosed, match="A line is longer than 1000 bytes"):
+        await process.receive()
+    await process.aclose()
+
+
+async def test_a_line_that_is_not_utf_8_is_handed_on_and_so_are_those_after_it():
+    script = "import os\nos.write(1, b'\\xff\\xfe\\n\\n{}\\n')\ninput()"
+    process = await started(script)
+    assert await process.receive() == b"\xff\xfe"
+    assert await process.receive() == b"{}"
+    await process.aclose()
+
+
+async def test_what_it_writes_to_standard_error_goes_to_ours(capfd: pytest.CaptureFixture[str]):
+    process = await started("import sys; sys.stderr.write('a word\\n'); sys.exit(1)")
+    with pytest.raises(ChannelClosed):
+        await process.receive()
+    await process.aclose()
+    seen = ""
+    while "a word" not in seen:
+        seen += capfd.readouterr().err
+        await asyncio.sleep(0.01)
+
+
+async def test_a_standard_error_that_nobody_reads_blocks_nothing():
+    """A process with a full pipe for its standard error goes on talking to a chatty server."""
+    chatty = (
+        "import sys\nfor _ in range(3000): sys.stderr.write('x' * 1000)\nprint('done', flush=True)"
+    )
+    ours = (
+        "import asyncio, sys\n"
+        "from transom.servers.process import ServerProcess\n"
+        "async def main():\n"
+        "    process = await ServerProcess.start([sys.executable, '-c', sys.argv[1]])\n"
+        "    print((await process.receive()).decode(), flush=True)\n"
+        "    await process.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", ours, chatty),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    assert (await running.stdout.readline()).strip() == b"done"
+    assert await asyncio.wait_for(running.stdout.read(), 30) == b""
+    running.kill()
+    await running.communicate()
+
+
+async def test_the_environment_can_be_kept_from_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OUR_SECRET", "s")
+    script = (
+        "from os import environ\n"
+        "given = environ.get('OUR_SECRET'), environ.get('GIVEN'), 'PATH' in environ\n"
+        "print(*given, flush=True)\n"
+    )
+    for inherit, expected in ((True, b"s g True"), (False, b"None g True")):
+        process = await started(script, env={"GIVEN": "g"}, inherit_env=inherit)
+        assert await process.receive() == expected
+        await process.aclose()
+
+
+async def test_without_process_groups_the_process_itself_is_ended(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(os, "killpg")
+    monkeypatch.setattr("transom.servers.process._LEAVES_WITHIN", 0.1)
+    process = await started("import time; print('ready', flush=True); time.sleep(600)")
+    await process.receive()
+    await process.aclose()
+    assert not alive(process.pid)
