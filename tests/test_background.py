@@ -194,3 +194,23 @@ async def test_a_trigger_from_another_thread_leads_to_a_call_in_the_event_loop(e
     thread.start()
     await called.wait()
     thread.join()
+
+
+async def test_work_that_a_thread_starts_counts_at_once_and_is_dropped_when_it_is_closed(errors):
+    background = Background(errors.append, limit=2)
+    background.bind()
+    ran = []
+
+    async def work():
+        ran.append(1)
+
+    def start():
+        return [background.start(work()) for _ in range(3)]
+
+    thread = threading.Thread(target=lambda: ran.append(start()))
+    thread.start()
+    thread.join()  # the event loop has had no turn since
+    assert ran == [[True, True, False]]
+    background.cancel()
+    await asyncio.sleep(0)
+    assert (len(ran), len(background), errors) == (1, 0, [])

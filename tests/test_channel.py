@@ -240,5 +240,5 @@ async def test_sends_that_give_up_leave_nothing_behind():
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait({waiting})
-    assert len(left._outgoing.writers) == 0  # type: ignore[attr-defined]
+    assert len(left._outgoing.writers.queue) == 0  # type: ignore[attr-defined]
     assert len(left._outgoing.messages) == 1  # type: ignore[attr-defined]

@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "naming": set[str](),
     "mcptypes": BOTTOM,
     "queues": BOTTOM | {"channel", "events"},
-    "session": BOTTOM | {"schema", "channel", "events", "queues"},
+    "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
     "servers": UP_TO_SESSION | {"mcptypes"},
     "host": UP_TO_SERVERS,

@@ -1,27 +1,27 @@
 import asyncio
-from collections import deque
 
 import pytest
 
 from tests.joined import turns
-from transom.channel import memory_pair
+from transom.channel import Waiters, memory_pair
 from transom.errors import ChannelClosed, PeerError
-from transom.queues import InTurn, Outbox, wake_one
+from transom.queues import NotificationQueue, Outbox
 
-# --- wake_one --------------------------------------------------------------------------------
+# --- waiters ---------------------------------------------------------------------------------
 
 
 async def test_the_first_one_who_still_waits_is_woken():
     loop = asyncio.get_running_loop()
     gone, first, second = (loop.create_future() for _ in range(3))
     gone.cancel()
-    waiters = deque([gone, first, second])
-    assert wake_one(waiters)
+    waiters = Waiters()
+    waiters.queue.extend((gone, first, second))
+    assert waiters.wake_one()
     assert first.done()
     assert not second.done()
-    assert wake_one(waiters)
+    assert waiters.wake_one()
     assert second.done()
-    assert not wake_one(waiters)
+    assert not waiters.wake_one()
 
 
 # --- the outbox ------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ async def test_room_made_for_one_who_gives_up_is_passed_on():
     channel.allowed.release()
     channel.allowed.release()
     channel.allowed.release()
-    while box._room and len(box._room) == 2:  # noqa: ASYNC110 - the moment is what is tested
+    while len(box._waiters.queue) == 2:  # noqa: ASYNC110 - the moment is what is tested
         await asyncio.sleep(0)
     first.cancel()
     await turns()
@@ -167,7 +167,7 @@ async def test_those_who_give_up_leave_nothing_behind():
         await turns(2)
         task.cancel()
         await asyncio.wait({task})
-    assert len(box._room) == 0
+    assert len(box._waiters.queue) == 0
     await channel.let_out(1)
 
 
@@ -209,12 +209,12 @@ async def test_a_channel_that_is_lost_at_once_is_reported_to_nobody_else():
     assert [type(error) for error in lost] == [ChannelClosed]
 
 
-# --- in turn ---------------------------------------------------------------------------------
+# --- notifications ---------------------------------------------------------------------------
 
 
 async def test_what_needs_no_waiting_runs_at_once_without_a_task():
     problems: list[BaseException] = []
-    queue = InTurn(problems.append, limit=1)
+    queue = NotificationQueue(problems.append, limit=1)
     ran: list[int] = []
     for number in range(5):
         queue.run(lambda number=number: ran.append(number))
@@ -224,7 +224,7 @@ async def test_what_needs_no_waiting_runs_at_once_without_a_task():
 
 
 async def test_what_waits_holds_up_what_comes_after():
-    queue = InTurn(lambda problem: None, limit=10)
+    queue = NotificationQueue(lambda problem: None, limit=10)
     ran: list[str] = []
     gate = asyncio.Event()
 
@@ -246,7 +246,7 @@ async def test_what_waits_holds_up_what_comes_after():
 
 async def test_one_too_many_is_dropped_closed_and_reported():
     problems: list[BaseException] = []
-    queue = InTurn(problems.append, limit=1)
+    queue = NotificationQueue(problems.append, limit=1)
     ran: list[str] = []
 
     async def note(name: str) -> None:
@@ -265,7 +265,7 @@ async def test_one_too_many_is_dropped_closed_and_reported():
 
 async def test_closing_drops_what_waits_and_lets_the_current_one_be_cancelled():
     problems: list[BaseException] = []
-    queue = InTurn(problems.append, limit=10)
+    queue = NotificationQueue(problems.append, limit=10)
     stopped = asyncio.Event()
 
     async def wait() -> None:

@@ -89,7 +89,7 @@ async def test_a_peer_that_asks_and_never_reads_is_cut_off():
 
         with pytest.raises(ChannelClosed):
             await flood()
-        assert await b.session.wait_closed() == "the other side asks but does not read"
+        assert await b.session.wait_closed() == "the other side sends requests but does not read"
         assert asked < 10_000
         assert b.session._handlers == {}
         assert b.session.peer.incoming == 0
@@ -109,7 +109,7 @@ async def test_a_peer_that_asks_and_never_reads_is_cut_off_over_a_socket():
 
         with pytest.raises(ConnectionError):
             await flood()
-        assert log.closed == ["the other side asks but does not read"]
+        assert log.closed == ["the other side sends requests but does not read"]
     writer.close()
 
 
@@ -127,7 +127,7 @@ async def test_answers_wait_for_room_and_all_arrive_when_the_other_side_reads_ag
             await b.wire.say(id=id, method=str(id))
         await turns()
         assert b.session.peer.incoming > 500, "they are alive until there is room for their answer"
-        assert len(b.session._outbox._waiting) < 300
+        assert len(b.session._outbox._queued) < 300
         answers = [await b.wire.hear() for _ in range(1000)]
         assert sorted(answer["id"] for answer in answers) == list(range(1000))
         assert all(answer["result"] == {"for": str(answer["id"])} for answer in answers)
@@ -141,11 +141,11 @@ async def test_closing_while_answers_wait_for_room_leaves_nothing_behind():
         for id in range(500):
             await b.wire.say(id=id, method="m")
         await turns()
-        assert b.session._tasks
+        assert len(b.session.background) > 0
         reading = asyncio.create_task(read_all(b.wire.channel))
         await b.session.aclose()
         await reading
-        assert b.session._tasks == set()
+        assert len(b.session.background) == 0
         assert b.session.peer.incoming == 0
 
 

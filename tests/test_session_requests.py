@@ -204,7 +204,7 @@ async def test_requests_to_a_side_that_reads_nothing_do_not_pile_up():
             await turns()
             await clock.advance(2)
             assert all([isinstance(await ended(task), RequestTimeout) for task in tasks])
-        assert len(b.session._outbox._waiting) < 2000
+        assert len(b.session._outbox._queued) < 2000
 
 
 # --- progress --------------------------------------------------------------------------------

@@ -39,19 +39,26 @@ class Background:
         self._limit = limit
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[Any]] = set()
+        # Also counts what other threads started, which becomes a task in the loop's next turn.
+        self._started = 0
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return self._started
+
+    def bind(self) -> None:
+        """Use the running event loop, also for work that other threads start."""
+        self._loop = asyncio.get_running_loop()
 
     def start(self, work: Awaitable[object]) -> bool:
         """Run `work`. False: it was dropped, because this is closed or `limit` tasks run."""
-        full = self._limit is not None and len(self._tasks) >= self._limit
+        full = self._limit is not None and self._started >= self._limit
         if self._closed or full or (self._loop is not None and self._loop.is_closed()):
             abandon(work)
             return False
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+        self._started += 1
         if _runs_here(self._loop):
             self._begin(work)
         else:
@@ -66,12 +73,17 @@ class Background:
                 self.start(waiting)
 
     def _begin(self, work: Awaitable[object]) -> None:
+        if self._closed:  # since another thread started this
+            self._started -= 1
+            abandon(work)
+            return
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)
+        self._started -= 1
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_error(error)
 

@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
-__all__ = ["Channel", "Receiver", "lines", "memory_pair"]
+__all__ = ["Channel", "Receiver", "Waiters", "lines", "memory_pair"]
 
 _BURST = 64  # messages delivered in memory before other tasks get a turn
 _STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side
@@ -55,6 +55,47 @@ class Channel(Protocol):
         ...
 
 
+class Waiters:
+    """Tasks that wait for room in a queue: first come, first served."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self) -> None:
+        self.queue: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self, on_unused: Callable[[], object]) -> None:
+        """Wait to be woken.
+
+        Args:
+            on_unused: called if the task is cancelled when it has just been woken: the room that
+                it was given is free for the next one.
+        """
+        waiter = asyncio.get_running_loop().create_future()
+        self.queue.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self.queue:
+                self.queue.remove(waiter)
+            elif not waiter.cancelled():
+                on_unused()
+            raise
+
+    def wake_one(self) -> bool:
+        """Wake the first that still waits; False if there is none."""
+        while self.queue:
+            waiter = self.queue.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return True
+        return False
+
+    def wake_all(self) -> None:
+        """Wake everyone."""
+        while self.wake_one():
+            pass
+
+
 # --- in memory -------------------------------------------------------------------------------
 
 
@@ -68,7 +109,7 @@ class _Pipe:
         self.receiver: Receiver | None = None
         self.delivering = False
         self.reader: asyncio.Future[None] | None = None
-        self.writers: deque[asyncio.Future[None]] = deque()
+        self.writers = Waiters()
 
     def put(self, data: bytes) -> None:
         self.messages.append(data)
@@ -92,8 +133,8 @@ class _Pipe:
                 return
             left -= 1
             receiver(self.messages.popleft())
-            if self.writers:
-                self.wake_writer()
+            if self.writers.queue:
+                self.writers.wake_one()
         self.delivering = False
         if self.closed:
             self.receiver = None
@@ -103,18 +144,10 @@ class _Pipe:
         self.delivering = False
         self.deliver(receiver)
 
-    def wake_writer(self) -> None:
-        while self.writers:
-            writer = self.writers.popleft()
-            if not writer.done():
-                writer.set_result(None)
-                return
-
     def close(self) -> None:
         self.closed = True
         self.wake_reader()
-        while self.writers:
-            self.wake_writer()
+        self.writers.wake_all()
 
 
 class _MemoryChannel:
@@ -125,16 +158,7 @@ class _MemoryChannel:
     async def send(self, data: bytes) -> None:
         pipe = self._outgoing
         while len(pipe.messages) >= pipe.capacity and not pipe.closed:
-            writer = asyncio.get_running_loop().create_future()
-            pipe.writers.append(writer)
-            try:
-                await writer
-            except asyncio.CancelledError:
-                if writer in pipe.writers:
-                    pipe.writers.remove(writer)
-                elif not writer.cancelled():
-                    pipe.wake_writer()  # the place was given to us; pass it on
-                raise
+            await pipe.writers.wait(pipe.writers.wake_one)
         if pipe.closed:
             raise ChannelClosed("The channel is closed")
         pipe.put(data)
@@ -143,7 +167,7 @@ class _MemoryChannel:
         pipe = self._outgoing
         if pipe.closed:
             raise ChannelClosed("The channel is closed")
-        if pipe.writers or len(pipe.messages) >= pipe.capacity:
+        if pipe.writers.queue or len(pipe.messages) >= pipe.capacity:
             return False
         pipe.put(data)
         return True
@@ -161,8 +185,8 @@ class _MemoryChannel:
             pipe.reader = asyncio.get_running_loop().create_future()
             await pipe.reader
         message = pipe.messages.popleft()
-        if pipe.writers:
-            pipe.wake_writer()
+        if pipe.writers.queue:
+            pipe.writers.wake_one()
         return message
 
     async def aclose(self) -> None:
@@ -260,10 +284,10 @@ class _LinesChannel:
         await self._flush()
 
     async def _flush(self) -> None:
-        """Let what was sent go out, for as long as the other side reads it."""
+        """Wait while what is queued goes out, for as long as the other side reads."""
         transport = self._writer.transport
         closed = asyncio.ensure_future(self._writer.wait_closed())
-        closed.add_done_callback(_retrieve)
+        closed.add_done_callback(_ignore_error)
         left = transport.get_write_buffer_size()
         while not (await asyncio.wait((closed,), timeout=_STUCK))[0]:
             before, left = left, transport.get_write_buffer_size()
@@ -271,8 +295,8 @@ class _LinesChannel:
                 transport.abort()
 
 
-def _retrieve(future: asyncio.Future[None]) -> None:
-    """Take note of how it ended: that it was broken before we closed it is no news."""
+def _ignore_error(future: asyncio.Future[None]) -> None:
+    """Mark its error as seen: a pipe that broke before we closed it is not worth a warning."""
     if not future.cancelled():
         future.exception()
 
@@ -285,8 +309,7 @@ def lines(
 ) -> Channel:
     """Newline-delimited JSON over asyncio streams, such as a subprocess's pipes or a socket.
 
-    A line longer than `max_bytes` closes the channel: whoever sends such a line is not to be
-    trusted with the next. Closing lets what was sent go out, unless the other side has stopped
-    reading.
+    A line longer than `max_bytes` closes the channel, because what follows cannot be trusted.
+    Closing sends what is still queued, unless the other side has stopped reading.
     """
     return _LinesChannel(reader, writer, max_bytes)

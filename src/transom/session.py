@@ -1,27 +1,28 @@
-"""The asyncio driver of a `Peer`: the only home of tasks and timeouts.
+"""The asyncio driver of a `Peer`: tasks and timeouts live here.
 
-1. Each message is handed on as it arrives, in order, without waiting for anyone.
+1. Each message is dispatched as it arrives, in order, without waiting for any handler.
 2. A request handler returns its result at once or an awaitable of it; only the awaitable costs a
    task. How many run is capped by the peer.
 3. Notification handlers run one after the other, in the order of arrival.
-4. Everything sent goes through one queue, in order. Whoever sends waits while it is long, except
-   the reader. A peer that keeps asking and never reads is cut off.
+4. Everything sent goes through one queue, in order. Senders wait while it is long, except the
+   reader. A peer that keeps sending requests and never reads is cut off.
 5. A request of ours ends exactly once: answer, error, timeout, cancellation, or close.
-6. A peer that begins anew, like a page loaded again, has forgotten what it asked and was asked:
-   our requests end, its own are stopped, and none of them is answered.
-7. Closing cancels the handlers that run, answers them while the channel still lives, and settles
+6. A peer that restarts, such as a page loaded again, has forgotten its requests and ours: `reset`
+   ends ours, cancels the handlers of its own, and answers none of them.
+7. Closing cancels the handlers that run, answers them while the channel still works, and ends
    every request of ours that waits.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from msgspec import UNSET, Raw
 
+from transom.background import Background
 from transom.channel import Channel, Receiver
 from transom.errors import (
     INTERNAL_ERROR,
@@ -39,17 +40,17 @@ from transom.events import abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
 from transom.protocol.wire import RequestId
-from transom.queues import InTurn, Outbox, Places
+from transom.queues import NotificationQueue, Outbox, RequestSlots
 
 __all__ = ["OnProgress", "Session"]
 
 OnProgress = Callable[[Progress], object]
-"""Called with each progress notice of a request; may be async."""
+"""Called with each progress notification of a request; may be async."""
 
 _BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
 _GRACE = 1.0  # seconds a cancelled handler has to end before close goes on without it
 _NEVER_CANCELLED = ("initialize", "server/discover")
-_OURS = -1.0  # the default of a timeout: the session's own
+_DEFAULT = -1.0  # stands for the session's own timeout
 
 
 def _ignore(_: object) -> None:
@@ -84,11 +85,11 @@ class Session:
         on_request: takes a request, returns the result as JSON bytes, or an awaitable of them.
             A `ProtocolError` is answered as it is, anything else as "Internal error".
         on_notification: takes a notification; may be async.
-        on_problem: told of everything that went wrong on either side: a `PeerError` for what the
-            other side did, the exception itself for what a handler raised. Must not raise.
-        on_closed: told once, with the reason, when the conversation is over.
-        timeout: seconds a request of ours may take, unless it says otherwise. None: for ever.
-        max_queued: how many notifications may wait for their turn; more are dropped and reported.
+        on_problem: called with everything that went wrong on either side: a `PeerError` for what
+            the other side did, the exception itself for what a handler raised. Must not raise.
+        on_closed: called once, with the reason, when the conversation is over.
+        timeout: seconds a request of ours may take, unless it has its own. None: no limit.
+        max_queued: how many notifications may wait to be handled; more are dropped and reported.
         peer: the protocol core, with its limits.
     """
 
@@ -106,6 +107,8 @@ class Session:
     ) -> None:
         self.peer = peer if peer is not None else Peer()
         self.timeout = timeout
+        self.background = Background(on_problem)
+        """Work that nobody awaits, cancelled when the session closes."""
         self._channel = channel
         self._attach: Callable[[Receiver], None] | None = getattr(channel, "attach", None)
         self._on_request = on_request
@@ -113,23 +116,23 @@ class Session:
         self._on_problem = on_problem
         self._on_closed = on_closed
         self._outbox = Outbox(channel, self._lost)
-        self._in_turn = InTurn(on_problem, limit=max_queued)
+        self._notifications = NotificationQueue(on_problem, limit=max_queued)
         self._pending: dict[RequestId, _Pending] = {}
-        self._places = Places(self.peer)
+        self._slots = RequestSlots(self.peer)
         self._handlers: dict[RequestId, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
+        self._channel_closing: asyncio.Task[None] | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._sweep_due = 0.0  # the browser's event loop has handles that do not know it
         self._left = _BURST
-        self._era = 0  # how often the other side has begun anew
+        self._generation = 0  # how often the other side has restarted
         self._closing = False
         self._done: asyncio.Future[str] | None = None
 
     # --- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to read. `async with` does this."""
+        """Start to read. `async with` does this."""
         loop = asyncio.get_running_loop()
         self._done = loop.create_future()
         if self._attach is not None:
@@ -166,29 +169,30 @@ class Session:
             if not self._closing:
                 await self._wind_up(reason)
             elif self._is_ours(asyncio.current_task()):
-                return  # whoever closes waits for us
+                return  # the task that closes waits for this one
             else:
                 await asyncio.shield(self._done)
         self._closing = True
         await self._channel.aclose()
-        rest = [self._reader, self._in_turn.task, self._outbox.writer, *self._tasks]
+        rest = [self._reader, self._notifications.task, self._outbox.writer, self._channel_closing]
         await self._wait_for([*rest, *self._handlers.values()], cancel=True)
+        await self.background.aclose(grace=_GRACE)
 
     async def _wind_up(self, reason: str) -> None:
-        """Stop the handlers, let their answers go out, then settle everything."""
+        """Cancel the handlers, send their answers, then end everything."""
         self._closing = True
         try:
             await self._wait_for(list(self._handlers.values()), cancel=True)
             await self._wait_for([self._outbox.writer], cancel=False)
         except asyncio.CancelledError:
             self._finish(reason)
-            self._spawn(self._channel.aclose())  # it is over all the same
+            self._close_channel()
             raise
         finally:
             self._finish(reason)
 
     def _is_ours(self, task: asyncio.Task[Any] | None) -> bool:
-        return task is self._in_turn.task or task in self._handlers.values()
+        return task is self._notifications.task or task in self._handlers.values()
 
     @staticmethod
     async def _wait_for(tasks: Sequence[asyncio.Task[None] | None], *, cancel: bool) -> None:
@@ -202,13 +206,13 @@ class Session:
             await asyncio.wait(others, timeout=_GRACE)
 
     def _finish(self, reason: str) -> None:
-        """Settle everything, once. Nothing is sent or heard after this."""
+        """End everything, once. Nothing is sent or received after this."""
         if self._done is None or self._done.done():
             return
         self._closing = True
         self.peer.close()
         self._outbox.close()
-        self._in_turn.close()
+        self._notifications.close()
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
@@ -217,22 +221,32 @@ class Session:
             if not entry.future.done():
                 error = ConnectionClosed(f"{entry.method}: connection closed: {reason}")
                 entry.future.set_exception(error)
-        self._places.close()
+        self._slots.close()
         current = asyncio.current_task()
-        for task in (*self._handlers.values(), self._in_turn.task, *self._tasks):
+        for task in (*self._handlers.values(), self._notifications.task):
             if task is not None and task is not current:
                 task.cancel()
+        self.background.cancel()
         self._done.set_result(reason)
-        self._in_turn.guard(lambda: self._on_closed(reason))
+        self._notifications.guard(lambda: self._on_closed(reason))
 
     def _lost(self, error: Exception) -> None:
-        """The channel cannot be used any more, in the way it should or in any other."""
+        """The channel was closed, or failed."""
         if isinstance(error, ChannelClosed):
             self._finish(str(error))
         elif self._done is not None and not self._done.done():
             self._on_problem(error)
             self._finish("the channel failed")
-            self._spawn(self._channel.aclose())
+            self._close_channel()
+
+    def _close_channel(self) -> None:
+        if self._channel_closing is None:
+            self._channel_closing = asyncio.get_running_loop().create_task(self._channel.aclose())
+            self._channel_closing.add_done_callback(self._channel_closed)
+
+    def _channel_closed(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_problem(error)
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -251,8 +265,8 @@ class Session:
 
     def _arrived(self, data: bytes | None) -> None:
         if data is None:
-            said: str | None = getattr(self._channel, "reason", None)
-            self._finish(said or "the other side closed the channel")
+            reason: str | None = getattr(self._channel, "reason", None)
+            self._finish(reason or "the other side closed the channel")
             return
         try:
             self._dispatch(self.peer.feed(data))
@@ -267,7 +281,7 @@ class Session:
         elif isinstance(event, wire.Request):
             self._serve(event)
         elif isinstance(event, wire.Notification):
-            self._in_turn.run(lambda: self._on_notification(event))
+            self._notifications.run(lambda: self._on_notification(event))
         elif isinstance(event, wire.ErrorResponse):
             entry = self._pending.pop(event.id, None) if event.id is not None else None
             if entry is not None and not entry.future.done():
@@ -293,8 +307,8 @@ class Session:
         if event.reply is None:
             return
         if self._outbox.overfull:
-            self._finish("the other side asks but does not read")
-            self._spawn(self._channel.aclose())
+            self._finish("the other side sends requests but does not read")
+            self._close_channel()
         else:
             self._outbox.post(event.reply)
 
@@ -306,9 +320,9 @@ class Session:
             entry.deadline = asyncio.get_running_loop().time() + entry.timeout
         on_progress = entry.on_progress
         if on_progress is not None:
-            waiting = self._in_turn.guard(lambda: on_progress(event))
+            waiting = self._notifications.guard(lambda: on_progress(event))
             if is_awaitable(waiting):
-                self._in_turn.run(waiting)
+                self._notifications.run(waiting)
 
     def _serve(self, request: wire.Request) -> None:
         try:
@@ -319,12 +333,12 @@ class Session:
         if isinstance(answer, bytes):
             self._answer(request.id, answer)
             return
-        era = self._era
-        task = asyncio.get_running_loop().create_task(self._run(request.id, answer, era))
+        generation = self._generation
+        task = asyncio.get_running_loop().create_task(self._run(request.id, answer, generation))
         self._handlers[request.id] = task
-        task.add_done_callback(lambda task: self._ended(request.id, task, answer, era))
+        task.add_done_callback(lambda task: self._ended(request.id, task, answer, generation))
 
-    async def _run(self, id: RequestId, answer: Awaitable[object], era: int) -> None:
+    async def _run(self, id: RequestId, answer: Awaitable[object], generation: int) -> None:
         try:
             outcome = await answer
             if not isinstance(outcome, bytes):
@@ -338,9 +352,11 @@ class Session:
             outcome = self._failure(error)
         if self._outbox.full:
             await self._outbox.room()
-        self._post_answer(id, outcome, era)
+        self._post_answer(id, outcome, generation)
 
-    def _ended(self, id: RequestId, task: asyncio.Task[None], answer: object, era: int) -> None:
+    def _ended(
+        self, id: RequestId, task: asyncio.Task[None], answer: object, generation: int
+    ) -> None:
         if self._handlers.get(id) is task:  # the other side may have used the id again by now
             del self._handlers[id]
         if task.cancelled():  # before it began, or before there was room for its answer
@@ -348,7 +364,8 @@ class Session:
                 answer.cancel()
             else:
                 abandon(answer)
-            self._post_answer(id, ProtocolError(SERVER_ERROR, "The call was cancelled"), era)
+            cancelled = ProtocolError(SERVER_ERROR, "The call was cancelled")
+            self._post_answer(id, cancelled, generation)
 
     def _failure(self, error: BaseException) -> ProtocolError:
         if isinstance(error, ProtocolError):
@@ -359,17 +376,19 @@ class Session:
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
         if self._outbox.writer is not None and self._outbox.full:
             # The request stays alive, and so counts, until there is room for its answer.
-            self._spawn(self._answer_later(id, outcome, self._era))
+            self.background.start(self._answer_later(id, outcome, self._generation))
         else:
-            self._post_answer(id, outcome, self._era)
+            self._post_answer(id, outcome, self._generation)
 
-    async def _answer_later(self, id: RequestId, outcome: bytes | ProtocolError, era: int) -> None:
+    async def _answer_later(
+        self, id: RequestId, outcome: bytes | ProtocolError, generation: int
+    ) -> None:
         await self._outbox.room()
-        self._post_answer(id, outcome, era)
+        self._post_answer(id, outcome, generation)
 
-    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError, era: int) -> None:
-        if era != self._era:
-            return  # whoever asked is gone; the id may be another request's by now
+    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError, generation: int) -> None:
+        if generation != self._generation:
+            return  # the peer has restarted since, and may have used the id for another request
         if isinstance(outcome, bytes):
             data = self.peer.respond(id, outcome)
         else:
@@ -381,15 +400,14 @@ class Session:
         if data is not None:
             self._outbox.post(data)
 
-    def begin_anew(self, id: RequestId, reason: str) -> None:
-        """The other side has begun anew, as it says in its request `id`, which is being handled."""
-        self._era += 1
-        self.peer.begin_anew(id)
+    def reset(self, id: RequestId, reason: str) -> None:
+        """Forget every request but `id`: the other side has restarted, and `id` is its first."""
+        self._generation += 1
+        self.peer.reset(id)
         handlers, self._handlers = self._handlers, {}
         for task in handlers.values():
             task.cancel(reason)
-            self._tasks.add(task)  # closing waits for it
-            task.add_done_callback(self._tasks.discard)
+            self.background.start(task)  # closing waits for it
         pending, self._pending = self._pending, {}
         for entry in pending.values():
             if not entry.future.done():
@@ -403,22 +421,22 @@ class Session:
         params: bytes | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
-        timeout: float | None = _OURS,
+        timeout: float | None = _DEFAULT,
         on_progress: OnProgress | None = None,
     ) -> Raw:
-        """Ask, and wait for the result.
+        """Send a request, and wait for the result.
 
         Args:
-            method: what to ask.
+            method: the method.
             params: a JSON object.
             meta: added to the `_meta` of the params.
-            timeout: seconds without an answer or a progress notice; None: no limit; the session's
-                own unless given.
-            on_progress: called with each progress notice.
+            timeout: seconds without an answer or a progress notification; None: no limit; the
+                session's own unless given.
+            on_progress: called with each progress notification.
 
         Raises:
             ProtocolError: the other side answered with an error.
-            RequestTimeout: it did not answer in time; it has been told to stop.
+            RequestTimeout: it did not answer in time; a cancellation was sent.
             ConnectionClosed: the connection closed first.
             NotConnected: it was closed before.
         """
@@ -428,13 +446,13 @@ class Session:
         if timeout is not None and timeout < 0:
             timeout = self.timeout
         deadline = None if timeout is None else loop.time() + timeout
-        if self._places.scarce or (self._outbox.writer is not None and self._outbox.full):
-            await self._wait_turn(method, timeout, deadline)
+        if self._slots.full or (self._outbox.writer is not None and self._outbox.full):
+            await self._wait_for_slot(method, timeout, deadline)
         wants_progress = on_progress is not None
         try:
             id, data = self.peer.request(method, params, meta=meta, progress=wants_progress)
         except BaseException:
-            self._places.pass_on()
+            self._slots.wake_next()
             raise
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[id] = _Pending(method, future, timeout, deadline, on_progress)
@@ -442,7 +460,7 @@ class Session:
             self._sweep_at(deadline)
         try:
             self._outbox.post(data)
-            if future.done():  # answered while it was sent: let others have a turn now and then
+            if future.done():  # answered while it was sent: let other tasks run now and then
                 self._left -= 1
                 if not self._left:
                     self._left = _BURST
@@ -451,11 +469,11 @@ class Session:
         except asyncio.CancelledError:
             self._give_up(id, "The caller cancelled the request")
             if future.done() and not future.cancelled():
-                future.exception()  # it was settled meanwhile; nobody will ask for it now
+                future.exception()  # it ended meanwhile; this keeps asyncio from warning
             raise
         finally:
-            if self._places.waiting:
-                self._places.pass_on()
+            if self._slots.waiters.queue:
+                self._slots.wake_next()
 
     def send(
         self,
@@ -464,9 +482,9 @@ class Session:
         *,
         on_progress: OnProgress | None = None,
     ) -> tuple[RequestId, asyncio.Future[Raw]]:
-        """Ask without waiting: what is sent after this goes out after it.
+        """Send a request without waiting: what is sent after this goes out after it.
 
-        There is no timeout. Cancelling the future tells the other side to stop, unless the
+        There is no timeout. Cancelling the future sends a cancellation, unless the
         request is one that MCP does not allow to cancel.
 
         Returns:
@@ -495,16 +513,18 @@ class Session:
                 self.peer.cancel(id)
             else:
                 self._give_up(id, str(cancelled) or "The caller cancelled the request")
-        if self._places.waiting:
-            self._places.pass_on()
+        if self._slots.waiters.queue:
+            self._slots.wake_next()
 
-    async def _wait_turn(self, method: str, timeout: float | None, deadline: float | None) -> None:
-        """Wait for room in the queue and a place in flight, first come, first served."""
+    async def _wait_for_slot(
+        self, method: str, timeout: float | None, deadline: float | None
+    ) -> None:
+        """Wait for room in the outbox and a free slot, first come, first served."""
         try:
             async with asyncio.timeout_at(deadline):
                 await self._outbox.room()
-                if self._places.scarce:
-                    await self._places.wait()
+                if self._slots.full:
+                    await self._slots.wait()
         except TimeoutError:
             raise RequestTimeout(f"{method}: not sent within {timeout:g} s") from None
         if self.peer.closed:
@@ -545,7 +565,7 @@ class Session:
         await self._outbox.room()
 
     async def notify(self, method: str, params: bytes | None = None) -> None:
-        """Tell; waits while the other side is slow.
+        """Send a notification; waits while the other side is slow to read.
 
         Raises:
             NotConnected: the connection is closed.
@@ -555,7 +575,7 @@ class Session:
         self.notify_soon(method, params)
 
     def notify_soon(self, method: str, params: bytes | None = None) -> None:
-        """Tell, without waiting.
+        """Send a notification without waiting.
 
         Raises:
             NotConnected: the connection is closed.
@@ -563,23 +583,3 @@ class Session:
         if self._done is None or self._done.done():
             raise NotConnected("Not connected")
         self._outbox.post(self.peer.notify(method, params))
-
-    def aside(self, waiting: Awaitable[object]) -> None:
-        """Let something come about beside the conversation, and end with it."""
-        self._spawn(self._report(waiting))
-
-    async def _report(self, waiting: Awaitable[object]) -> None:
-        try:
-            await waiting
-        except Exception as error:  # noqa: BLE001 - nobody else would hear of it
-            self._on_problem(error)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._spawned)
-
-    def _spawned(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._on_problem(error)

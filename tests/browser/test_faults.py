@@ -365,7 +365,7 @@ async def test_a_view_that_loads_itself_anew_ends_its_calls_and_begins_as_it_was
         host.on_tools_changed(changed.set)
         # Not as a call: whether its answer or the reload comes first is nobody's to say.
         await user.run_in_view(view.id, "tools.reload()")
-        with pytest.raises(RequestCancelled, match="tools/call: the View began anew"):
+        with pytest.raises(RequestCancelled, match="tools/call: the View restarted"):
             await running
         await changed.wait()
         names = {tool.name for tool in await host.list_tools()}

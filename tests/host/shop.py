@@ -123,7 +123,7 @@ class BareRenderer:
         ours, theirs = memory_pair(capacity=self.capacity)
         view = self.views[page.view_id] = BareView(theirs, self.answers)
         view.session.start()
-        view.session.aside(self.setup(view))
+        view.session.background.start(self.setup(view))
         return ours
 
 

@@ -181,7 +181,7 @@ async def test_a_view_that_begins_anew_ends_what_was_asked_on_either_side():
         asking = await begun(view.ask("ui/open-link", {"url": "https://x.example"}))
         await begun_there.wait()
         await view.initialize()
-        with pytest.raises(RequestCancelled, match="tools/call: the View began anew"):
+        with pytest.raises(RequestCancelled, match="tools/call: the View restarted"):
             await calling
         await stopped.wait()
         assert not asking.done()  # nobody answers what the page before had asked
@@ -468,7 +468,7 @@ async def test_teardown_completes_when_the_view_goes_away_meanwhile():
     async with ready() as (bridge, view, _):
 
         async def leave(_: Any) -> None:
-            view.session.aside(view.session.aclose())
+            view.session.background.start(view.session.aclose())
             await asyncio.Event().wait()
 
         view.answers["ui/resource-teardown"] = leave

@@ -277,7 +277,7 @@ async def test_a_view_that_asks_but_never_reads_is_cut_off():
 
     with pytest.raises(ChannelClosed):
         await rage()
-    assert await bridge.wait_closed() == "the other side asks but does not read"
+    assert await bridge.wait_closed() == "the other side sends requests but does not read"
 
 
 async def test_one_bad_view_does_not_disturb_another():

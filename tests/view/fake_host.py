@@ -76,8 +76,8 @@ class FakeHost:
     async def settled(self) -> None:
         """Wait until everything the View has sent so far has arrived here."""
         await self.ask("ping")
-        while self.session._in_turn.task is not None:
-            await self.session._in_turn.task
+        while self.session._notifications.task is not None:
+            await self.session._notifications.task
 
     async def ask(self, method: str, params: dict[str, Any] | None = None, **options: Any) -> Any:
         """Ask the View something."""

@@ -40,7 +40,7 @@ from transom.protocol.encoding import ToolOutcome, object_json, result_json
 from transom.protocol.lifecycle import State
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Peer
-from transom.queues import InTurn
+from transom.queues import NotificationQueue
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
@@ -151,7 +151,7 @@ class Bridge:
         self._tools_changed = Coalesced(self._call_tools_changed, self.report)
         self._reports = Reports()
         # Apart from the session's own turn: a slow handler must not hold up the conversation.
-        self._events = InTurn(self.report, limit=self.limits.max_queued)
+        self._events = NotificationQueue(self.report, limit=self.limits.max_queued)
 
     # --- life --------------------------------------------------------------------------------
 
@@ -462,7 +462,7 @@ class Bridge:
         live = self._lifecycle.ready
         self._lifecycle.passed("view", "ui/initialize")
         if live:
-            self._session.begin_anew(request.id, "the View began anew before it answered")
+            self._session.reset(request.id, "the View restarted before it answered")
             self._anew = True
         if self._news is not None:
             self._news.ready(False)

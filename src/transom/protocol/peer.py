@@ -1,20 +1,21 @@
 """One end of a JSON-RPC conversation: no I/O, no tasks, no clock.
 
-Feed it what arrived and it says what happened; tell it what to say and it gives the bytes.
+`feed` takes the bytes that arrived and returns an event; `request`, `notify`, `respond`, `fail` and
+`cancel` return the bytes to send.
 
 1. `feed` takes any bytes and never raises. It returns one event for each message.
 2. A request of ours ends exactly once: the first answer is an event, every later one a `Violation`.
-   So is an answer to something never asked, or asked and cancelled.
-   An answer that has to be refused, for its size or its depth, ends its request with an error.
-3. A request of theirs is answered at most once. `respond` and `fail` return None when there is
-   nothing to say any more: it was cancelled, it was answered, or the conversation is over.
-4. An id of theirs that is still in use cannot be used again. Such a request is not answered, for
-   its answer would be taken for that of the first.
+   So is an answer to a request that was never sent, or was cancelled. An answer that has to be
+   refused, for its size or its depth, ends its request with an error.
+3. A request of theirs is answered at most once. `respond` and `fail` return None when no answer is
+   due any more: it was cancelled, it was answered, or the conversation is over.
+4. An id of theirs that is still in use cannot be used again. Such a request is not answered,
+   because its answer would be taken for that of the first.
 5. At most `max_incoming` of their requests are alive at a time. A cancelled one is alive until its
    handler has ended, so cancelling makes no room for more. One too many is refused.
 6. At most `max_outgoing` requests of ours are alive at a time. With `may_cancel_ours` the other
    side may end one by cancelling it, as MCP 2026-07-28 servers end subscriptions.
-7. After `close` nothing is said and nothing is heard.
+7. After `close` nothing is sent and nothing is accepted.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The other side is at work on our request `id`. `params` is the notice as it came."""
+    """Progress of our request `id`. `params` is the notification as it came."""
 
     id: RequestId
     progress: float
@@ -181,7 +182,7 @@ class Peer:
             if self.may_cancel_ours and self._outgoing.pop(id, None) is not None:
                 text = f"The other side cancelled it: {cancelled.reason or 'no reason given'}"
                 return wire.ErrorResponse(id, wire.WireError(SERVER_ERROR, text))
-            # It crossed our answer, or it was never asked: nothing to stop either way.
+            # It crossed our answer, or there was no such request: nothing to cancel either way.
             return Violation("notifications/cancelled for a request that is not running")
         self._incoming[cancelled.request_id] = False
         return Cancelled(cancelled.request_id, cancelled.reason)
@@ -207,7 +208,7 @@ class Peer:
         meta: Mapping[str, Any] | None = None,
         progress: bool = False,
     ) -> tuple[RequestId, bytes]:
-        """Ask. `params` is a JSON object; `meta` is added to its `_meta`.
+        """Make a request. `params` is a JSON object; `meta` is added to its `_meta`.
 
         Raises:
             NotConnected: the conversation is over.
@@ -228,7 +229,7 @@ class Peer:
         return id, data
 
     def notify(self, method: str, params: bytes | None = None) -> bytes:
-        """Tell.
+        """Make a notification.
 
         Raises:
             NotConnected: the conversation is over.
@@ -238,15 +239,15 @@ class Peer:
         return wire.encode_notification(method, params)
 
     def respond(self, id: RequestId, result: bytes) -> bytes | None:
-        """Answer their request `id`, unless there is nothing to answer any more."""
+        """Answer their request `id`; None if no answer is due any more."""
         wanted = self._incoming.pop(id, False)
         return wire.encode_response(id, result) if wanted and not self.closed else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
-        """Answer their request `id` with an error, unless there is nothing to answer any more.
+        """Answer their request `id` with an error; None if no answer is due any more.
 
         Raises:
-            TypeError, ValueError: `data` or `message` cannot be written; it waits for an answer.
+            TypeError, ValueError: `data` or `message` cannot be written; an answer is still due.
         """
         reply = None
         if self._incoming.get(id) and not self.closed:  # written first: `data` may not be JSON
@@ -255,7 +256,7 @@ class Peer:
         return reply
 
     def cancel(self, id: RequestId, reason: str | None = None) -> bytes | None:
-        """Give up our request `id`. None when it has ended already."""
+        """Cancel our request `id`; None if it has ended already."""
         if self._outgoing.pop(id, None) is None or self.closed:
             return None
         params: dict[str, object] = {"requestId": id}
@@ -263,10 +264,10 @@ class Peer:
             params["reason"] = reason
         return wire.encode_notification("notifications/cancelled", wire.encode(params))
 
-    def begin_anew(self, id: RequestId) -> None:
-        """The other side has forgotten everything, as it said in its request `id`.
+    def reset(self, id: RequestId) -> None:
+        """Forget every request but their request `id`: the other side has restarted.
 
-        Nothing else that was asked, on either side, will be answered.
+        No other request, of either side, will be answered.
         """
         self._outgoing.clear()
         self._incoming = {id: True}
@@ -282,7 +283,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
 
 
 def _refused_answer(data: bytes) -> int | None:
-    """Which of our requests a message that cannot be read answers, if its ends tell."""
+    """Which of our requests an unreadable message answers, if its first or last bytes show it."""
     head, tail = data[:128], data[-128:]
     if b'"method"' in head or b'"method"' in tail:
         return None
@@ -296,7 +297,7 @@ def _refused_answer(data: bytes) -> int | None:
 
 
 def _levels(text: bytes) -> int:
-    """By how many levels some JSON goes in, or comes out, if its strings hold no brackets."""
+    """How many brackets stay open, or are closed, if no string in it has any."""
     return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 

@@ -37,9 +37,9 @@ class Asides:
         except RuntimeError:
             here = False
         if here:
-            self._session.aside(self._counted(waiting))
+            self._session.background.start(self._counted(waiting))
         else:  # a handler in a thread gave cause for it
-            self._loop.call_soon_threadsafe(self._session.aside, self._counted(waiting))
+            self._loop.call_soon_threadsafe(self._session.background.start, self._counted(waiting))
         return True
 
     async def _counted(self, waiting: Awaitable[object]) -> None:

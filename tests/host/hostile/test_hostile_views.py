@@ -36,7 +36,7 @@ class Stage(BareRenderer):
         ours, theirs = memory_pair()
         view = self.views[page.view_id] = BareView(theirs)
         view.session.start()
-        view.session.aside(view.be_ready())
+        view.session.background.start(view.be_ready())
         return ours
 
 
