@@ -27,7 +27,8 @@ UP_TO_SESSION = BOTTOM | {
 }
 UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "servers"}
 UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
-EVERYTHING = UP_TO_HOST | {"web", "gateway", "check", "testing", "cli"}
+UP_TO_SERVING = UP_TO_HOST | {"serving"}
+EVERYTHING = UP_TO_SERVING | {"web", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -49,8 +50,9 @@ MAY_IMPORT = {
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
     "host.renderers": UP_TO_SERVERS | {"view"},
     "server": UP_TO_SESSION | {"mcptypes"},
-    "web": UP_TO_HOST,
-    "gateway": UP_TO_HOST,
+    "serving": {"errors"},
+    "web": UP_TO_SERVING,
+    "gateway": UP_TO_SERVING,
     "check": UP_TO_HOST,
     "testing": UP_TO_HOST,
     "cli": EVERYTHING,
@@ -79,8 +81,9 @@ PACKAGES = {
     "servers": {"msgspec"} | MCP,
     "host": {"msgspec", "jsonschema_rs"} | MCP,
     "server": {"msgspec", "jsonschema_rs"} | MCP,
-    "web": {"msgspec", "starlette", "uvicorn", "websockets"},
-    "gateway": {"msgspec", "starlette", "uvicorn"} | MCP,
+    "serving": {"uvicorn"},
+    "web": {"msgspec", "starlette", "websockets"},
+    "gateway": {"msgspec", "starlette"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "typer", "rich", "uvicorn"} | MCP,

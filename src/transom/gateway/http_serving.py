@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from transom.errors import TransomError, UsageError
+from transom.errors import UsageError
 from transom.gateway.config import Server
 from transom.gateway.http import PATH, HttpGateway
 from transom.gateway.run import connect_to
 from transom.gateway.signals import on_signals
 from transom.gateway.views import ClientViews
+from transom.serving import listen, serve
 
 __all__ = ["address_of", "serve_http", "serving"]
 
 _MIN_TOKEN = 16
-_ENDS_WITHIN = 5.0
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -92,37 +90,11 @@ async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[
         gateway.security = TransportSecuritySettings(
             allowed_hosts=hosts, allowed_origins=[f"http://{each}" for each in hosts]
         )
-    config = uvicorn.Config(
-        gateway,
-        log_level="error",
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = _Quiet(config)
-    task = asyncio.create_task(server.serve(sockets=[sock]))
-    try:
-        while not server.started:
-            if task.done():
-                raise TransomError("The gateway could not be served") from task.exception()
-            await asyncio.sleep(0.005)  # uvicorn has no event for this
-        yield f"http://{_bracketed(host)}:{port}{PATH}"
-    finally:
-        await gateway.aclose()
-        server.should_exit = True
-        _, late = await asyncio.wait([task], timeout=_ENDS_WITHIN)
-        for each in late:
-            each.cancel()
-        sock.close()
-
-
-class _Quiet(uvicorn.Server):
-    """Uvicorn without its signal handlers: a gateway ends its sessions first."""
-
-    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
-        return contextlib.nullcontext()
+    async with serve(gateway, [sock], ws="none"):
+        try:
+            yield f"http://{_bracketed(host)}:{port}{PATH}"
+        finally:
+            await gateway.aclose()
 
 
 def _checked(token: str | None, host: str) -> str | None:
@@ -150,11 +122,8 @@ def _bracketed(host: str) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    name = "127.0.0.1" if host == "localhost" else host
     try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, place = found[0]
-        return socket.create_server((place[0], place[1]), family=family, backlog=512)
+        return listen("127.0.0.1" if host == "localhost" else host, port)
     except OSError as error:
         text = f"{_bracketed(host)}:{port} cannot be used: {error.strerror or error}"
         raise UsageError(text) from error
