@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -128,7 +129,8 @@ class StagePage:
         await self.acknowledge(self.received)
 
     async def acknowledge(self, number: int) -> None:
-        await self.write(str(number))
+        with suppress(ChannelClosed):  # the Stage may have hung up since
+            await self.write(str(number))
 
     async def send(self, view: str, message: str) -> None:
         self.sent += 1
