@@ -125,7 +125,7 @@ class ServerConnection:
         self._resume_timeout = resume_timeout
         self._on_request = on_request or _answer_ping
         self._on_notification = on_notification
-        self._on_lost = on_lost
+        self.on_lost = on_lost
         self._on_restored = on_restored
         self._backpressure = backpressure
         self._capabilities: Mapping[str, Any] = {}
@@ -244,8 +244,8 @@ class ServerConnection:
             reason = failure or await session.wait_closed()
             self._set_down(reason)
             self._session = None
-            if self._on_lost is not None:
-                self._guard(self._on_lost, self, reason)
+            if self.on_lost is not None:
+                self._guard(self.on_lost, self, reason)
             await session.aclose(reason)
             if not self._reconnect:
                 return

@@ -1,0 +1,422 @@
+"""A server that is reached by streamable HTTP, as a Channel.
+
+1. The SDK's transport carries the messages. Here it gets the headers which the SDK's session would
+   have given it.
+2. Before the first message one `ping` goes out, to tell a server from whatever else may listen.
+3. A request that fails with an HTTP status is answered with an error.
+4. When the server cannot be reached any more, or has forgotten the session, the channel ends, and
+   whoever holds it connects again. A slow answer is not the end: nothing here times out once it is
+   connected, but the operating system probes idle connections, so that a dead network is noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from transom.channel import memory_pair
+from transom.errors import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    ChannelClosed,
+    NotConnected,
+)
+from transom.protocol import wire
+from transom.servers.http_headers import HttpHeaders
+
+__all__ = ["HttpChannel", "connect_http", "without_secrets"]
+
+MAX_BYTES = 32 * 1024 * 1024
+_MAX_CONNECTIONS = 1000
+_CONNECT_WITHIN = 15.0
+_LEAVE_WITHIN = 2.0
+_ACCEPT = "application/json, text/event-stream"
+_PING = wire.encode_request("transom-ping", "ping", None)
+_PING_HEADERS = {"accept": _ACCEPT, "content-type": "application/json"}
+_NO_SESSION = re.compile(rb"session.{0,3}id", re.IGNORECASE)
+_NO_METHOD = str(METHOD_NOT_FOUND).encode()
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+OnLost = Callable[[str], None]
+"""Called with a reason when the server is gone."""
+
+
+async def connect_http(
+    url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MAX_BYTES
+) -> HttpChannel:
+    """Reach a server.
+
+    Args:
+        url: the endpoint, such as `https://example.com/mcp`.
+        headers: sent with every request, such as `Authorization`.
+        max_bytes: how long an answer may be.
+
+    Raises:
+        NotConnected: nothing answers there, or not with MCP; the text says what to do.
+    """
+    try:
+        channel = HttpChannel(url, headers or {}, max_bytes)
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise NotConnected(f"{without_secrets(url)} cannot be used: {error}") from error
+    await channel.open()
+    return channel
+
+
+class HttpChannel:
+    """A Channel to a URL. Make it with `connect_http`."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], max_bytes: int) -> None:
+        self._url = url
+        self._max_bytes = max_bytes
+        options = _client_options(url)
+        self._client = _WatchedClient(self._lose, max_bytes, headers=dict(headers), **options)
+        self._headers = HttpHeaders()
+        self._ours, self._theirs = memory_pair(capacity=64)
+        self._write: Any = None
+        self._reason: str | None = None
+        self._opened = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect.
+
+        Raises:
+            NotConnected: nothing answers there, or not with MCP.
+        """
+        try:
+            await _probe(self._client, self._url)
+        except BaseException:
+            await self._client.aclose()
+            raise
+        name = f"transom-http-{without_secrets(self._url)}"
+        self._task = asyncio.create_task(self._run(), name=name)
+        await self._opened.wait()
+
+    async def send(self, data: bytes) -> None:
+        """Send one message.
+
+        Raises:
+            ChannelClosed: the server is gone.
+        """
+        if self._reason is not None:
+            raise ChannelClosed(self._reason)
+        try:
+            message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(data, by_name=False)
+        except ValidationError:
+            await self._refuse(data)
+            return
+        headers = self._headers.headers_for(message)
+        metadata = ClientMessageMetadata(headers=headers) if headers else None
+        try:
+            await self._write.send(SessionMessage(message, metadata))
+        except Exception as error:
+            raise ChannelClosed(self._reason or "the connection is closed") from error
+
+    async def _refuse(self, data: bytes) -> None:
+        """Answer what cannot be put into an HTTP request: nobody must wait for it."""
+        id = wire.refused_id(data, max_bytes=MAX_BYTES)
+        if id is not None:
+            text = "This message cannot be sent to an HTTP server"
+            await self._theirs.send(wire.encode_error(id, INVALID_REQUEST, text))
+
+    async def receive(self) -> bytes:
+        """The next message.
+
+        Raises:
+            ChannelClosed: the server is gone; the text says why.
+        """
+        try:
+            return await self._ours.receive()
+        except ChannelClosed:
+            raise ChannelClosed(self._reason or "the connection was closed") from None
+
+    async def aclose(self) -> None:
+        """End the session and the connections. Safe to repeat."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        if self._reason is None:
+            self._reason = "this side closed the connection"
+            with suppress(Exception):
+                async with asyncio.timeout(_LEAVE_WITHIN):
+                    await self._client.delete_session(self._url)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _lose(self, reason: str) -> None:
+        if self._reason is None:
+            self._reason = reason
+            if self._task is not None:
+                self._task.cancel()
+
+    async def _run(self) -> None:
+        transport = streamable_http_client(
+            self._url,
+            http_client=self._client,
+            terminate_on_close=False,  # see `delete_session`
+            max_sse_event_size=self._max_bytes,
+        )
+        try:
+            async with aclosing(self._client), transport as (read, write):
+                self._write = write
+                self._opened.set()
+                async for item in read:
+                    if self._reason is None:  # what the transport makes of the end is not theirs
+                        await self._theirs.send(self._received(item))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the connection is over
+            self._lose(_describe(error))
+        finally:
+            self._reason = self._reason or "the connection was closed"
+            self._opened.set()
+            await self._theirs.aclose()
+
+    def _received(self, item: SessionMessage | Exception) -> bytes:
+        if isinstance(item, Exception):
+            return str(item)[:200].encode()  # what is no message is handed on as such
+        self._headers.learn(item.message)
+        return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+class _WatchedClient(httpx2.AsyncClient):
+    """An HTTP client that notices when the server is gone, and answers in its place when it fails.
+
+    A connection that cannot be made or breaks, and a session that the server does not know, mean
+    that it is gone. A failure without a JSON-RPC error of the server's own gets one here.
+    """
+
+    def __init__(self, on_lost: OnLost, max_bytes: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._on_lost = on_lost
+        self._max_bytes = max_bytes
+        self._streamed = False  # whether the stream of the server's own messages was ever open
+        self._session: httpx2.Headers | None = None
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """As httpx does it, and watched."""
+        try:
+            response = await super().send(request, **options)
+        except httpx2.TransportError as error:
+            self._on_lost(f"it cannot be reached: {_describe(error)}")
+            raise
+        if options.get("stream"):
+            response.stream = _WatchedStream(response, self._on_lost, self._max_bytes)
+        if MCP_SESSION_ID in request.headers:
+            await self._check_session(request, response)
+        elif MCP_SESSION_ID in response.headers:
+            self._session = httpx2.Headers(
+                {MCP_SESSION_ID: response.headers[MCP_SESSION_ID], "accept": _ACCEPT}
+            )
+        if request.method == "POST" and response.status_code >= 400:
+            return await _as_json_rpc(request, response)
+        return response
+
+    async def _check_session(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        status = response.status_code
+        if request.method == "DELETE":
+            return
+        if (status == HTTPStatus.NOT_FOUND and _NO_METHOD not in await response.aread()) or (
+            # Some servers answer so where 404 is due.
+            status == HTTPStatus.BAD_REQUEST and _NO_SESSION.search(await response.aread())
+        ):
+            self._on_lost("it does not know this session any more")
+        elif request.method == "GET":
+            if status >= 500 and self._streamed:
+                self._on_lost(f"it answered {_status(response)}")
+            self._streamed = self._streamed or response.is_success
+
+    async def delete_session(self, url: str) -> None:
+        """Tell the server that the session is over."""
+        if self._session is not None:
+            await self.request("DELETE", url, headers=self._session)
+
+
+class _WatchedStream(httpx2.AsyncByteStream):
+    """A response's body: noticed when it breaks off, and capped unless it is a stream of events."""
+
+    def __init__(self, response: httpx2.Response, on_lost: OnLost, max_bytes: int) -> None:
+        self._stream: Any = response.stream
+        self._on_lost = on_lost
+        self._max_bytes = max_bytes
+        self._left = None if _is_event_stream(response) else max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._stream:
+                if self._left is not None:
+                    self._left -= len(part)
+                    if self._left < 0:
+                        size = self._max_bytes // (1024 * 1024)
+                        raise httpx2.StreamError(f"the answer is longer than {size} MB")
+                yield part
+        except httpx2.TransportError as error:
+            self._on_lost(f"its answer broke off: {_describe(error)}")
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _as_json_rpc(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """A failure as JSON-RPC: the server's own error, or what its status means."""
+    is_json = response.headers.get("content-type", "").startswith("application/json")
+    plain_404 = response.status_code == HTTPStatus.NOT_FOUND  # the transport knows what it means
+    if is_json and _is_error(await response.aread()):
+        return response
+    await response.aclose()
+    headers = {} if plain_404 else {"content-type": "application/json"}
+    text = f"The server answered {_status(response)}"
+    if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        text += ": the headers configured for it do not let us in"
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": SERVER_ERROR, "message": text}}
+    return httpx2.Response(
+        response.status_code, headers=headers, content=wire.encode(error), request=request
+    )
+
+
+def _is_error(body: bytes) -> bool:
+    try:
+        found = jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValidationError:
+        return False
+    return hasattr(found, "error")
+
+
+# --- the beginning ---------------------------------------------------------------------------
+
+
+async def _probe(client: httpx2.AsyncClient, url: str) -> None:
+    """See whether an MCP server listens there.
+
+    Raises:
+        NotConnected: nothing answers, or not with MCP; the text says what to do.
+    """
+    name = without_secrets(url)
+    try:
+        async with asyncio.timeout(_CONNECT_WITHIN):
+            request = client.build_request("POST", url, content=_PING, headers=_PING_HEADERS)
+            # Not the watched `send`: nobody is connected yet who could be lost.
+            response = await httpx2.AsyncClient.send(client, request, stream=True)
+            try:
+                if response.is_redirect:
+                    _refuse_redirect(response, name)
+                events = _is_event_stream(response)
+                body = b"" if events else await _beginning(response)
+            finally:
+                await response.aclose()
+    except TimeoutError:
+        raise NotConnected(f"{name} did not answer within {_CONNECT_WITHIN:.0f} seconds") from None
+    except httpx2.ConnectError as error:
+        raise NotConnected(
+            f"Nothing answers at {name}: start the server, or correct the URL ({_describe(error)})"
+        ) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise NotConnected(f"{name} cannot be reached: {_describe(error)}") from error
+    if not events and b'"jsonrpc"' not in body:
+        _refuse_stranger(response, name)
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """As much of a body as it takes to know what it is."""
+    found = b""
+    async for part in response.aiter_bytes():
+        found += part
+        if len(found) > 65536:
+            break
+    return found
+
+
+def _refuse_redirect(response: httpx2.Response, name: str) -> None:
+    target = response.next_request
+    sent = response.request
+    if target is not None and (target.method, target.url.host) == (sent.method, sent.url.host):
+        return  # a slash more or less, which the transport follows
+    where = "elsewhere" if target is None else without_secrets(str(target.url))
+    raise NotConnected(f"{name} redirects to {where}: use that URL if it is the server you mean")
+
+
+def _refuse_stranger(response: httpx2.Response, name: str) -> None:
+    status = response.status_code
+    if response.is_redirect or status in (
+        HTTPStatus.ACCEPTED,
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.NOT_ACCEPTABLE,
+    ):
+        return  # it may well be a server: its answer to the first message tells
+    match status:
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+            advice = (
+                "it wants to know who asks. It needs a header, such as Authorization; the gateway "
+                'takes "headers" in a file for --config, as {"Authorization": "Bearer ${TOKEN}"}'
+            )
+        case HTTPStatus.NOT_FOUND:
+            advice = "there is no MCP server at that path: most are at /mcp"
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            advice = "it does not speak streamable HTTP there: most servers do at /mcp"
+        case _ if status >= 500:
+            advice = "the server fails: see its log"
+        case _:
+            advice = "that is no answer of an MCP server: correct the URL"
+    raise NotConnected(f"{name} answered {_status(response)}: {advice}")
+
+
+def _client_options(url: str) -> dict[str, Any]:
+    """How an HTTP client for this URL is made: patient, but not with a dead network."""
+    probing = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if (option := getattr(socket, name, None)) is not None:
+            probing.append((socket.IPPROTO_TCP, option, value))
+    limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=20)
+    return {
+        "timeout": httpx2.Timeout(None, connect=_CONNECT_WITHIN),
+        "transport": httpx2.AsyncHTTPTransport(
+            limits=limits, socket_options=probing, proxy=_proxy(url)
+        ),
+    }
+
+
+def _proxy(url: str) -> str | None:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in _LOOPBACK or host.endswith(".localhost") or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def without_secrets(url: str) -> str:
+    """A URL without what may be secret in it: for messages and logs."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _is_event_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def _status(response: httpx2.Response) -> str:
+    return f"{response.status_code} {response.reason_phrase}".strip()
+
+
+def _describe(error: BaseException) -> str:
+    """What went wrong, in a few words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return str(error)[:300] or type(error).__name__  # pyright: ignore[reportUnknownArgumentType]

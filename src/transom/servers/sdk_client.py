@@ -1,0 +1,322 @@
+"""A connected client of the official SDK, which belongs to somebody else, as a `Server`.
+
+1. One `SdkServer` serves everybody who shares a client (`sdk_server`). The client's own handlers
+   stay as they are.
+2. Requests go out as they came in, keys unknown to the SDK included, and so do the results.
+3. A 2026-07-28 server announces changed lists on a subscription: one is opened for all observers,
+   and opened again when it is lost. The SDK has no way to watch an older server's notifications
+   once a client is connected: give the client a `ListChangedHandler` when you make it. Without one,
+   tools are listed again when they are asked for, at most once a second.
+4. A server that wants input first (2026-07-28) gets it from the client's own callbacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, cast
+from weakref import WeakValueDictionary
+
+import anyio
+import mcp.types as mcp
+import msgspec
+from mcp import Client, ClientSession
+from mcp.client.session import ClientRequestContext, IncomingMessage, MessageHandlerFnT
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    Subscription,
+    SubscriptionLost,
+    ToolsListChanged,
+    listen,
+)
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Raw
+
+from transom.errors import ConnectionClosed, InvalidResult, NotConnected, ProtocolError, UsageError
+from transom.events import is_awaitable
+from transom.mcptypes import error_from_mcp
+from transom.protocol import wire
+from transom.protocol.peer import Progress
+from transom.servers.server import (
+    TOOLS_CHANGED,
+    ListObservers,
+    announced_lists,
+    complete_request,
+    list_all,
+)
+from transom.servers.tool_cache import ToolCache
+from transom.session import OnProgress
+from transom.types import Tool
+
+__all__ = ["ListChangedHandler", "SdkServer", "sdk_server"]
+
+_EVENTS: Final = {
+    ToolsListChanged: TOOLS_CHANGED,
+    ResourcesListChanged: "notifications/resources/list_changed",
+    PromptsListChanged: "notifications/prompts/list_changed",
+}
+_NOTIFICATIONS: Final = {
+    mcp.ToolListChangedNotification: TOOLS_CHANGED,
+    mcp.ResourceListChangedNotification: "notifications/resources/list_changed",
+    mcp.PromptListChangedNotification: "notifications/prompts/list_changed",
+}
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 30.0
+
+
+def sdk_server(client: Client | ClientSession) -> SdkServer:
+    """The server of a connected client, the same one for everybody who shares the client.
+
+    Raises:
+        NotConnected: the client is not connected.
+        UsageError: it is no MCP client.
+    """
+    try:
+        session: object = client if isinstance(client, ClientSession) else client.session
+    except RuntimeError as error:
+        raise NotConnected(f"The client is not connected: {error}") from None
+    except AttributeError:
+        session = None
+    if not isinstance(session, ClientSession):
+        raise UsageError(f"Expected a connected MCP client, not {type(client).__name__}")
+    server = _servers.get(id(session))
+    if server is None:
+        server = SdkServer(session, client if isinstance(client, Client) else None)
+        _servers[id(session)] = server
+    return server
+
+
+class ListChangedHandler:
+    """Lets Transom know at once when a server of the handshake era changes its lists.
+
+    Give it to the client that you connect yourself:
+    `Client(transport, message_handler=ListChangedHandler(my_handler))`.
+
+    Args:
+        handler: gets every message, as it would without this.
+    """
+
+    def __init__(self, handler: MessageHandlerFnT | None = None) -> None:
+        self._handler = handler
+        self.on_list_changed: Callable[[str], object] | None = None
+
+    async def __call__(self, message: IncomingMessage) -> None:
+        """Called by the SDK with each message of the server."""
+        method = _NOTIFICATIONS.get(cast("Any", type(message)))
+        if method is not None and self.on_list_changed is not None:
+            self.on_list_changed(method)
+        if self._handler is not None:
+            await self._handler(message)
+
+
+class SdkServer:
+    """One MCP server, through a client that is connected to it. Get it with `sdk_server`.
+
+    Raises:
+        NotConnected: the client is not connected.
+    """
+
+    def __init__(self, session: ClientSession, client: Client | None = None) -> None:
+        said = session.server_capabilities
+        if said is None:
+            raise NotConnected(
+                "The client's server capabilities are not available: connect it first, as in "
+                "`async with Client(...) as client`"
+            )
+        self._session = session
+        self._client = client
+        self._capabilities: dict[str, Any] = said.model_dump(
+            by_alias=True, mode="json", exclude_none=True
+        )
+        self._lists = announced_lists(self._capabilities)
+        self._observers = ListObservers()
+        self._listener: asyncio.Task[None] | None = None
+        self._watching = False
+        handler = None if client is None else client.message_handler
+        if isinstance(handler, ListChangedHandler):
+            handler.on_list_changed = self._list_changed
+            self._watching = True
+        self.tool_cache = ToolCache(self._list_tools, announced=self._announces_changes)
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the server can do, as on the wire."""
+        return self._capabilities
+
+    @property
+    def current(self) -> bool:
+        """Whether `tools()` has what the server would list now, as far as one can know."""
+        return self.tool_cache.current
+
+    async def tools(self) -> Mapping[str, Tool]:
+        """All tools of the server by name.
+
+        Raises:
+            ProtocolError: the server's error.
+            InvalidResult: the server's answer is no list of tools.
+            ConnectionClosed: the client is closed.
+        """
+        return await self.tool_cache.tools()
+
+    async def tool(self, name: str) -> Tool | None:
+        """One of them. Lists again, at most once a second, before it returns None."""
+        return await self.tool_cache.tool(name)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | bytes | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> bytes:
+        """Send a request; the result as JSON. Cancelling it cancels the server's work.
+
+        Raises:
+            ProtocolError: the server's error, as it came.
+            InvalidResult: the server's answer is not what the method promises.
+            ConnectionClosed: the client is closed.
+        """
+        given = params if isinstance(params, bytes) else wire.encode(params or {})
+
+        async def send(params: bytes | None) -> bytes:
+            return await self._send(method, params or b"{}", on_progress)
+
+        async def relist() -> None:
+            self.tool_cache.invalidate()
+            await self.tool_cache.tools()
+
+        return await complete_request(
+            method, given, send, relist=relist, answer_input=self._answer_input
+        )
+
+    # --- changed lists -----------------------------------------------------------------------
+
+    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        stop = self._observers.subscribe(observer)
+        modern = self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if modern and self._lists and self._listener is None:
+            self._listener = asyncio.ensure_future(self._listen())
+
+        def unsubscribe() -> None:
+            stop()
+            if not self._observers and self._listener is not None:
+                self._listener.cancel()
+                self._listener = None
+
+        return unsubscribe
+
+    def _announces_changes(self) -> bool:
+        return self._watching or not self._lists
+
+    def _list_changed(self, method: str) -> None:
+        if method == TOOLS_CHANGED:
+            self.tool_cache.invalidate()
+        self._observers.notify(method)
+
+    async def _listen(self) -> None:
+        """Keep a subscription open for as long as somebody observes."""
+        pause, again = _FIRST_PAUSE, False
+        while True:
+            try:
+                async with self._subscription() as subscription:
+                    self._watching = True
+                    self.tool_cache.invalidate()  # they may have changed before
+                    if again:
+                        for kind in self._lists:
+                            self._list_changed(f"notifications/{kind}/list_changed")
+                    pause, again = _FIRST_PAUSE, True
+                    async for event in subscription:
+                        method = _EVENTS.get(cast("Any", type(event)))
+                        if method is not None:
+                            self._list_changed(method)
+                return  # the server ended it
+            except SubscriptionLost:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            except (MCPError, TimeoutError, RuntimeError):
+                return  # closed, or the server does not offer it
+            finally:
+                self._watching = False
+
+    def _subscription(self) -> AbstractAsyncContextManager[Subscription]:
+        wanted = {f"{kind}_list_changed": True for kind in self._lists}
+        if self._client is not None:
+            return self._client.listen(**cast("Any", wanted))
+        return listen(self._session, **cast("Any", wanted))
+
+    # --- through the session -----------------------------------------------------------------
+
+    async def _list_tools(self) -> list[Raw]:
+        if self._capabilities.get("tools") is None:
+            return []
+
+        async def page(params: bytes | None) -> bytes:
+            # The session's own method: it takes from the schemas which headers a call needs.
+            wanted = mcp.PaginatedRequestParams.model_validate_json(params or b"{}")
+            listed = await _translated("tools/list", self._session.list_tools(params=wanted))
+            return listed.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+        return await list_all(page, "tools/list", "tools")
+
+    async def _send(self, method: str, params: bytes, on_progress: OnProgress | None) -> bytes:
+        given: dict[str, Any] = msgspec.json.decode(params)
+        request = mcp.Request[dict[str, Any], str](method=method, params=given)
+        sending = self._session.send_request(
+            request,
+            cast("Any", _Unread),
+            progress_callback=None if on_progress is None else _progress_callback(on_progress),
+        )
+        return wire.encode(await _translated(method, sending))
+
+    async def _answer_input(self, result: bytes) -> dict[str, Any]:
+        """What the client's callbacks answer to what a server wants to know first."""
+        wanted = mcp.InputRequiredResult.model_validate_json(result, by_name=False)
+        responses: dict[str, Any] = {}
+        for key, request in (wanted.input_requests or {}).items():
+            meta = request.params.meta if request.params else None
+            context = ClientRequestContext(session=self._session, request_id=key, meta=meta)
+            response = await self._session.dispatch_input_request(context, request)
+            if isinstance(response, mcp.ErrorData):
+                raise ProtocolError(response.code, response.message, response.data)
+            responses[key] = response.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return responses
+
+
+_servers: WeakValueDictionary[int, SdkServer] = WeakValueDictionary()
+
+
+class _Unread:
+    """Stands for the type as which the SDK would read a result: keeps all of it."""
+
+    @staticmethod
+    def model_validate(raw: dict[str, Any], **_: object) -> dict[str, Any]:
+        return raw
+
+
+async def _translated(method: str, waiting: Awaitable[Any]) -> Any:
+    """The result of a request of the SDK's; its exceptions as ours."""
+    try:
+        return await waiting
+    except MCPError as error:
+        if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
+            raise ConnectionClosed(f"{method}: the client is closed") from None
+        raise error_from_mcp(error) from None
+    except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+        raise ConnectionClosed(f"{method}: the client is closed: {error}") from None
+    except ValueError:  # pydantic's: its text would quote the server
+        raise InvalidResult(f"Invalid result for {method} from the server") from None
+
+
+def _progress_callback(on_progress: OnProgress) -> ProgressFnT:
+    async def callback(progress: float, total: float | None, message: str | None) -> None:
+        waiting = on_progress(Progress(0, progress, total, message))
+        if is_awaitable(waiting):
+            await waiting
+
+    return callback

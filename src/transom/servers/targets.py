@@ -1,0 +1,119 @@
+"""What a server can be given as, and how each of these is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeGuard, cast
+
+from transom.channel import Channel
+from transom.errors import NotConnected, UsageError
+from transom.servers.connection import Connect, ServerConnection
+from transom.servers.process import ServerProcess
+from transom.servers.server import Server
+
+__all__ = ["Target", "connect", "connected_server"]
+
+Target = Any
+"""A command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or `FastMCP`
+object, a connected client of the SDK, or a `Server` of your own."""
+
+
+async def connect(
+    target: Target,
+    *,
+    name: str = "server",
+    timeout: float = 30.0,
+    on_lost: Callable[[ServerConnection, str], object] | None = None,
+) -> ServerConnection:
+    """Reach a server and make the handshake, saying that Views can be shown.
+
+    Args:
+        target: a command as a list of words, the URL of a streamable HTTP server, or an
+            `MCPServer` or `FastMCP` object, which then runs in this process.
+        name: what the server is called in messages.
+        timeout: seconds it has for all of this.
+        on_lost: called with the connection and the reason when the server goes by itself.
+
+    Returns:
+        The connection, which is a `Server`. Close it with `aclose`.
+
+    Raises:
+        UsageError: `target` is none of these.
+        NotConnected: the server cannot be reached; the text says why.
+    """
+    kind, reach = _way_to(target)
+    connection = ServerConnection(name, reach)
+    try:
+        async with asyncio.timeout(timeout):
+            await connection.start()
+            await connection.negotiate(timeout=timeout)
+    except BaseException as error:
+        await connection.aclose()
+        if isinstance(error, TimeoutError):
+            text = f"Server {name} ({kind}) did not answer within {timeout:g} s"
+            raise NotConnected(text) from None
+        if isinstance(error, NotConnected):
+            text = f"Server {name} ({kind}) could not be connected: {error}"
+            raise NotConnected(text) from error
+        raise
+    connection.on_lost = on_lost
+    return connection
+
+
+def connected_server(target: Target) -> Server | None:
+    """A `Server`, or the server of a connected SDK client, if `target` is one of these.
+
+    Raises:
+        NotConnected: it is a client that is not connected.
+    """
+    if isinstance(target, Server):
+        return target
+    # Whoever gives us an object of the SDK or of FastMCP has loaded it; nobody else has to.
+    kinds = [*_classes("mcp", "Client", "ClientSession"), *_classes("fastmcp", "Client")]
+    if isinstance(target, tuple(kinds)):
+        return cast("Server", import_module("transom.servers.sdk_client").sdk_server(target))
+    return None
+
+
+def _classes(module: str, *names: str) -> list[type]:
+    return [getattr(sys.modules[module], name) for name in names] if module in sys.modules else []
+
+
+def _way_to(target: Target) -> tuple[str, Connect]:
+    """What kind of target it is, in words, and how to reach it."""
+    if isinstance(target, str):
+        if not target.startswith(("http://", "https://")):
+            raise UsageError(
+                f"{target!r} is no http or https URL; a command is a list, as in "
+                f"{shlex.split(target) or ['python', 'server.py']}"
+            )
+        return target, lambda: _by_url(target)
+    if _is_command(target):
+        command = [os.fspath(word) for word in target]
+        return shlex.join(command), lambda: ServerProcess.start(command, inherit_env=False)
+    if "mcp.server" in sys.modules:
+        in_memory = import_module("transom.servers.in_memory")
+        if in_memory.is_server_object(target):
+            return "in memory", lambda: in_memory.connect_in_memory(target)
+    raise UsageError(
+        f"{type(target).__name__} is no server: give a command as a list, a URL, an MCPServer or "
+        "FastMCP object, a connected client or a Server"
+    )
+
+
+async def _by_url(url: str) -> Channel:
+    # In a thread, for it takes half a second to load the SDK.
+    http = await asyncio.to_thread(import_module, "transom.servers.http")
+    return cast("Channel", await http.connect_http(url))
+
+
+def _is_command(target: Target) -> TypeGuard[Sequence[str | Path]]:
+    if not isinstance(target, list | tuple) or not target:
+        return False
+    return all(isinstance(word, str | Path) for word in cast("Sequence[object]", target))
