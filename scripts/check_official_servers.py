@@ -11,12 +11,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from transom.check import Options, Report, check
-from transom.check.calling import Calling
+from transom.check import Calling, Options, Report, check
 from transom.check.connect import process
 from transom.check.report import SEVERITIES
 from transom.check.rules import RULES
-from transom.web.csp import build_csp
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
@@ -33,8 +31,8 @@ OPENING = """\
 
 What `transom check --call-all --heuristics` says of the 20 example servers of the MCP Apps project
 (npm `@modelcontextprotocol/server-*`). Written by `scripts/check_official_servers.py`; each finding
-was read against the server's source. There was no network: `geocode` and `display_pdf`
-answered that they failed, `get-first-degree-links` that it found nothing.
+was compared with the server's source. There was no network: `geocode` and `display_pdf` answered
+with an error, `get-first-degree-links` with an empty result.
 
 | Server | Version | Errors | Warnings | Notes | Rules |
 | --- | --- | --- | --- | --- | --- |
@@ -46,15 +44,15 @@ READING = """
   client without MCP Apps gets the links too. The specification says SHOULD, so it is a warning.
 - **N1**, **N4**: none of the examples annotates its tools.
 - **C11**: none of the examples sets `prefersBorder`.
-- **D3**: true as stated. The Views of `show-map`, `render-shadertoy` and `play-sheet-music` live on
-  the tool's input and that of `transcribe` on the microphone, so their authors may well leave it;
-  the `get-time` Views take the time out of the text.
-- **P4** in `map`: tiles come from many subdomains; a note, no more.
+- **D3**: correct. The Views of `show-map`, `render-shadertoy` and `play-sheet-music` use only the
+  tool's input and that of `transcribe` the microphone, so their authors have little reason to
+  change it; the `get-time` Views parse the time out of the text.
+- **P4** in `map`: tiles come from many subdomains, so this is only a note.
 - **B12** in `debug`: both helpers name the View they belong to, which is allowed.
-- **N9** in `pdf`: judged by the name, and right: the four tools hand data over or write a file.
-- `poll_pdf_commands` of `pdf` waits for commands by design; it is called and given up on.
+- **N9** in `pdf`: judged by the name, and correct: the four tools pass data on or write a file.
+- `poll_pdf_commands` of `pdf` waits for commands by design; the call ends with the timeout.
 
-False alarms that were found here and mended in the rules: an origin declared in two lists was
+False alarms that were found here and fixed in the rules: an origin declared in two lists was
 reported twice (P4); pictures in custom properties of a style sheet load nothing by themselves (P9).
 """
 
@@ -62,7 +60,7 @@ reported twice (P4); pictures in custom properties of a style sheet load nothing
 async def report_on(name: str) -> Report:
     """Check one of them, calling every tool it has."""
     entry = PACKAGES / f"server-{name}" / "dist" / "index.js"
-    options = Options(timeout=30, calling=Calling(all=True), build_csp=build_csp)
+    options = Options(timeout=30, calling=Calling(all=True))
     heuristics = [rule.id for rule in RULES if rule.heuristic]
     return await check(
         name,

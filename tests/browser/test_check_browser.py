@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 BROKEN = '''
 from mcp.server import MCPServer
-from transom.server import Views
+from transom.server import Csp, Views
 
 views = Views()
 silent = views.add("ui://broken/silent.html", prefers_border=True,
@@ -30,6 +30,30 @@ say({ id: 0, method: "ui/initialize", params: { protocolVersion: "2026-01-26",
   appInfo: { name: "chatty", version: "1" }, appCapabilities: { tools: {} } } });
 </script>"""
 chatty = views.add("ui://broken/chatty.html", html=page, prefers_border=True)
+busy = views.add("ui://broken/busy.html", prefers_border=True,
+    csp=Csp(connect=["https://api.example.com", "https://unused.example.com"]),
+    html="""<!doctype html><title>Busy</title><script>
+const say = (m) => parent.postMessage({ jsonrpc: "2.0", ...m }, "*");
+const tools = Array.from({ length: 51 }, (_, n) => ({ name: `tool_${n}`,
+  inputSchema: { type: "object", properties: { n: { type: "integer" } } } }));
+addEventListener("message", ({ data }) => {
+  if (data.id === 0) {
+    say({ method: "ui/notifications/initialized" });
+    fetch("https://" + "api." + "example.com/x").catch(() => {});
+    console.warn('[ext-apps] "toolresult" handler registered after connect() completed');
+  } else if (data.method === "tools/list") say({ id: data.id, result: { tools } });
+  else if (data.method === "tools/call")
+    say({ id: data.id, error: { code: -32601, message: "no" } });
+  else if (data.method && data.id !== undefined) say({ id: data.id, result: {} });
+});
+say({ id: 0, method: "ui/initialize", params: { protocolVersion: "2026-01-26",
+  appInfo: { name: "busy", version: "1" }, appCapabilities: { tools: {} } } });
+</script>""")
+
+@views.tool(opens=busy, annotations={"readOnlyHint": True, "openWorldHint": False}, title="D")
+def show_busy() -> dict[str, int]:
+    """Show a View that has too many tools and answers no call."""
+    return {"a": 1}
 
 @views.tool(opens=silent, annotations={"readOnlyHint": True, "openWorldHint": False}, title="A")
 def show_silent() -> dict[str, int]:
@@ -60,7 +84,7 @@ def check(target: str, *options: str) -> tuple[dict[str, Any], int]:
 def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)
-    report, code = check(str(server), "--select", "V,P5")
+    report, code = check(str(server), "--select", "V,P5,P10")
     told = {(found["rule"], found["subject"].rpartition("/")[2]) for found in report["findings"]}
     assert ("V1", "silent.html") in told
     assert ("V4", "silent.html") in told
@@ -68,4 +92,8 @@ def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
     assert ("V5", "chatty.html") in told
     assert ("P5", "chatty.html") in told
     assert ("V1", "chatty.html") not in told
+    assert {rule for rule, page in told if page == "busy.html"} == {"V2", "V5", "V7", "P10"}
+    assert [found["message"] for found in report["findings"] if found["rule"] == "P10"] == [
+        "`ui://broken/busy.html`: `https://unused.example.com` is declared but never used."
+    ]
     assert code == 1

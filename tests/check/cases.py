@@ -2,7 +2,7 @@
 
 `breaks` differs from a perfect server in one thing; `also` names the other rules which that one
 thing breaks as well. `keeps` is a server that comes close and is right. Rules about a rendered View
-or about our own host are given what was observed instead (`Seen`).
+are given what was observed instead (`Seen`).
 """
 
 import base64
@@ -27,15 +27,7 @@ from tests.check.fake import (
     tool,
     without_ui,
 )
-from transom.check.snapshot import (
-    GeneratedPolicy,
-    HostObservation,
-    ViewCall,
-    ViewObservation,
-    ViewToolFault,
-    Violation,
-    VisibilityDecision,
-)
+from transom.check.snapshot import AttemptedCall, Blocked, ViewObservation, ViewToolFault
 
 
 @dataclass
@@ -43,8 +35,6 @@ class Seen:
     """What was observed beside the server's answers."""
 
     views: tuple[ViewObservation, ...] | None = None
-    host: HostObservation | None = None
-    advertised: dict[str, Any] | None = None
     server: Server = field(default_factory=Server)
 
 
@@ -123,19 +113,6 @@ def view(**facts: Any) -> Seen:
     return Seen(views=(ViewObservation(uri=URI, waited=10, **facts),))
 
 
-def decides(visibility: tuple[str, ...], by: Any, *, allowed: bool) -> Seen:
-    decision = VisibilityDecision("refresh", visibility, by, allowed)
-    return Seen(host=HostObservation(decisions=(decision,)))
-
-
-def makes(policy: str, **declared: Any) -> Seen:
-    return Seen(host=HostObservation(policies=(GeneratedPolicy(URI, declared, policy),)))
-
-
-def closes(*, refused: bool) -> Seen:
-    return Seen(host=HostObservation(closed_view_calls=(("orders-1__save", refused),)))
-
-
 def changing_page() -> Callable[[], Any]:
     count = itertools.count()
     return lambda: page(text=f"{HTML}<!-- {next(count)} -->")
@@ -156,14 +133,12 @@ def fallback_without_link(tools: list[Any], views: bool) -> list[Any]:
 
 NO_ANNOTATIONS: Any = {"annotations": ...}
 IDEMPOTENT = {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False}
-TIGHT = "default-src 'none'; script-src 'self' 'unsafe-inline'; base-uri 'self'; connect-src 'none'"
 OTHER = "ui://orders/detail.html"
 VENDOR = {"openai/outputTemplate": "ui://orders/list.html"}
 TWO_PAGES = {URI: page(), OTHER: page(OTHER)}
 
 CASES: list[Case] = [
     # --- A ------------------------------------------------------------------------------------
-    Case("A1", Seen(advertised={}), "did not advertise MCP Apps", "error", Seen()),
     Case(
         "A2",
         Server(gated=lambda _: True),
@@ -356,27 +331,6 @@ CASES: list[Case] = [
         named("tell_orders", description="Tells which orders always use a courier."),
     ),
     Case(
-        "B17",
-        decides(("app",), "model", allowed=True),
-        "Host offered the model `refresh` whose visibility is app",
-        "error",
-        decides(("app",), "model", allowed=False),
-    ),
-    Case(
-        "B17",
-        decides(("model",), "view", allowed=True),
-        "Host let the View call `refresh` whose visibility is model",
-        "error",
-        decides(("model", "app"), "view", allowed=True),
-    ),
-    Case(
-        "B17",
-        decides(("app",), "other server's view", allowed=True),
-        "Host let another server's View call `refresh`",
-        "error",
-        decides(("app",), "view", allowed=True),
-    ),
-    Case(
         "B18",
         named("show_chat", _meta=VENDOR),
         "`show_chat` links its View only by a host-specific key",
@@ -561,7 +515,7 @@ CASES: list[Case] = [
     ),
     Case(
         "P5",
-        view(violations=(Violation("connect-src", "https://api.example.com"),)),
+        view(blocked=(Blocked("connect-src", "https://api.example.com"),)),
         "connects to `https://api.example.com` not in csp.connectDomains",
         "error",
         view(),
@@ -585,7 +539,7 @@ CASES: list[Case] = [
     ),
     Case(
         "P6",
-        view(violations=(Violation("script-src-elem", "https://cdn.example.com"),)),
+        view(blocked=(Blocked("script-src-elem", "https://cdn.example.com"),)),
         "loads script from `https://cdn.example.com`",
         "error",
         view(),
@@ -602,7 +556,7 @@ CASES: list[Case] = [
     ),
     Case(
         "P7",
-        view(violations=(Violation("frame-src", "https://player.example.com"),)),
+        view(blocked=(Blocked("frame-src", "https://player.example.com"),)),
         "embeds `https://player.example.com`",
         "error",
         view(),
@@ -634,6 +588,20 @@ CASES: list[Case] = [
             "<script>const base = 'https://api.example.com'</script>",
             csp={"connectDomains": ["https://api.example.com"]},
         ),
+    ),
+    Case(
+        "P10",
+        Seen(
+            views=(ViewObservation(URI, 1, requests=("https://tiles.example.org",)),),
+            server=csp(resourceDomains=["https://*.example.com"]),
+        ),
+        "`https://*.example.com` is declared but never used",
+        "info",
+        Seen(
+            views=(ViewObservation(URI, 1, requests=("https://tiles.example.com",)),),
+            server=csp(resourceDomains=["https://*.example.com"]),
+        ),
+        also={"P4"},
     ),
     Case(
         "P11",
@@ -696,6 +664,13 @@ CASES: list[Case] = [
         view(),
     ),
     Case(
+        "P15",
+        view(denied_failures=(("camera, microphone", "NotAllowedError"),)),
+        "fails when camera, microphone are denied: NotAllowedError",
+        "warn",
+        view(),
+    ),
+    Case(
         "P16",
         view(cors_refusals=("https://api.example.com",)),
         "`https://api.example.com` refused the View's origin",
@@ -704,30 +679,6 @@ CASES: list[Case] = [
             views=(ViewObservation(URI, 1, cors_refusals=("https://api.example.com",)),),
             server=serves(domain="www-example-com.oaiusercontent.com"),
         ),
-    ),
-    Case(
-        "P17",
-        makes(f"{TIGHT}; img-src 'self' https://tracker.example.com"),
-        "looser than the declaration: img-src https://tracker.example.com",
-        "error",
-        makes(
-            f"{TIGHT}; img-src 'self' data: https://cdn.example.com",
-            resourceDomains=["https://cdn.example.com"],
-        ),
-    ),
-    Case(
-        "P17",
-        makes("script-src 'self'; base-uri 'none'"),
-        "there is no default-src",
-        "error",
-        makes(TIGHT),
-    ),
-    Case(
-        "P17",
-        makes("default-src 'none'; base-uri 'self'; connect-src https:"),
-        "looser than the declaration: connect-src https:",
-        "error",
-        makes(TIGHT),
     ),
     # --- D ------------------------------------------------------------------------------------
     Case(
@@ -951,21 +902,28 @@ CASES: list[Case] = [
         "error",
         view(),
     ),
-    Case("V2", view(missed_result=True), "missed a tool-result sent right after", "warn", view()),
+    Case("V2", view(late_handler=True), "sets a handler after connect()", "warn", view()),
     Case(
         "V3",
         Seen(
-            views=(ViewObservation(URI, 1, calls=(ViewCall("tell_model", "not visible"),)),),
+            views=(ViewObservation(URI, 1, calls=(AttemptedCall("tell_model", "not visible"),)),),
             server=named("tell_model", _meta={"ui": {"visibility": ["model"]}}),
         ),
         "View called `tell_model` which is not visible to apps",
         "error",
-        view(calls=(ViewCall("list_page"), ViewCall("show_orders", "over the limit"))),
+        view(calls=(AttemptedCall("list_page"), AttemptedCall("show_orders", "over the limit"))),
+    ),
+    Case(
+        "V3",
+        view(calls=(AttemptedCall("no_such_tool", "unknown"),)),
+        "View called `no_such_tool` which the server does not have",
+        "error",
+        view(calls=(AttemptedCall("list_page"),)),
     ),
     Case(
         "V4",
         view(theme="dark", uncaught=("TypeError: x is undefined",)),
-        "throws in transom/dark: TypeError: x is undefined",
+        "throws in dark: TypeError: x is undefined",
         "warn",
         view(theme="dark"),
     ),
@@ -978,10 +936,18 @@ CASES: list[Case] = [
     ),
     Case(
         "V5",
-        view(tools=("get_selection",)),
-        "did not declare appCapabilities.tools",
+        view(
+            declared_tools=True,
+            tools=("get_selection",),
+            tool_faults=(ViewToolFault("get_selection", -32601),),
+        ),
+        "View declared tools but tools/call failed: -32601",
         "error",
-        view(tools=()),
+        view(
+            declared_tools=True,
+            tools=("get_selection",),
+            tool_faults=(ViewToolFault("get_selection", -32602),),
+        ),
     ),
     Case(
         "V6",
@@ -1004,13 +970,7 @@ CASES: list[Case] = [
         "warn",
         view(declared_tools=True, tools=("sort_orders",)),
     ),
-    Case(
-        "V8",
-        closes(refused=False),
-        "Call to a tool of a closed View did not fail: `orders-1__save`",
-        "error",
-        closes(refused=True),
-    ),
 ]
 
-NEVER_REPORTS = Case("C7", Server(resources=[]), "", "info", Server())
+# What the contract says of clients and hosts, or only permits: no server can break it.
+NOT_CHECKED = {"A1", "B17", "C7", "P17", "V8"}

@@ -9,12 +9,11 @@ import pytest
 from rich.console import Console
 
 from tests.check.sarif import SARIF
-from transom.check.catalogue import Finding, Skip
-from transom.check.facts import ListedTool
 from transom.check.formats import as_json, as_junit, as_sarif
 from transom.check.report import Report, Summary, apply_rules, nothing_checked
+from transom.check.rule import Finding, Skip
 from transom.check.rules import RULES
-from transom.check.snapshot import Snapshot, Visit
+from transom.check.snapshot import ListedTool, Snapshot, Visit
 from transom.check.terminal import explanation, print_report, rule_list
 
 
@@ -26,7 +25,7 @@ def finding(rule: str, severity: str, message: str = "Tool `show` is wrong.") ->
 REPORT = Report(
     target="orders.py",
     findings=(finding("B3", "error"), finding("A2", "warn"), finding("C11", "info")),
-    checked=("A1", "A2", "B3", "C11"),
+    checked=("A2", "A3", "B3", "C11"),
     skipped=(Skip("V1", "needs --browser"), Skip("D1", "needs --call")),
     summary=Summary(1, 1, 1),
     notes=("not called: save (not marked read-only; --call-all calls it)",),
@@ -50,7 +49,7 @@ def test_the_json_has_the_shape_that_was_promised():
     assert told["target"] == "orders.py"
     assert list(told["findings"][0]) == ["rule", "severity", "subject", "message", "clause"]
     assert told["findings"][0]["rule"] == "B3"
-    assert told["checked"] == ["A1", "A2", "B3", "C11"]
+    assert told["checked"] == ["A2", "A3", "B3", "C11"]
     assert told["skipped"][0] == {"rule": "V1", "reason": "needs --browser"}
     assert told["summary"] == {"error": 1, "warn": 1, "info": 1}
 
@@ -89,7 +88,7 @@ def test_the_junit_fails_the_rules_that_matter(fail_on, failed):
 
     cases = {case.get("name", "").split()[0]: case for case in root.iter("testcase")}
     assert {name for name, case in cases.items() if case.find("failure") is not None} == failed
-    assert set(cases) == {"A1", "A2", "B3", "C11", "V1", "D1"}
+    assert set(cases) == {"A2", "A3", "B3", "C11", "V1", "D1"}
     assert sum(int(suite.get("skipped", 0)) for suite in root) == 2
     assert sum(int(suite.get("failures", 0)) for suite in root) == len(failed)
     assert sum(int(suite.get("tests", 0)) for suite in root) == 6
@@ -104,13 +103,13 @@ def test_milder_findings_are_the_output_of_a_junit_case():
 
 def test_the_junit_holds_no_character_that_xml_forbids():
     nasty = {"name": "a\x00\ud800<b>&\u202e", "_meta": {"ui": {"resourceUri": "\x1b[31m"}}}
-    visit = Visit(advertised={}, tools=(ListedTool.from_entry(1, nasty),))
+    visit = Visit(tools=(ListedTool.from_entry(1, nasty),))
     report = apply_rules("a\x00b", Snapshot(apps=visit))
 
     root = ET.fromstring(as_junit(report))  # noqa: S314 - our own output
     failure = root.find(".//failure")
     assert failure is not None
-    assert "did not advertise" in failure.get("message", "")
+    assert "is not a `ui://` URI" in failure.get("message", "")
     assert "\u202e" not in as_junit(report)
 
 
@@ -143,7 +142,7 @@ def test_many_findings_of_one_rule_are_shortened():
 
 
 def test_a_perfect_report_says_so():
-    text = printed(Report(target="x", checked=("A1",)))
+    text = printed(Report(target="x", checked=("A2",)))
     assert "Nothing to complain about." in text
     assert "--explain" not in text
 
@@ -170,3 +169,17 @@ def test_every_rule_is_listed_and_can_be_explained():
     for rule in RULES:
         assert rule.title in text
         assert rule.clause.title in text
+
+
+def test_a_rule_that_no_server_can_break_says_so():
+    console = Console(file=io.StringIO(), width=100)
+    with console.capture() as capture:
+        console.print(explanation(next(rule for rule in RULES if rule.id == "B17")))
+    assert "not checked on a server (about the host, not the server)" in capture.get()
+    assert "at worst" not in capture.get()
+
+
+def test_a_report_without_a_checked_rule_does_not_praise_the_server():
+    text = printed(Report(target="x", skipped=(Skip("B17", "about the host, not the server"),)))
+    assert "Nothing to complain about." not in text
+    assert "0 rules checked, 1 skipped:" in text

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transom.check import Options, Report, check
-from transom.check.calling import Calling
+from transom.check import Calling, Options, Report, check
 from transom.check.connect import process
 
 HOSTILE = Path(__file__).parent / "hostile.py"
@@ -28,7 +27,7 @@ async def test_a_server_that_never_says_hello_is_not_checked():
     assert report.failure == "the server did not answer initialize within 1 s"
     assert report.checked == ()
     assert len(report.skipped) == 84
-    assert {skip.reason for skip in report.skipped} == {report.failure}
+    assert sum(skip.reason == report.failure for skip in report.skipped) == 79
 
 
 async def test_a_server_that_never_lists_its_tools_is_not_checked():
@@ -36,7 +35,7 @@ async def test_a_server_that_never_lists_its_tools_is_not_checked():
 
     assert report.failure == "the server did not answer tools/list within 1 s"
     assert "B2" in {skip.rule for skip in report.skipped}
-    assert "A1" in report.checked
+    assert "C1" in report.checked
 
 
 async def test_a_server_that_dies_is_reported_with_its_last_words():

@@ -1,19 +1,15 @@
-"""Origins, what covers them, and policies that let in too much."""
+"""Origins, and what covers them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from transom.check.origins import (
+    DeclaredOrigins,
     broad_wildcard,
-    covered,
     keyword,
-    loose_directives,
     origin_of,
     parse_origin,
     unsafe,
 )
-from transom.web.csp import build_csp
 
 
 @pytest.mark.parametrize(
@@ -41,6 +37,7 @@ def test_an_origin_is_read(entry):
         "https://a.example?x",
         "https://user@a.example",
         "https://a.example:99999",
+        f"https://{'a.' * 200}example",
         "https://*",
         "https://a.*.example",
         "https://a.example https://b.example",
@@ -91,6 +88,7 @@ def test_the_origin_of_a_url(url, origin):
         ("https://*.a.example", "https://a.example", False),
         ("https://*.a.example", "https://evila.example", False),
         ("https:", "https://a.example", True),
+        ("https", "https://a.example", False),
         ("*", "https://a.example", True),
         ("'self'", "https://a.example", False),
     ],
@@ -98,7 +96,7 @@ def test_the_origin_of_a_url(url, origin):
 def test_a_declaration_covers_what_a_browser_would_let_through(declared, url, is_covered):
     origin = origin_of(url)
     assert origin is not None
-    assert covered(origin, [declared]) is is_covered
+    assert DeclaredOrigins([declared]).cover(origin) is is_covered
 
 
 def test_injections_are_told_from_keywords():
@@ -115,55 +113,3 @@ def test_wildcards_over_what_anyone_can_register_are_broad(host):
     origin = parse_origin(f"https://*.{host}")
     assert origin is not None
     assert broad_wildcard(origin)
-
-
-ENTRIES = st.lists(
-    st.sampled_from(
-        [
-            "https://a.example", "https://a.example/", "wss://*.b.example:8443", "*", "'self'",
-            "https:", "data:", "https://a.example; script-src *", "http://localhost:3000", "a b",
-        ]
-    )
-    | st.text(max_size=20),
-    max_size=5,
-)  # fmt: skip
-
-
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "connectDomains": ENTRIES,
-            "resourceDomains": ENTRIES,
-            "frameDomains": ENTRIES,
-            "baseUriDomains": ENTRIES,
-        },
-    ),
-    st.sampled_from(["compat", "strict"]),
-)
-def test_our_own_host_never_lets_in_more_than_was_declared(declared, mode):
-    assert list(loose_directives(build_csp(declared, mode), declared)) == []
-
-
-TIGHT = "default-src 'none'; base-uri 'self'"
-
-
-@pytest.mark.parametrize(
-    ("policy", "loose"),
-    [
-        (TIGHT, []),
-        (f"{TIGHT}; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:", []),
-        (f"{TIGHT}; script-src https://cdn.example", []),
-        (f"{TIGHT}; script-src-elem https://cdn.example", []),
-        (f"{TIGHT}; connect-src https://cdn.example", ["connect-src https://cdn.example"]),
-        (f"{TIGHT}; img-src *", ["img-src *"]),
-        (f"{TIGHT}; img-src https: 'self'", ["img-src https:"]),
-        (f"{TIGHT}; frame-ancestors https://host.example; sandbox allow-scripts", []),
-        ("base-uri 'none'", ["there is no default-src"]),
-        ("default-src 'self'", ["there is no base-uri"]),
-        ("default-src https://cdn.example; base-uri 'self'", ["default-src https://cdn.example"]),
-    ],
-)
-def test_a_policy_may_hold_only_what_was_declared(policy, loose):
-    declared = {"resourceDomains": ["https://cdn.example", "https://x.example; script-src *"]}
-    assert list(loose_directives(policy, declared)) == loose

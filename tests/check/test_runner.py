@@ -15,12 +15,24 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from tests.check.fake import BACKEND, HELPER, HTML, SHOW, URI, Server, error, page, result, tool
-from transom.check import Options, check
-from transom.check.calling import Calling
+from tests.check.fake import (
+    BACKEND,
+    EXTENSION,
+    HELPER,
+    HTML,
+    MIME,
+    SHOW,
+    URI,
+    Server,
+    error,
+    page,
+    result,
+    tool,
+)
+from transom.check import Calling, Options, check
 from transom.check.client import Conversation
 from transom.check.runner import Unreachable, collect
-from transom.check.snapshot import GeneratedPolicy, Snapshot, ViewObservation, VisibilityDecision
+from transom.check.snapshot import Snapshot, ViewObservation
 from transom.check.streams import in_process, url
 
 
@@ -327,18 +339,22 @@ async def test_no_more_pages_are_read_than_the_limit():
     assert "only the first 2 UI resources were read" in collected.notes
 
 
-async def test_our_own_host_is_asked_what_it_would_do():
-    declared = {"connectDomains": ["https://api.example.com"]}
-    server = Server(pages={URI: page(ui={"csp": declared})})
-    options = Options(build_csp=lambda csp: f"connect-src {csp['connectDomains'][0]}")
-    seen = (await collect(server.connect, options, version="1")).snapshot
+async def test_the_server_is_visited_as_three_clients():
+    visits: list[Any] = []
 
-    assert seen.host.policies == (
-        GeneratedPolicy(URI, declared, "connect-src https://api.example.com"),
-    )
-    assert VisibilityDecision("list_page", ("app",), "model", allowed=False) in (
-        seen.host.decisions or ()
-    )
+    class Watched(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] == "initialize":
+                visits.append(message["params"]["capabilities"])
+            return super().answer(message, session)
+
+    await collect(Watched().connect, Options(), version="1")
+
+    assert visits == [
+        {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}},
+        {},
+        {"extensions": {EXTENSION: {"mimeTypes": []}}},
+    ]
 
 
 async def test_views_are_rendered_when_there_is_someone_to_do_it():
@@ -359,7 +375,7 @@ async def test_progress_is_told_and_ends_complete():
     options = Options(calling=Calling())
     await collect(Server().connect, options, version="1", progress=lambda *step: told.append(step))
 
-    assert told[0][0] == "saying hello"
+    assert told[0][0] == "initializing"
     assert any(text.startswith("calling show_orders") for text, _, _ in told)
     done, total = told[-1][1:]
     assert done == total

@@ -191,6 +191,7 @@ def test_all_rules_are_listed():
 
     assert ran.returncode == 0
     assert ran.stdout.count("(heuristic)") == 10
+    assert ran.stdout.count("(not checked:") == 5
     assert "V8" in ran.stdout
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
-from transom.check.examples import fitting_arguments
+from transom.check.schemas import fitting_arguments
 from transom.gateway.config import server_from_command
 from transom.gateway.run import connect_to
 from transom.gateway.session import Session

@@ -2,8 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.web.csp import allow_attribute, build_csp, dropped_entries
+from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 
+RESOURCES = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
+FIELD_OF = {
+    **dict.fromkeys(RESOURCES, "resourceDomains"),
+    "connect-src": "connectDomains",
+    "frame-src": "frameDomains",
+    "base-uri": "baseUriDomains",
+}
+ENTRIES = ["https://a.com", "wss://*.b.com:8443", "*", "https:", "'unsafe-eval'", "a b"]
 FIELDS = ["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"]
 
 
@@ -119,6 +127,20 @@ def test_nothing_that_is_declared_can_add_a_directive_or_end_the_header(
     assert (
         directives(policy).keys() - {"worker-src"} == directives(build_csp(None, "strict")).keys()
     )
+
+
+@given(
+    st.fixed_dictionaries(dict.fromkeys(FIELDS, st.lists(st.sampled_from(ENTRIES)))),
+    st.sampled_from(["compat", "strict"]),
+)
+def test_a_directive_holds_no_origin_that_was_not_declared_for_it(
+    declared: dict[str, list[str]], mode: CspMode
+) -> None:
+    local = directives(build_csp(None, mode))
+    for name, sources in directives(build_csp(declared, mode)).items():
+        allowed = {entry for entry in declared.get(FIELD_OF.get(name, ""), []) if "://" in entry}
+        own = {*local.get(name, local["default-src"]), "'none'"}
+        assert set(sources) - own <= allowed
 
 
 def test_permissions_become_the_allow_attribute_in_a_fixed_order() -> None:

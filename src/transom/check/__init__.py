@@ -1,11 +1,15 @@
-"""Checks an MCP server against the contract of MCP Apps: 84 rules, each a small function.
+"""Checks an MCP server against the contract of MCP Apps.
+
+The contract has 84 rules. 79 of them can be broken by a server, and each of those is a small
+function here; the other five are about clients and hosts, or only permit something, and are listed
+as skipped.
 
     from transom.check import check
     from transom.check.connect import process
 
     report = await check("orders.py", process(["python", "orders.py"]))
 
-`snapshot` holds the facts, `runner` collects them, `rules` judge them, `report` sums up, `formats`
+`runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up, `formats`
 and `terminal` write it down.
 """
 
@@ -15,14 +19,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from transom.check.catalogue import Finding, Rule, Severity, Skip
 from transom.check.connect import Connect
 from transom.check.report import Report, apply_rules, nothing_checked
+from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES
-from transom.check.runner import Options, Progress, Unreachable, collect, unseen
+from transom.check.runner import Calling, Options, Progress, Unreachable, collect, unseen
 from transom.version import __version__
 
-__all__ = ["Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
+__all__ = ["Calling", "Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
 
 
 async def check(
@@ -35,7 +39,7 @@ async def check(
     version: str = __version__,
     progress: Progress = unseen,
 ) -> Report:
-    """Check one server. Never raises for what a server does: that is what the report is for.
+    """Check one server. Whatever the server does becomes part of the report; nothing is raised.
 
     Args:
         target: what the report calls the server.
@@ -43,7 +47,7 @@ async def check(
         rules: the rules to check.
         heuristics: ids of heuristic rules to check as well; without it they are skipped.
         options: how to look at the server; which tools to call.
-        version: our own version, told to the server.
+        version: our own version, sent to the server.
         progress: called as the work goes on.
     """
     enabled = set(heuristics)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from transom.check.catalogue import clean
 from transom.check.connect import Noise, Pipe, PipeClosed, TooLong
-from transom.check.snapshot import Listing
+from transom.check.snapshot import ListAnswer
 from transom.errors import METHOD_NOT_FOUND, TransomError
-from transom.json_values import JsonObject, as_list, as_object, type_name
+from transom.json_values import JsonObject, as_list, as_object, clean, type_name
 
 __all__ = ["Answered", "Conversation", "NoAnswer"]
 
@@ -126,7 +125,7 @@ class Conversation:
             self.closed = clean(str(error), 400)
             raise NoAnswer(self.closed) from error
 
-    async def list_all(self, method: str, key: str) -> Listing:
+    async def list_all(self, method: str, key: str) -> ListAnswer:
         """Every page of a list. A server that has no such method has an empty list."""
         clock = asyncio.get_running_loop().time
         end = clock() + self._list_timeout
@@ -138,24 +137,26 @@ class Conversation:
                 page = await self.request(method, {"cursor": cursor} if cursor else {})
             except Answered as error:
                 missing = error.code == METHOD_NOT_FOUND and cursor is None
-                problem = None if missing else f"{method} failed: {clean(str(error))}"
-                return Listing(tuple(items), problem)
+                problem = None if missing else f"{method} failed: {clean(str(error), 200)}"
+                return ListAnswer(tuple(items), problem)
             except NoAnswer as error:
-                return Listing(tuple(items), str(error))
+                return ListAnswer(tuple(items), str(error))
             if not isinstance(page.get(key), list):
-                return Listing(tuple(items), f"{method} answered without a list of {key}")
+                return ListAnswer(tuple(items), f"{method} answered without a list of {key}")
             # An entry that is no object still counts: a rule has to say so.
             items.extend(as_object(entry) for entry in as_list(page[key]))
             following = page.get("nextCursor")
             if not isinstance(following, str) or not following:
-                return Listing(tuple(items))
+                return ListAnswer(tuple(items))
             if following in cursors:
-                return Listing(tuple(items), f"{method} gives the same cursor again and again")
+                return ListAnswer(tuple(items), f"{method} gives the same cursor again and again")
             if len(items) >= self._max_items or len(cursors) >= 1_000:
                 problem = f"{method} goes on for ever; stopped after {len(items)} entries"
-                return Listing(tuple(items[: self._max_items]), problem)
+                return ListAnswer(tuple(items[: self._max_items]), problem)
             if clock() >= end:
-                return Listing(tuple(items), f"{method} takes too long; stopped after {len(items)}")
+                return ListAnswer(
+                    tuple(items), f"{method} takes too long; stopped after {len(items)}"
+                )
             cursors.add(following)
             cursor = following
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from transom.check.catalogue import Finding, Rule, clean
 from transom.check.report import SEVERITIES, Report
+from transom.check.rule import Finding, Rule
 from transom.check.rules import RULES, SECTIONS
-from transom.json_values import Json, JsonObject
+from transom.json_values import Json, JsonObject, clean
 
 __all__ = ["as_json", "as_junit", "as_sarif"]
 
@@ -22,8 +22,8 @@ _LEVELS = {"error": "error", "warn": "warning", "info": "note"}
 
 def as_json(report: Report) -> str:
     """`{target, findings, checked, skipped, summary}`."""
-    told = ("target", "findings", "checked", "skipped", "summary")
-    return _pretty({name: msgspec.to_builtins(getattr(report, name)) for name in told})
+    fields = ("target", "findings", "checked", "skipped", "summary")
+    return _pretty({name: msgspec.to_builtins(getattr(report, name)) for name in fields})
 
 
 def as_sarif(report: Report, version: str) -> str:
@@ -62,7 +62,7 @@ def as_junit(report: Report, fail_on: str = "error") -> str:
     """
     worst = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
     skipped = {skip.rule: skip.reason for skip in report.skipped}
-    root = ET.Element("testsuites", name=f"transom check {clean(report.target)}")
+    root = ET.Element("testsuites", name=f"transom check {clean(report.target, 200)}")
     for letter, (title, _) in SECTIONS.items():
         rules = [rule for rule in RULES if rule.section == letter]
         rules = [rule for rule in rules if rule.id in skipped or rule.id in report.checked]
@@ -101,12 +101,15 @@ def as_junit(report: Report, fail_on: str = "error") -> str:
 def _sarif_rule(rule: Rule) -> JsonObject:
     return {
         "id": rule.id,
-        "name": rule.check.__name__,
+        "name": rule.name,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.explanation},
         "help": {"text": f"{rule.explanation}\n\n{rule.clause}"},
         "helpUri": rule.clause.url,
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "defaultConfiguration": {
+            "level": _LEVELS[rule.severity],
+            "enabled": rule.not_checked is None,
+        },
         "properties": {"section": SECTIONS[rule.section][0], "heuristic": rule.heuristic},
     }
 

@@ -1,29 +1,25 @@
-"""Origins as a View's CSP declares them, and whether a declaration covers a URL.
-
-Whether a Content-Security-Policy lets in more than a resource declared.
-"""
+"""Origins as a View's CSP declares them, and whether a declaration covers a URL."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 import msgspec
 
-from transom.json_values import JsonObject, as_list
-
 __all__ = [
-    "Origin",
+    "DeclaredOrigins",
+    "WebOrigin",
     "broad_wildcard",
-    "covered",
+    "covering",
     "keyword",
-    "loose_directives",
     "origin_of",
     "parse_origin",
     "unsafe",
 ]
 
+MAX_HOST = 255  # longer names do not exist
 
 # What ends a source, a directive or a header: an entry that holds one is an injection.
 _UNSAFE = re.compile(r"[\s;,'\"<>\\\x00-\x1f\x7f]")
@@ -62,7 +58,7 @@ _SHARED_SUFFIXES = frozenset(
 )  # fmt: skip
 
 
-class Origin(msgspec.Struct, frozen=True):
+class WebOrigin(msgspec.Struct, frozen=True):
     """Scheme, host and port; `wildcard` when the host stands for its subdomains."""
 
     scheme: str
@@ -100,20 +96,20 @@ def keyword(entry: str) -> bool:
     return entry.lower() in _KEYWORDS or entry.lower().startswith(("'nonce-", "'sha"))
 
 
-def parse_origin(entry: str) -> Origin | None:
+def parse_origin(entry: str) -> WebOrigin | None:
     """Read an origin, or a wildcard for its subdomains; `None` for anything else, even a path."""
     found = _ORIGIN.fullmatch(entry)
     if found is None:
         return None
     scheme, host = found["scheme"].lower(), found["host"].lower()
     port = int(found["port"]) if found["port"] else _DEFAULT_PORTS[scheme]
-    if port > 65535:
+    if port > 65535 or len(host) > MAX_HOST:
         return None
     wildcard = host.startswith("*.")
-    return Origin(scheme, host[2:] if wildcard else host, port, wildcard)
+    return WebOrigin(scheme, host[2:] if wildcard else host, port, wildcard)
 
 
-def origin_of(url: str) -> Origin | None:
+def origin_of(url: str) -> WebOrigin | None:
     """The origin of an absolute or protocol-relative URL; `None` for any other."""
     if url.startswith("//"):
         url = f"https:{url}"
@@ -125,82 +121,42 @@ def origin_of(url: str) -> Origin | None:
     return parse_origin(f"{parts.scheme}://{host}") if host and "*" not in host else None
 
 
-def covered(origin: Origin, declared: list[str]) -> bool:
-    """Whether a CSP made of `declared` lets a View reach `origin`."""
-    return any(_covers(entry, origin) for entry in declared)
-
-
-def broad_wildcard(origin: Origin) -> bool:
+def broad_wildcard(origin: WebOrigin) -> bool:
     """Whether the wildcard spans names of strangers: a top-level domain or a shared suffix."""
     return origin.wildcard and ("." not in origin.host or origin.host in _SHARED_SUFFIXES)
 
 
-def _covers(entry: str, origin: Origin) -> bool:
-    # Hosts hand paths and keywords on to the browser, so judge what it would do with them.
-    if entry == "*":
-        return True
-    if entry.lower() in ("https:", "http:", "ws:", "wss:"):
-        return origin.scheme in _MATCHES[entry.lower()[:-1]]
-    allowed = parse_origin(entry) or origin_of(entry)
-    if allowed is None or origin.scheme not in _MATCHES[allowed.scheme]:
-        return False
-    upgraded = allowed.port == 80 and origin.port == 443
-    if allowed.port != origin.port and not upgraded:
-        return False
-    if allowed.wildcard:
-        return origin.host.endswith(f".{allowed.host}")
-    return origin.host == allowed.host
+def covering(origin: WebOrigin) -> Iterator[WebOrigin]:
+    """Every origin and wildcard whose declaration would let a View reach `origin`."""
+    labels = origin.host.split(".")
+    parents = [".".join(labels[start:]) for start in range(1, len(labels))]
+    for scheme in (scheme for scheme in _MATCHES if origin.scheme in _MATCHES[scheme]):
+        for port in (443, 80) if origin.port == 443 else (origin.port,):
+            yield WebOrigin(scheme, origin.host, port)
+            for parent in parents:
+                yield WebOrigin(scheme, parent, port, wildcard=True)
 
 
-_FIELDS = {
-    "connect-src": "connectDomains",
-    "script-src": "resourceDomains",
-    "style-src": "resourceDomains",
-    "img-src": "resourceDomains",
-    "font-src": "resourceDomains",
-    "media-src": "resourceDomains",
-    "worker-src": "resourceDomains",
-    "frame-src": "frameDomains",
-    "base-uri": "baseUriDomains",
-}
-# Sources that name no origin but the page's own. Hosts differ in which of them they allow.
-_LOCAL = frozenset({"'self'", "'none'", "data:", "blob:"})
-_LOCAL_CODE = ("'unsafe-", "'wasm-", "'nonce-", "'sha", "'strict-dynamic'", "'report-sample'")
+class DeclaredOrigins:
+    """The entries of one CSP list, and what a browser would let through because of them.
 
+    Hosts hand paths and keywords on to the browser, so those count for what it makes of them. The
+    entries are parsed once: a long list does not make every look-up long.
+    """
 
-def loose_directives(policy: str, declared: JsonObject) -> Iterator[str]:
-    """The directives of `policy` that allow what `declared` does not, each as it is written."""
-    directives = _parse(policy)
-    # Every fetch falls back on default-src; base-uri falls back on nothing.
-    for needed in ("default-src", "base-uri"):
-        if needed not in directives:
-            yield f"there is no {needed}"
-    for name, sources in directives.items():
-        if "-src" not in name and name != "base-uri":
-            continue
-        allowed = _declared(name, declared)
-        loose = [source for source in sources if not _is_local(source) and source not in allowed]
-        if loose:
-            yield f"{name} {' '.join(loose)}"
+    def __init__(self, entries: Iterable[str]) -> None:
+        self._origins: set[WebOrigin] = set()
+        self._schemes: set[str] = set()
+        for entry in entries:
+            if entry == "*":
+                self._schemes |= _MATCHES.keys()
+            elif entry.endswith(":") and entry[:-1].lower() in _MATCHES:
+                self._schemes |= _MATCHES[entry[:-1].lower()]
+            elif origin := parse_origin(entry) or origin_of(entry):
+                self._origins.add(origin)
 
-
-def _declared(directive: str, declared: JsonObject) -> set[str]:
-    field = _FIELDS.get(directive) or _FIELDS.get(directive.rpartition("-")[0])
-    entries = as_list(declared.get(field)) if field else []
-    # A trailing slash means the same origin; hosts may be kind and drop it.
-    origins = [entry.removesuffix("/") for entry in entries if isinstance(entry, str)]
-    return {origin for origin in origins if parse_origin(origin)}
-
-
-def _is_local(source: str) -> bool:
-    return source in _LOCAL or source.startswith(_LOCAL_CODE)
-
-
-def _parse(policy: str) -> dict[str, list[str]]:
-    directives: dict[str, list[str]] = {}
-    for part in policy.split(";"):
-        words = part.split()
-        if words:
-            # A repeated directive is ignored by browsers: the first one counts.
-            directives.setdefault(words[0].lower(), words[1:])
-    return directives
+    def cover(self, origin: WebOrigin) -> bool:
+        """Whether they let a View reach `origin`."""
+        return origin.scheme in self._schemes or any(
+            candidate in self._origins for candidate in covering(origin)
+        )

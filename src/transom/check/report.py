@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from transom.check.catalogue import Finding, Rule, Severity, Skip, clean, order
+from transom.check.rule import Finding, Rule, Severity, Skip, order
 from transom.check.rules import RULES
 from transom.check.snapshot import Snapshot
-from transom.json_values import JsonObject, as_object
+from transom.json_values import JsonObject, as_object, clean
 
 __all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
 
@@ -30,7 +30,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What `transom check` has to say. Its JSON is this struct, without what is about the run."""
+    """The outcome of `transom check`. Its JSON is this struct, without what is about the run."""
 
     target: str
     findings: tuple[Finding, ...] = ()
@@ -40,7 +40,7 @@ class Report(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Remarks about the run."""
     failure: str | None = None
-    """Why the server, or its Views where that was asked for, could not be checked."""
+    """Why the server, or its Views where `--browser` was given, could not be checked."""
     server: str = ""
     tools: int = 0
     views: int = 0
@@ -67,7 +67,8 @@ def apply_rules(
     skipped: list[Skip] = []
     enabled = set(heuristics)
     for rule in rules:
-        reason = HEURISTIC if rule.heuristic and rule.id not in enabled else _missing(rule, seen)
+        off = rule.heuristic and rule.id not in enabled
+        reason = HEURISTIC if off else _missing(rule, seen)
         if reason is None:
             try:
                 found = list(rule.findings(seen))
@@ -96,52 +97,38 @@ def apply_rules(
 
 def nothing_checked(target: str, why: str, rules: Sequence[Rule] = RULES) -> Report:
     """The report on a server that could not be reached."""
-    return Report(target=target, skipped=tuple(Skip(rule.id, why) for rule in rules), failure=why)
+    skipped = tuple(Skip(rule.id, rule.not_checked or why) for rule in rules)
+    return Report(target=target, skipped=skipped, failure=why)
 
 
 def _missing(rule: Rule, seen: Snapshot) -> str | None:
-    """Why a rule cannot be checked: what it looks at was not seen."""
+    """Why a rule cannot be checked: there is nothing it could find, or nothing to look at."""
+    if rule.not_checked is not None:
+        return rule.not_checked
     match rule.surface:
-        case "text":
-            if seen.text is None:
-                return seen.text_problem or "the server was not listed as a text-only client"
-            if rule.id == "A4" and seen.no_mime is None:
-                return seen.no_mime_problem or "the server was not listed without types"
-        case "call":
+        case "text" | "no_mime" if seen.text is None:
+            return seen.text_problem or "the server was not listed as a text-only client"
+        case "no_mime" if seen.no_mime is None:
+            return seen.no_mime_problem or "the server was not listed without types"
+        case "call" | "text_call":
             if seen.calls is None:
                 return NEEDS_CALL
-            client = "text" if rule.id == "A5" else "apps"
+            client = "text" if rule.surface == "text_call" else "apps"
             if not any(c.client == client and c.problem is None for c in seen.calls):
                 return "no tool was called, or none answered"
-        case "browser":
-            if seen.views is None:
-                return seen.views_problem or NEEDS_BROWSER
-        case "host":
-            return _unknown_of_host(rule, seen)
+        case "browser" if seen.views is None:
+            return seen.views_problem or NEEDS_BROWSER
         case "read" if rule.id == "P11" and seen.dev:
             return IN_DEVELOPMENT
-        case "tools":
-            if seen.apps.tools_problem is not None and not seen.tools:
-                return seen.apps.tools_problem
+        case "tools" if seen.apps.tools_problem is not None and not seen.tools:
+            return seen.apps.tools_problem
         case _:
             pass
     return None
 
 
-def _unknown_of_host(rule: Rule, seen: Snapshot) -> str | None:
-    """Why a rule about our own host cannot be checked."""
-    rendered = "no tool of a closed View was called" if seen.views is not None else NEEDS_BROWSER
-    facts: dict[str, tuple[object, str]] = {
-        "B17": (seen.host.decisions, "no host was asked"),
-        "P17": (seen.host.policies, "no host was asked"),
-        "V8": (seen.host.closed_view_calls, seen.views_problem or rendered),
-    }
-    known, reason = facts[rule.id]
-    return reason if known is None else None
-
-
 def _failure(seen: Snapshot) -> str | None:
-    """A server whose tools cannot be listed has not been checked, nor have Views unseen."""
+    """Why the check is incomplete: the tools could not be listed, or the Views not rendered."""
     if seen.apps.tools_problem is not None and not seen.tools:
         return seen.apps.tools_problem
     return seen.views_problem
@@ -163,10 +150,10 @@ def _summary(findings: Sequence[Finding]) -> Summary:
 
 
 def _server_name(handshake: JsonObject) -> str:
-    """The server's name, version and protocol revision, as far as it told them."""
+    """The server's name, version and protocol revision, as far as it sent them."""
     stamp = as_object(handshake.get("_meta")).get("io.modelcontextprotocol/serverInfo")
     info = as_object(handshake.get("serverInfo") or stamp)
     protocol = handshake.get("protocolVersion")
     parts = [str(info.get("name") or ""), str(info.get("version") or "")]
     named = " ".join(part for part in parts if part)
-    return clean(f"{named} (MCP {protocol})" if protocol else named)
+    return clean(f"{named} (MCP {protocol})" if protocol else named, 200)

@@ -7,27 +7,41 @@ after that becomes part of the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from transom.check.calling import Caller, Calling
 from transom.check.client import Answered, Conversation, NoAnswer
 from transom.check.connect import Connect, PipeClosed
-from transom.check.facts import APP_MIME_TYPE, EXTENSION_ID, ListedTool, Page, page
-from transom.check.hosting import visibility_decisions
+from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
-    GeneratedPolicy,
-    HostObservation,
+    APP_MIME_TYPE,
+    EXTENSION_ID,
+    CallKind,
+    Client,
+    ListedTool,
+    RpcFault,
+    ServedPage,
     Snapshot,
+    ToolCall,
     ViewObservation,
     Visit,
+    served_page,
 )
 from transom.errors import TransomError
 from transom.json_values import JsonObject, as_object
 
-__all__ = ["Collected", "Options", "Progress", "Unreachable", "ViewObserver", "collect", "unseen"]
+__all__ = [
+    "Calling",
+    "Collected",
+    "Options",
+    "Progress",
+    "Unreachable",
+    "ViewObserver",
+    "collect",
+    "unseen",
+]
 
 APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
 TEXT: JsonObject = {}
@@ -43,7 +57,7 @@ class Unreachable(TransomError):
 
 
 class ViewObserver(Protocol):
-    """Renders Views in a browser and tells what they did."""
+    """Renders Views in a browser and reports what they did."""
 
     async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
         """Render every page of `seen` that a tool opens.
@@ -54,8 +68,20 @@ class ViewObserver(Protocol):
         ...
 
 
+class Calling(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tools may be called, and with what."""
+
+    all: bool = False
+    """Also those that do not say they only read."""
+    arguments: Mapping[str, JsonObject] = {}
+    """Arguments by tool name, instead of made-up ones; a tool named here may be called."""
+    max_calls: int = 100
+    max_silent: int = 3
+    """Calls in a row without an answer, after which no more are made."""
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is to be looked at."""
+    """How to look at a server."""
 
     timeout: float = 10.0
     """Seconds for each answer."""
@@ -67,8 +93,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     server_host: str | None = None
     observer: ViewObserver | None = None
     """Renders Views; `None` renders none."""
-    build_csp: Callable[[JsonObject], str] | None = None
-    """How our own host makes a CSP from what a resource declares (P17)."""
     max_pages: int = 50
 
 
@@ -86,7 +110,7 @@ def unseen(text: str, done: int, total: int) -> None:
 async def collect(
     connect: Connect, options: Options, *, version: str, progress: Progress = unseen
 ) -> Collected:
-    """Visit the server and note what it says.
+    """Visit the server and collect its answers.
 
     Raises:
         Unreachable: it could not be started or reached, or did not answer the handshake.
@@ -106,9 +130,11 @@ class _Collection:
         self._steps = 5 if options.observer is None else 6
         self._notes: list[str] = []
         self._caller = (
-            Caller(options.calling, self._announce, self._notes.append) if options.calling else None
+            _Caller(options.calling, self._announce, self._notes.append)
+            if options.calling
+            else None
         )
-        self._pages: list[Page] = []
+        self._pages: list[ServedPage] = []
 
     async def run(self) -> Collected:
         apps, problem = await self._visit(APPS, self._as_host)
@@ -130,9 +156,6 @@ class _Collection:
             pages=tuple(self._pages),
             calls=tuple(self._caller.calls) if self._caller else None,
             uncalled=tuple(self._caller.uncalled) if self._caller else (),
-            host=HostObservation(
-                decisions=visibility_decisions(apps.tools), policies=self._policies()
-            ),
             server_host=self._options.server_host,
             dev=self._options.dev,
         )
@@ -147,14 +170,14 @@ class _Collection:
     async def _visit(
         self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
     ) -> tuple[Visit | None, str | None]:
-        """Connect as the client with these capabilities, say hello and look around."""
+        """Connect as the client with these capabilities, and collect what `look` wants."""
         visit, problem = None, None
         try:
             async with self._connect() as pipe:
                 server = Conversation(
                     pipe, capabilities, version=self._version, timeout=self._options.timeout
                 )
-                # A transport may wrap what passes through it, so nothing does.
+                # Caught here: a transport may wrap an exception that leaves its block.
                 try:
                     visit = await look(server)
                 except (NoAnswer, Answered, PipeClosed) as error:
@@ -164,20 +187,18 @@ class _Collection:
         return visit, problem
 
     async def _as_host(self, server: Conversation) -> Visit:
-        self._step("saying hello")
+        self._step("initializing")
         handshake = await server.open()
         self._step("listing tools")
         listing = await server.list_all("tools/list", "tools")
         self._step("listing resources")
         visit = Visit(
-            advertised=server.capabilities,
             handshake=handshake,
             tools=_tools(listing.items),
             tools_problem=listing.problem,
             resources=await server.list_all("resources/list", "resources"),
-            templates=await server.list_all("resources/templates/list", "resourceTemplates"),
         )
-        for problem in (listing.problem, visit.resources.problem, visit.templates.problem):
+        for problem in (listing.problem, visit.resources.problem):
             if problem is not None:
                 self._notes.append(problem)
         await self._read_pages(server, visit)
@@ -200,7 +221,7 @@ class _Collection:
         listing = await server.list_all("tools/list", "tools")
         if listing.problem is not None:
             raise NoAnswer(listing.problem)
-        return Visit(server.capabilities, handshake, _tools(listing.items))
+        return Visit(handshake, _tools(listing.items))
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -223,10 +244,14 @@ class _Collection:
             self._step(f"reading {uri}")
             result, problem, answered = await _read(server, uri)
             silent = 0 if answered else silent + 1
-            by = linked.get(uri, ())
-            self._pages.append(
-                page(uri, linked_by=by, listed=listed.get(uri), result=result, problem=problem)
+            page = served_page(
+                uri,
+                linked_by=linked.get(uri, ()),
+                listed=listed.get(uri),
+                result=result,
+                problem=problem,
             )
+            self._pages.append(page)
 
     async def _read_again(self, server: Conversation) -> None:
         for index, first in enumerate(self._pages):
@@ -236,17 +261,10 @@ class _Collection:
                     return
                 self._pages[index] = msgspec.structs.replace(first, again=again)
 
-    # --- odds and ends -----------------------------------------------------------------------
-
-    def _policies(self) -> tuple[GeneratedPolicy, ...] | None:
-        build = self._options.build_csp
-        if build is None:
-            return None
-        declared = [(each.uri, as_object(each.effective_ui.get("csp"))) for each in self._pages]
-        return tuple(GeneratedPolicy(uri, csp, build(csp)) for uri, csp in declared)
+    # --- progress and remarks ----------------------------------------------------------------
 
     def _announce(self, steps: int, text: str) -> None:
-        """More steps to come, or the next one."""
+        """Announce more steps to come, or begin the next one."""
         self._steps += steps
         if text:
             self._step(text)
@@ -263,14 +281,115 @@ class _Collection:
             )
 
 
+class _Caller:
+    """Calls the tools that may be called, and records the outcome.
+
+    `announce` is called with the number of steps to come, and with the text of each step; `note`
+    with each remark for the report.
+    """
+
+    def __init__(
+        self,
+        calling: Calling,
+        announce: Callable[[int, str], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._calling = calling
+        self._announce = announce
+        self._note = note
+        self.calls: list[ToolCall] = []
+        self.uncalled: list[tuple[str, str]] = []
+
+    async def call_tools(self, server: Conversation, tools: Sequence[ListedTool]) -> None:
+        """Call each tool that may be called, then once more with arguments that do not fit.
+
+        An idempotent tool that writes is called twice with the same arguments.
+        """
+        chosen = self._chosen(tools)
+        self._announce(len(chosen), "")
+        silent = 0
+        for position, tool in enumerate(chosen):
+            if server.closed is not None or silent >= self._calling.max_silent:
+                why = server.closed or f"{silent} calls in a row got no answer"
+                self.uncalled.extend((left.name, why) for left in chosen[position:])
+                self._note(f"no more tools were called: {why}")
+                return
+            self._announce(0, f"calling {tool.name}")
+            call = await self._call(server, tool, "example")
+            silent = silent + 1 if call and call.problem else 0
+            if call is None or call.problem is not None:
+                continue
+            if tool.hints("idempotentHint") and not tool.hints("readOnlyHint"):
+                await self._call(server, tool, "again")
+            await self._call(server, tool, "invalid")
+
+    async def call_as_text(self, server: Conversation, apps: Visit, text: Visit) -> None:
+        """Call the tools that have a View once more, as a client that shows none."""
+        answered = {call.tool for call in self.calls if call.problem is None}
+        listed = {tool.name for tool in text.tools}
+        for tool in apps.tools:
+            callable_here = tool.name in answered and tool.name in listed
+            if tool.link is not None and callable_here and server.closed is None:
+                await self._call(server, tool, "example", "text")
+
+    def _chosen(self, tools: Sequence[ListedTool]) -> list[ListedTool]:
+        chosen: list[ListedTool] = []
+        for tool in tools:
+            if tool.raw.get("name") != tool.name:
+                self.uncalled.append((tool.name, "it has no name to call it by"))
+                continue
+            safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
+            allowed = safe or self._calling.all or tool.name in self._calling.arguments
+            if not allowed:
+                self.uncalled.append((tool.name, "not marked read-only; --call-all calls it"))
+            elif len(chosen) >= self._calling.max_calls:
+                limit = f"no more than {self._calling.max_calls} tools are called"
+                self.uncalled.append((tool.name, limit))
+            else:
+                chosen.append(tool)
+        return chosen
+
+    async def _call(
+        self,
+        server: Conversation,
+        tool: ListedTool,
+        kind: CallKind,
+        client: Client = "apps",
+    ) -> ToolCall | None:
+        arguments = self._arguments(tool, kind)
+        if arguments is None:
+            if kind == "example":
+                self.uncalled.append((tool.name, "no arguments could be made from its schema"))
+            return None
+        call = ToolCall(tool.name, arguments, client, kind)
+        try:
+            params: JsonObject = {"name": tool.name, "arguments": arguments}
+            result = await server.request("tools/call", params)
+            call = msgspec.structs.replace(call, result=result)
+        except Answered as error:
+            fault = RpcFault(error.code, error.message)
+            call = msgspec.structs.replace(call, fault=fault)
+        except NoAnswer as error:
+            call = msgspec.structs.replace(call, problem=str(error))
+            self._note(f"tool {tool.name}: {error}")
+        self.calls.append(call)
+        return call
+
+    def _arguments(self, tool: ListedTool, kind: CallKind) -> JsonObject | None:
+        schema = as_object(tool.raw.get("inputSchema"))
+        if kind == "invalid":
+            return unfitting_arguments(schema)
+        if tool.name in self._calling.arguments:
+            return self._calling.arguments[tool.name]
+        return fitting_arguments(schema)
+
+
 async def _rendered(seen: Snapshot, observer: ViewObserver) -> Snapshot:
     try:
         views = tuple(await observer.observe(seen))
     except TransomError as error:
         return msgspec.structs.replace(seen, views_problem=f"Views cannot be rendered: {error}")
-    closed = tuple(call for view in views for call in view.closed_calls)
-    host = msgspec.structs.replace(seen.host, closed_view_calls=closed)
-    return msgspec.structs.replace(seen, views=views, host=host)
+    return msgspec.structs.replace(seen, views=views)
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:

@@ -1,8 +1,8 @@
 """What an HTML page refers to, found without running it.
 
 A single pass that never looks back, so a hostile page costs time in proportion to its length. It
-reads markup, `<style>` text and inline scripts; what a script makes up at run time is for the
-browser rules to see. In scripts only URL literals given straight to a network call count: a
+reads markup, `<style>` text and inline scripts; addresses that a script builds at run time are seen
+by the browser rules. In scripts only URL literals given straight to a network call count: a
 bundle is full of other addresses.
 """
 
@@ -48,7 +48,8 @@ _ATTRIBUTE = re.compile(
     r"""([^\s"'>/=]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""", re.DOTALL
 )
 _CSS_URL = re.compile(r"""url\(\s*["']?([^"')\s]{1,2000})""", re.IGNORECASE)
-_CSS_CUSTOM = re.compile(r"--[\w-]+\s*:[^;{}]*")
+# Starts only where a name starts and never gives a character back, so it reads a text once.
+_CSS_CUSTOM = re.compile(r"(?<![\w-])--[\w-]++\s*+:[^;{}]*+")
 _CSS_IMPORT = re.compile(r"""@import\s+["']([^"']{1,2000})""", re.IGNORECASE)
 _JS_CONNECT = re.compile(
     r"""(?:\bfetch|\bnew\s+(?:WebSocket|EventSource)|\.sendBeacon)\s*\(\s*["'`]"""

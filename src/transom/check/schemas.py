@@ -1,18 +1,29 @@
-"""JSON Schemas from strangers: judged and applied without fetching anything."""
+"""JSON Schemas from strangers: judged, applied, and used to make example arguments.
+
+1. A schema never makes the checker fetch anything: references are followed inside it only.
+2. Depth is limited, and so is the number of values made for one schema: a few references that lead
+   back to the root would otherwise grow with every level.
+3. Arguments that were made are validated against the schema before they are used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NoReturn
 
 import jsonschema_rs
 
 from transom.errors import Problem
-from transom.json_values import Json, JsonObject, depth_exceeds
+from transom.json_values import Json, JsonObject, as_list, as_object, depth_exceeds
 
-__all__ = ["fits", "problems_of", "schema_problem"]
+__all__ = ["fits", "fitting_arguments", "problems_of", "schema_problem", "unfitting_arguments"]
 
 MAX_DEPTH = 64
+MAX_MADE_DEPTH = 12
+MAX_STEPS = 20_000
+MAX_TRIED = 50
 _DIALECTS = (
     "http://json-schema.org/draft-04/schema",
     "http://json-schema.org/draft-06/schema",
@@ -42,18 +53,11 @@ def problems_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Problem
     Raises:
         ValueError: the schema cannot be used.
     """
-    if depth_exceeds(schema, MAX_DEPTH) or depth_exceeds(value, MAX_DEPTH * 4):
-        raise ValueError("nests too deep")
-    try:
-        validator = jsonschema_rs.validator_for(_known_dialect(schema), retriever=_refuse)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
-        raise ValueError(str(error).splitlines()[0]) from error
-    found: list[Problem] = []
-    for error in _errors(validator, value):
-        found.append(Problem(_path(error.instance_path), error.message))
-        if len(found) == limit:
-            break
-    return found
+    validator = _validator(schema)
+    if depth_exceeds(value, MAX_DEPTH * 4):
+        raise ValueError("the value nests too deep")
+    errors: Iterator[jsonschema_rs.ValidationError] = iter(validator.iter_errors(value))
+    return [Problem(_path(error.instance_path), error.message) for error in islice(errors, limit)]
 
 
 def fits(value: Json, schema: JsonObject) -> bool:
@@ -65,17 +69,20 @@ def fits(value: Json, schema: JsonObject) -> bool:
 
 
 def _known_dialect(schema: JsonObject) -> JsonObject:
-    """The schema without a `$schema` that would have to be fetched: MCP then means 2020-12."""
+    """The schema without a `$schema` that would have to be fetched; MCP's default is 2020-12."""
     dialect = schema.get("$schema")
     if isinstance(dialect, str) and dialect.rstrip("#") in _DIALECTS:
         return schema
     return {key: value for key, value in schema.items() if key != "$schema"}
 
 
-def _errors(
-    validator: jsonschema_rs.Validator, value: Json
-) -> Iterator[jsonschema_rs.ValidationError]:
-    yield from validator.iter_errors(value)
+def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
+    if depth_exceeds(schema, MAX_DEPTH):
+        raise ValueError(f"the schema nests deeper than {MAX_DEPTH} levels")
+    try:
+        return jsonschema_rs.validator_for(_known_dialect(schema), retriever=_refuse)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
+        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def _refuse(uri: str) -> NoReturn:
@@ -88,3 +95,177 @@ def _path(parts: list[str | int]) -> str:
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
     return text
+
+
+# --- example arguments -----------------------------------------------------------------------
+
+_FORMATS = {
+    "date": "2026-01-26",
+    "date-time": "2026-01-26T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
+    "email": "someone@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "uri-reference": "/",
+    "uuid": "123e4567-e89b-42d3-a456-426614174000",
+}
+_WRONG: tuple[Json, ...] = ({"unexpected": True}, [], "not-a-valid-value", -1)
+
+
+def fitting_arguments(schema: JsonObject) -> JsonObject | None:
+    """Arguments that fit: the required ones, at their defaults or examples where there are any.
+
+    `None` when none could be made.
+    """
+    made = ExampleMaker(schema).make(schema)
+    return made if isinstance(made, dict) and fits(made, schema) else None
+
+
+def unfitting_arguments(schema: JsonObject) -> JsonObject | None:
+    """Arguments that do not fit, by the type of one property; `None` when none are known."""
+    base = fitting_arguments(schema) or {}
+    try:
+        validator = _validator(schema)
+    except ValueError:
+        return None  # nothing can be validated against a schema that cannot be used
+    for name in islice(as_object(schema.get("properties")), MAX_TRIED):
+        for wrong in _WRONG:
+            candidate: JsonObject = {**base, name: wrong}
+            if not validator.is_valid(candidate):
+                return candidate
+    return None
+
+
+class ExampleMaker:
+    """Makes a value that fits a schema; `steps` counts what it looked at."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.steps = 0
+
+    def make(self, schema: Json, depth: int = 0) -> Json:
+        """The smallest value that should fit; `None` when it would nest or grow too far."""
+        found = self._resolve(as_object(schema), depth)
+        if depth > MAX_MADE_DEPTH or self.steps > MAX_STEPS:
+            return None
+        for key in ("default", "const"):
+            if key in found:
+                return found[key]
+        for key in ("examples", "enum"):
+            if choices := as_list(found.get(key)):
+                return choices[0]
+        for key in ("anyOf", "oneOf"):
+            if branches := as_list(found.get(key)):
+                rest = {k: v for k, v in found.items() if k != key}
+                return self.make({**rest, **as_object(branches[0])}, depth + 1)
+        kind = found.get("type")
+        if isinstance(kind, list):
+            kind = next((k for k in kind if k != "null"), "null")
+        makers: dict[Json, Callable[[JsonObject, int], Json]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": _string,
+            "integer": _number,
+            "number": _number,
+            "boolean": _boolean,
+        }
+        if not isinstance(kind, str):
+            kind = "object" if "properties" in found else "string" if "format" in found else ""
+        maker = makers.get(kind)
+        return maker(found, depth) if maker else None
+
+    def _resolve(self, schema: JsonObject, depth: int) -> JsonObject:
+        """The schema with its reference followed and its `allOf` merged in."""
+        self.steps += 1 + len(as_object(schema.get("properties")))
+        self.steps += len(as_list(schema.get("required")))
+        for _ in range(MAX_MADE_DEPTH):
+            reference = schema.get("$ref")
+            if not isinstance(reference, str):
+                break
+            rest = {k: v for k, v in schema.items() if k != "$ref"}
+            schema = {**self._at(reference), **rest}
+        for part in as_list(schema.get("allOf")) if depth <= MAX_MADE_DEPTH else []:
+            if self.steps > MAX_STEPS:
+                break
+            schema = _merged(schema, self._resolve(as_object(part), depth + 1))
+        return schema
+
+    def _at(self, reference: str) -> JsonObject:
+        if not reference.startswith("#"):
+            return {}
+        place: Json = self._root
+        for step in reference.lstrip("#/").split("/") if reference.strip("#/") else []:
+            place = as_object(place).get(step.replace("~1", "/").replace("~0", "~"))
+        return as_object(place)
+
+    def _object(self, schema: JsonObject, depth: int) -> Json:
+        properties = as_object(schema.get("properties"))
+        required = [name for name in as_list(schema.get("required")) if isinstance(name, str)]
+        return {name: self.make(properties.get(name, {}), depth + 1) for name in required}
+
+    def _array(self, schema: JsonObject, depth: int) -> Json:
+        wanted = schema.get("minItems")
+        count = min(wanted, 10) if isinstance(wanted, int) else 0
+        prefix = as_list(schema.get("prefixItems"))
+        items = [self.make(part, depth + 1) for part in prefix[:10]]
+        while len(items) < count:
+            items.append(self.make(schema.get("items", {}), depth + 1))
+        return items
+
+
+def _string(schema: JsonObject, depth: int) -> Json:
+    del depth
+    made = _FORMATS.get(str(schema.get("format")), "example")
+    shortest, longest = schema.get("minLength"), schema.get("maxLength")
+    if isinstance(shortest, int) and len(made) < shortest <= 10_000:
+        made = made.ljust(shortest, "x")
+    if isinstance(longest, int) and longest >= 0:
+        made = made[:longest]
+    return made
+
+
+def _boolean(schema: JsonObject, depth: int) -> Json:
+    del schema, depth
+    return False
+
+
+def _number(schema: JsonObject, depth: int) -> Json:
+    del depth
+    low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
+    above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
+    made: float = 1
+    if low is not None:
+        made = max(made, low)
+    if above is not None and made <= above:
+        made = above + 1
+    if high is not None:
+        made = min(made, high)
+    if below is not None and made >= below:
+        made = below - 1 if above is None else (above + below) / 2
+    step = _bound(schema, "multipleOf")
+    if step:
+        made = math.ceil(made / step) * step
+    return int(made) if float(made).is_integer() else made
+
+
+def _bound(schema: JsonObject, key: str) -> float | None:
+    value = schema.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) and abs(value) < 1e15 else None
+
+
+def _merged(one: JsonObject, other: JsonObject) -> JsonObject:
+    """One schema for two that must both hold: their properties and requirements together."""
+    properties = {**as_object(one.get("properties")), **as_object(other.get("properties"))}
+    required = [*as_list(one.get("required")), *as_list(other.get("required"))]
+    merged: JsonObject = {**other, **one}
+    if properties:
+        merged["properties"] = properties
+    if required:
+        merged["required"] = required
+    return merged

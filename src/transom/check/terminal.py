@@ -12,11 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from transom.check.catalogue import Finding, Rule
 from transom.check.report import Report
+from transom.check.rule import Finding, Rule
 from transom.check.rules import RULES, SECTIONS
 
-__all__ = ["explanation", "print_report", "rule_list"]
+__all__ = ["explanation", "print_report", "rule_list", "titled"]
 
 SHOWN_PER_RULE = 5
 _STYLES = {"error": "bold red", "warn": "yellow", "info": "cyan"}
@@ -51,32 +51,37 @@ def rule_list() -> RenderableType:
         table.add_row("", "", Text(title, style="bold"))
         for rule in RULES:
             if rule.section == letter:
-                name = Text(rule.title + (" (heuristic)" if rule.heuristic else ""))
-                table.add_row(_link(rule.id), Text(rule.severity, _STYLES[rule.severity]), name)
+                severity = Text(rule.severity, _STYLES[rule.severity])
+                table.add_row(
+                    _link(rule.id), "-" if rule.not_checked else severity, Text(titled(rule))
+                )
         table.add_section()
     return table
 
 
 def explanation(rule: Rule) -> RenderableType:
     """What `--explain` prints."""
-    kind = "heuristic, off unless asked for" if rule.heuristic else "always on"
-    when = {
-        "call": "with --call",
-        "browser": "with --browser",
-        "host": "about the host that shows the View",
-    }
+    when = {"call": "with --call", "text_call": "with --call", "browser": "with --browser"}
     heading = Text.assemble((rule.id, "bold"), "  ", (rule.title, "bold"))
-    facts = Text.assemble(
-        (rule.severity, _STYLES[rule.severity]),
-        " at worst · ",
-        SECTIONS[rule.section][0],
-        " · ",
-        when.get(rule.surface, kind) if not rule.heuristic else kind,
-    )
+    section = SECTIONS[rule.section][0]
+    if rule.not_checked is not None:
+        facts = Text(f"not checked on a server ({rule.not_checked}) · {section}")
+    else:
+        on = "heuristic, only with --heuristics" if rule.heuristic else "always on"
+        on = when.get(rule.surface, on) if not rule.heuristic else on
+        severity = (rule.severity, _STYLES[rule.severity])
+        facts = Text.assemble(severity, f" at worst · {section} · {on}")
     paragraphs = [" ".join(part.split()) for part in rule.explanation.split("\n\n")]
     body = _marked("\n\n".join(paragraphs))
     source = Text(f"{rule.clause.title}\n{rule.clause.url}", style="dim")
     return Padding(Group(heading, facts, "", body, "", source), (0, 0, 1, 0))
+
+
+def titled(rule: Rule) -> str:
+    """The title with a remark when the rule is off or never checked."""
+    if rule.not_checked is not None:
+        return f"{rule.title} (not checked: {rule.not_checked})"
+    return f"{rule.title} (heuristic)" if rule.heuristic else rule.title
 
 
 def _heading(report: Report) -> RenderableType:
@@ -86,7 +91,7 @@ def _heading(report: Report) -> RenderableType:
     parts = [part for part in (report.server, seen) if part]
     heading = Text.assemble(("transom check ", "bold"), (report.target, "bold cyan"))
     lines = [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
-    # A table brings an empty line of its own.
+    # A table starts with an empty line.
     return Padding(Group(*lines), (0, 0, 0 if report.findings else 1, 0))
 
 
@@ -102,7 +107,7 @@ def _table(findings: Sequence[Finding], *, show_all: bool, plain: bool) -> Table
         message = Text(finding.message) if plain else _marked(finding.message)
         if hidden:
             message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
-        # A rule that speaks several times in a row is named once.
+        # A rule with several findings in a row is named once.
         same = last == (finding.severity, finding.rule)
         last = (finding.severity, finding.rule)
         severity = Text(_NAMES[finding.severity][0], _STYLES[finding.severity])
@@ -121,7 +126,7 @@ def _shortened(findings: Sequence[Finding], *, show_all: bool) -> Iterator[tuple
 
 
 def _marked(message: str) -> Text:
-    """The message with what stands between backquotes set apart."""
+    """The message with the parts between backquotes in bold."""
     text = Text()
     for position, part in enumerate(message.split("`")):
         text.append(part, "bold" if position % 2 else "")
@@ -145,7 +150,7 @@ def _summary(report: Report) -> RenderableType:
             line.append(" · ")
         style = _STYLES[severity] if count else "dim"
         line.append(_count(count, *_NAMES[severity]), style)
-    if not report.findings:
+    if not report.findings and report.checked:
         line = Text("Nothing to complain about.", style="bold green")
     checked = Text(f"{_count(len(report.checked), 'rule', 'rules')} checked", style="dim")
     if report.skipped:

@@ -11,28 +11,31 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from transom.check.examples import unfitting_arguments
-from transom.check.facts import Page
+from transom.check.schemas import unfitting_arguments
 from transom.check.snapshot import (
-    Call,
+    AttemptedCall,
+    Blocked,
+    ServedPage,
     Snapshot,
-    ViewCall,
+    ToolCall,
     ViewObservation,
     ViewToolFault,
-    Violation,
 )
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
-from transom.host.page import Page as ShownPage
+from transom.host.page import Page
+from transom.host.policy import Limits
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
-from transom.web.stage import Violation as Blocked
+from transom.web.stage import Violation
 
 __all__ = ["BrowserObserver", "observer"]
 
 _WAIT = 10.0
 _SETTLE = 1.0
+_MAX_SEEN = 1000  # console lines, blocked and requested addresses of one View, each
+_MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
 _LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
 _CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
@@ -44,7 +47,7 @@ def observer() -> BrowserObserver:
 
 
 class BrowserObserver:
-    """Renders Views in a browser without a window and tells what they did.
+    """Renders Views in a browser without a window and records what they did.
 
     Args:
         wait: seconds a View has to complete the handshake.
@@ -62,7 +65,10 @@ class BrowserObserver:
         for dark in (False, True):
             watch = _Watch()
             renderer = HeadlessRenderer(
-                dark=dark, on_violation=watch.blocked.append, on_console=watch.console
+                dark=dark,
+                on_violation=watch.violation,
+                on_console=watch.console,
+                on_request=watch.request,
             )
             async with renderer:
                 for number, page in enumerate(pages):
@@ -75,42 +81,51 @@ class BrowserObserver:
 
 
 class _Watch:
-    """What the browser says while one View is shown."""
+    """What the browser reports while one View is shown."""
 
     def __init__(self) -> None:
-        self.blocked: list[Blocked] = []
+        self.blocked: dict[Blocked, None] = {}
         self.lines: list[tuple[str, str]] = []
+        self.requests: dict[str, None] = {}
+
+    def violation(self, found: Violation) -> None:
+        if found.directive != "declared" and len(self.blocked) < _MAX_SEEN:
+            self.blocked[Blocked(found.directive, _origin(found.blocked))] = None
 
     def console(self, kind: str, text: str) -> None:
-        if len(self.lines) < 1000:
+        if len(self.lines) < _MAX_SEEN:
             self.lines.append((kind, text[:1000]))
+
+    def request(self, url: str) -> None:
+        if len(self.requests) < _MAX_SEEN:
+            self.requests[_origin(url)] = None
 
     def clear(self) -> None:
         self.blocked.clear()
         self.lines.clear()
+        self.requests.clear()
 
 
 class _Rendering:
     """One View, shown once."""
 
-    def __init__(self, seen: Snapshot, page: Page, theme: str, watch: _Watch) -> None:
+    def __init__(self, seen: Snapshot, page: ServedPage, theme: str, watch: _Watch) -> None:
         self._seen = seen
         self._page = page
         self._theme = theme
         self._watch = watch
-        self._calls: list[ViewCall] = []
+        self._calls: list[AttemptedCall] = []
         self._initialized = False
         self._declared = False
         self._tools: tuple[str, ...] | None = None
         self._list_fault: int | None = None
         self._faults: list[ViewToolFault] = []
-        self._closed_calls: list[tuple[str, bool]] = []
 
     async def run(
         self, renderer: HeadlessRenderer, view_id: str, wait: float, settle: float
     ) -> ViewObservation:
         ui = self._page.effective_ui
-        shown = ShownPage(
+        shown = Page(
             view_id=view_id,
             server="checked",
             uri=self._page.uri,
@@ -122,6 +137,7 @@ class _Rendering:
             channel,
             host_info=Implementation("transom check", "1"),
             context={"theme": self._theme, "displayMode": "inline"},
+            limits=Limits(max_tools=_MAX_TOOLS),
         )
         bridge.on_call_tool = self._call
         bridge.on_open_link = bridge.on_message = bridge.on_download_file = _refuse
@@ -135,7 +151,6 @@ class _Rendering:
                 await asyncio.sleep(settle)  # what a View does by itself has no event to wait for
             except TransomError:
                 pass  # what was seen so far is what there is
-        await self._try_closed(bridge)
         return self._seen_so_far(wait)
 
     async def _deliver(self, bridge: Bridge) -> None:
@@ -145,7 +160,7 @@ class _Rendering:
         if call is not None and call.result is not None:
             await bridge.send_tool_result(ToolResult.from_wire(call.result))
 
-    def _opening_call(self) -> Call | None:
+    def _opening_call(self) -> ToolCall | None:
         for call in self._seen.calls or ():
             wanted = (call.client, call.kind) == ("apps", "example")
             if wanted and call.tool in self._page.linked_by:
@@ -176,16 +191,6 @@ class _Rendering:
                 continue
             self._faults.append(ViewToolFault(tool.name, code))
 
-    async def _try_closed(self, bridge: Bridge) -> None:
-        """The View is gone: what a call to one of its tools comes to."""
-        for tool in (self._tools or ())[:1]:
-            try:
-                await bridge.call_tool(tool, {}, timeout=5)
-            except TransomError:
-                self._closed_calls.append((tool, True))
-            else:
-                self._closed_calls.append((tool, False))
-
     def _call(self, name: str) -> JsonObject:
         """A View's call to its server: allowed or not, and what is known of the answer."""
         tool = self._seen.apps.tool(name)
@@ -194,7 +199,7 @@ class _Rendering:
             refusal = "the server has no such tool"
         elif "app" not in tool.visibility:
             refusal = f"its visibility is {list(tool.visibility)}"
-        self._calls.append(ViewCall(name, refusal))
+        self._calls.append(AttemptedCall(name, refusal))
         if refusal is not None:
             raise Refused(f"Tool {name} may not be called by a View: {refusal}")
         for call in self._seen.calls or ():
@@ -205,26 +210,19 @@ class _Rendering:
 
     def _seen_so_far(self, waited: float) -> ViewObservation:
         uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
-        wanted = as_object(self._page.effective_ui.get("permissions"))
-        denied = [
-            (permission, text)
-            for text in uncaught
-            if _DENIED.search(text)
-            for permission in list(wanted)[:1]
-        ]
+        # Which of the denied permissions an error is about cannot be told, so all are named.
+        wanted = ", ".join(as_object(self._page.effective_ui.get("permissions")))
+        denied = [(wanted, text) for text in uncaught if wanted and _DENIED.search(text)]
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
         return ViewObservation(
             uri=self._page.uri,
             waited=waited,
             theme=self._theme,
             initialized=self._initialized,
-            missed_result=any(_LATE.search(text) for _, text in self._watch.lines),
+            late_handler=any(_LATE.search(text) for _, text in self._watch.lines),
             uncaught=tuple(text for text in uncaught if (text not in dict(denied).values())),
-            violations=tuple(
-                Violation(blocked.directive, _origin(blocked.blocked))
-                for blocked in self._watch.blocked
-                if blocked.directive != "declared"
-            ),
+            blocked=tuple(self._watch.blocked),
+            requests=tuple(self._watch.requests),
             calls=tuple(self._calls),
             declared_tools=self._declared,
             tools=self._tools,
@@ -232,7 +230,6 @@ class _Rendering:
             tool_faults=tuple(self._faults),
             denied_failures=tuple(denied),
             cors_refusals=tuple(sorted(_origin(url) for url in refused)),
-            closed_calls=tuple(self._closed_calls),
         )
 
 

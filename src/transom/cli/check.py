@@ -21,21 +21,19 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-from transom.check import Options, Report
+from transom.check import Calling, Options, Report
 from transom.check import check as run_check
-from transom.check.calling import Calling
-from transom.check.catalogue import clean, selected
 from transom.check.connect import Connect, process
 from transom.check.formats import as_json, as_junit, as_sarif
+from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import Progress as Progressing
 from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli.target import Command, parse_target
 from transom.errors import UsageError
-from transom.json_values import JsonObject
+from transom.json_values import JsonObject, clean
 from transom.version import __version__
-from transom.web.csp import build_csp
 
 __all__ = ["Asked", "FailOn", "Format", "check", "run"]
 
@@ -76,7 +74,6 @@ def _report(asked: Asked) -> Report:
         dev=asked.dev,
         server_host=host,
         observer=_observer() if asked.browser else None,
-        build_csp=build_csp,
     )
     with _progress() as progress:
         checking = run_check(

@@ -90,6 +90,7 @@ class HeadlessRenderer:
             answers nothing.
         on_violation: told of everything a View tried and was not allowed.
         on_console: told of what Views write to the browser's console: kind, text.
+        on_request: called with every address that the page or a View loads or connects to.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class HeadlessRenderer:
         timeout: float = 30.0,
         on_violation: Callable[[Violation], object] | None = None,
         on_console: Callable[[str, str], object] | None = None,
+        on_request: Callable[[str], object] | None = None,
     ) -> None:
         self._stage_renderer = BrowserRenderer(
             csp=csp,
@@ -118,6 +120,7 @@ class HeadlessRenderer:
         self._dark = dark
         self._timeout = timeout
         self._on_console = on_console
+        self._on_request = on_request
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
         self._profile: TemporaryDirectory[str] | None = None
@@ -210,6 +213,10 @@ class HeadlessRenderer:
             on_console = self._on_console
             page.on("console", lambda m: _void(on_console(m.type, m.text)))
             page.on("pageerror", lambda error: _void(on_console("uncaught", str(error))))
+        if self._on_request is not None:
+            on_request = self._on_request
+            page.on("request", lambda request: _void(on_request(request.url)))
+            page.on("websocket", lambda socket: _void(on_request(socket.url)))
         try:
             await page.goto(url, timeout=self._timeout * 1000)
         except Exception as error:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from transom.check.catalogue import Rule, order
-from transom.check.rules import (
-    csp,
-    hints,
-    negotiation,
-    resources,
-    results,
-    tools,
-    views,
-)
+from transom.check.rule import Rule, order
+from transom.check.rules import csp, hints, negotiation, resources, results, tools, views
 
 __all__ = ["RULES", "SECTIONS"]
 

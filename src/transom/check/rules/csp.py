@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from transom.check.catalogue import Hit, Hits, Severity, on_page, rule, show
-from transom.check.facts import Page
 from transom.check.origins import (
-    Origin,
+    DeclaredOrigins,
+    WebOrigin,
     broad_wildcard,
-    covered,
+    covering,
     keyword,
-    loose_directives,
     origin_of,
     parse_origin,
     unsafe,
 )
+from transom.check.rule import (
+    HOST_BEHAVIOR,
+    RESOURCE_FORMAT,
+    Hit,
+    Hits,
+    Severity,
+    documented,
+    on_page,
+    rule,
+    show,
+)
 from transom.check.scan import Reference
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import HOST_BEHAVIOR, RESOURCE_FORMAT
+from transom.check.snapshot import ServedPage, Snapshot
 from transom.json_values import Json, as_object, type_name
 
 _CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
@@ -32,7 +40,7 @@ _API_NAMES = {
 _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
 
 
-def _entries(seen: Snapshot) -> Iterator[tuple[Page, str, str]]:
+def _entries(seen: Snapshot) -> Iterator[tuple[ServedPage, str, str]]:
     """Every declared entry: the page, the field and what is written there."""
     for page in seen.pages:
         for field in _CSP_FIELDS:
@@ -40,7 +48,7 @@ def _entries(seen: Snapshot) -> Iterator[tuple[Page, str, str]]:
                 yield page, field, entry
 
 
-def _declared_origins(seen: Snapshot) -> Iterator[tuple[Page, str, Origin]]:
+def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrigin]]:
     """Every declared origin, as written and as understood; once for each page."""
     for page in seen.pages:
         entries = [entry for field in _CSP_FIELDS for entry in page.origins(field)]
@@ -93,7 +101,7 @@ def entries_are_secure(seen: Snapshot) -> Hits:
 def wildcards_are_narrow(seen: Snapshot) -> Hits:
     """`https://*.example.com` is allowed, and lets the View reach every subdomain.
 
-    Worth a note; a wildcard over names that anyone can register (`*.com`, `*.github.io`) is a
+    That is a note. A wildcard over names that anyone can register (`*.com`, `*.github.io`) is a
     warning.
     """
     for page, entry, origin in _declared_origins(seen):
@@ -131,15 +139,16 @@ def resources_are_declared(seen: Snapshot) -> Hits:
     """
     directives = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
     for page in seen.pages:
-        declared = page.origins("resourceDomains")
+        reported: set[str] = set()
         for directive in directives:
             for origin in _blocked(seen, page, directive):
+                reported.add(origin)
                 yield _loads(page, directive.removesuffix("-src"), origin, "error")
-        seen_already = {o for d in directives for o in _blocked(seen, page, d)}
+        declared = DeclaredOrigins(page.origins("resourceDomains"))
         for reference in _references(page, _RESOURCE_KINDS):
             origin = origin_of(reference.url)
-            if origin and str(origin) not in seen_already and not covered(origin, declared):
-                seen_already.add(str(origin))
+            if origin and str(origin) not in reported and not declared.cover(origin):
+                reported.add(str(origin))
                 yield _loads(page, reference.kind, str(origin), "warn")
 
 
@@ -164,7 +173,7 @@ def base_is_declared(seen: Snapshot) -> Hits:
 
 @rule("P9", "error", "Nothing is loaded by a relative address", RESOURCE_FORMAT, "html")
 def nothing_is_relative(seen: Snapshot) -> Hits:
-    """A View has no server behind it: `./app.js` and `/style.css` lead nowhere.
+    """A View has no server of its own, so `./app.js` and `/style.css` cannot be loaded.
 
     Put scripts and styles into the page (a bundler can do it), or use whole addresses and declare
     them in `csp.resourceDomains`. Scripts and styles are errors, images and media warnings.
@@ -185,25 +194,22 @@ def nothing_is_relative(seen: Snapshot) -> Hits:
 def declarations_are_used(seen: Snapshot) -> Hits:
     """An origin that the page never names is probably left over; each one widens what is allowed.
 
-    Judged by looking for the host name anywhere in the page. An address that the View gets from a
-    tool's result is not seen by this.
+    Judged by looking for the host name anywhere in the page and, with `--browser`, by what the
+    rendered View requests. An address that it requests only after a click is not seen.
     """
+    used: set[tuple[str, WebOrigin]] = set()
+    for view in seen.views or ():
+        requested = (origin for url in view.requests if (origin := origin_of(url)))
+        used |= {(view.uri, needed) for origin in requested for needed in covering(origin)}
     for page, entry, origin in _declared_origins(seen):
-        used = [
-            found
-            for view in seen.views or ()
-            if view.uri == page.uri
-            for url in view.requests
-            if (found := origin_of(url))
-        ]
         named = page.html is None or origin.host in page.html
-        if not named and not any(covered(found, [entry]) for found in used):
+        if not named and (page.uri, origin) not in used:
             yield on_page(page, f": `{entry}` is declared but never used.")
 
 
 @rule("P11", "warn", "No localhost is left over", RESOURCE_FORMAT, "read")
 def no_localhost(seen: Snapshot) -> Hits:
-    """`localhost` in the CSP is for development; nobody else's machine has it.
+    """`localhost` in the CSP is for development; a user has no such server.
 
     Run with `--dev` while you work on the server.
     """
@@ -238,7 +244,7 @@ def permissions_are_objects(seen: Snapshot) -> Hits:
 
 @rule("P13", "info", "permissions.tools is only proposed", RESOURCE_FORMAT, "read")
 def tools_permission_is_proposed(seen: Snapshot) -> Hits:
-    """WebMCP delegation by `permissions.tools` is a proposal (ext-apps pull request 691)."""
+    """`permissions.tools` (WebMCP delegation) is only a proposal: ext-apps pull request 691."""
     for page in seen.pages:
         if "tools" in as_object(page.effective_ui.get("permissions")):
             yield on_page(
@@ -264,21 +270,21 @@ def permissions_fit(seen: Snapshot) -> Hits:
                 yield on_page(page, f" uses {_API_NAMES[key]} without permissions.{key}.")
 
 
-@rule("P15", "warn", "The View bears a denied permission", RESOURCE_FORMAT, "browser")
-def denial_is_borne(seen: Snapshot) -> Hits:
-    """Hosts and users may deny what was asked for, so a View must detect and go on.
+@rule("P15", "warn", "The View copes with a denied permission", RESOURCE_FORMAT, "browser")
+def denial_is_handled(seen: Snapshot) -> Hits:
+    """Hosts and users may deny a permission, so a View must check for it and work without it.
 
-    The View is rendered with every permission denied; an uncaught error is reported.
+    The View is rendered with every permission denied. An uncaught error that names a denied
+    permission is reported.
     """
     for view in seen.views or ():
-        for permission, error in view.denied_failures:
-            yield Hit(
-                f"view {view.uri}", f"`{view.uri}` fails when {permission} is denied: {error}."
-            )
+        for names, error in view.denied_failures:
+            denied = f"{names} are denied" if "," in names else f"{names} is denied"
+            yield Hit(f"view {view.uri}", f"`{view.uri}` fails when {denied}: {error}.")
 
 
-@rule("P16", "warn", "APIs let the View's origin in", RESOURCE_FORMAT, "browser")
-def cors_lets_in(seen: Snapshot) -> Hits:
+@rule("P16", "warn", "APIs accept the View's origin", RESOURCE_FORMAT, "browser")
+def cors_is_allowed(seen: Snapshot) -> Hits:
     """A declared API that answers only known origins refuses a View, whose origin is the host's.
 
     Set a stable `domain` and let the API allow it, or answer any origin and use a key.
@@ -295,44 +301,45 @@ def cors_lets_in(seen: Snapshot) -> Hits:
             )
 
 
-@rule("P17", "error", "The host's CSP is no looser than declared", HOST_BEHAVIOR, "host")
-def host_policy_is_tight(seen: Snapshot) -> Hits:
-    """A check of our own host, fed with what this server declared.
+@documented(
+    "P17",
+    "error",
+    "The host's CSP is no looser than declared",
+    HOST_BEHAVIOR,
+    "about the host, not the server",
+)
+def host_policy_is_tight() -> None:
+    """The policy that a host makes may hold no origin that was not declared.
 
-    The policy it makes may hold no origin that was not declared, no scheme or `*` that lets in
-    any, and must say what becomes of everything else (`default-src`).
+    Nor may it hold a scheme or `*` that lets in any, and it must cover everything else with
+    `default-src`. No server can break this; Transom's own host is tested for it.
     """
-    for made in seen.host.policies or ():
-        for directive in loose_directives(made.policy, made.declared):
-            yield Hit(
-                f"resource {made.uri}",
-                f"Generated CSP is looser than the declaration: {directive}.",
-            )
 
 
 def _is_texts(value: Json) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _references(page: Page, kinds: Iterable[str]) -> list[Reference]:
+def _references(page: ServedPage, kinds: Iterable[str]) -> list[Reference]:
     wanted = set(kinds)
     return [r for r in page.scan.references if r.kind in wanted] if page.scan else []
 
 
 def _undeclared(urls: Iterable[str], declared: list[str]) -> list[str]:
-    origins: list[Origin] = [origin for url in urls if (origin := origin_of(url))]
-    return list(dict.fromkeys(str(o) for o in origins if not covered(o, declared)))
+    allowed = DeclaredOrigins(declared)
+    origins = (origin for url in urls if (origin := origin_of(url)))
+    return list(dict.fromkeys(str(origin) for origin in origins if not allowed.cover(origin)))
 
 
-def _blocked(seen: Snapshot, page: Page, directive: str) -> list[str]:
+def _blocked(seen: Snapshot, page: ServedPage, directive: str) -> list[str]:
     """Origins a browser refused under that directive or a finer one (`script-src-elem`)."""
     return list(
         dict.fromkeys(
-            violation.origin
+            found.origin
             for view in seen.views or ()
             if view.uri == page.uri
-            for violation in view.violations
-            if violation.directive == directive or violation.directive.startswith(f"{directive}-")
+            for found in view.blocked
+            if found.directive == directive or found.directive.startswith(f"{directive}-")
         )
     )
 
@@ -346,7 +353,7 @@ def _merged(blocked: list[str], read: list[str]) -> Iterator[tuple[str, Severity
             yield origin, "warn"
 
 
-def _loads(page: Page, kind: str, origin: str, severity: Severity) -> Hit:
+def _loads(page: ServedPage, kind: str, origin: str, severity: Severity) -> Hit:
     names = {"asset": "an asset", "img": "image"}
     return on_page(
         page,
@@ -355,7 +362,7 @@ def _loads(page: Page, kind: str, origin: str, severity: Severity) -> Hit:
     )
 
 
-def _relative(page: Page, urls: list[str], severity: Severity) -> Hit:
+def _relative(page: ServedPage, urls: list[str], severity: Severity) -> Hit:
     more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
     return on_page(
         page,

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from transom.check.catalogue import Hit, Hits, on_tool, rule
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import ANNOTATIONS, TOOL
-from transom.check.verbs import DESTROYING, LEAVING, READING, WRITING, verb, words
+from transom.check.rule import ANNOTATIONS, TOOL, Hit, Hits, on_tool, rule
+from transom.check.snapshot import Snapshot, name_words
 from transom.json_values import as_object, type_name
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+# What a tool does, judged by the verb that its name starts with.
+_READING = frozenset(
+    {
+        "get", "list", "search", "find", "show", "read", "fetch", "view", "preview", "lookup",
+        "query", "describe", "count", "browse", "display", "check", "inspect",
+    }
+)  # fmt: skip
+_DESTROYING = frozenset(
+    {
+        "delete", "remove", "cancel", "overwrite", "drop", "purge", "wipe", "destroy", "erase",
+        "send", "charge", "refund", "revoke", "terminate", "truncate", "uninstall",
+    }
+)  # fmt: skip
+_LEAVING = frozenset(
+    {"send", "post", "publish", "email", "mail", "notify", "tweet", "upload", "share", "charge"}
+)
+_WRITING = _DESTROYING | _LEAVING | frozenset(
+    {
+        "create", "add", "update", "set", "save", "write", "insert", "edit", "modify", "rename",
+        "move", "submit", "store", "append", "replace", "approve", "book", "order", "buy", "pay",
+        "import", "merge", "patch", "put", "register", "reset", "log",
+    }
+)  # fmt: skip
 
 
 @rule("N1", "warn", "Tools have annotations", ANNOTATIONS, "tools")
@@ -23,7 +45,7 @@ def annotations_exist(seen: Snapshot) -> Hits:
             continue
         if tool.for_model:
             yield on_tool(tool, " has no annotations; hosts must assume the worst.")
-        elif tool.app_only and verb(tool.name) in LEAVING:
+        elif tool.app_only and tool.verb in _LEAVING:
             yield on_tool(tool, " has no annotations; hosts must assume the worst.", "info")
 
 
@@ -55,19 +77,19 @@ def readers_say_so(seen: Snapshot) -> Hits:
     Judged by the verb its name starts with (get, list, search, show …).
     """
     for tool in seen.tools:
-        reads = verb(tool.name) in READING and not WRITING & set(words(tool.name))
+        reads = tool.verb in _READING and not _WRITING & set(name_words(tool.name))
         if reads and tool.annotations.get("readOnlyHint") is None:
             yield on_tool(tool, " looks read-only; set readOnlyHint.")
 
 
 @rule("N5", "warn", "Tools that write do not claim to read", ANNOTATIONS, "tools", heuristic=True)
 def writers_do_not_claim_to_read(seen: Snapshot) -> Hits:
-    """`readOnlyHint: true` on a tool that writes runs it behind the user's back.
+    """A host may run a tool with `readOnlyHint: true` without asking the user.
 
     Judged by the verb its name starts with (create, update, delete, send …).
     """
     for tool in seen.tools:
-        if tool.hints("readOnlyHint") and verb(tool.name) in WRITING:
+        if tool.hints("readOnlyHint") and tool.verb in _WRITING:
             yield on_tool(tool, " is marked read-only but its name says it writes.")
 
 
@@ -79,7 +101,7 @@ def destroyers_say_so(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         quiet = not tool.hints("destructiveHint") and not tool.hints("readOnlyHint")
-        if quiet and verb(tool.name) in DESTROYING:
+        if quiet and tool.verb in _DESTROYING:
             yield on_tool(tool, " looks destructive; set destructiveHint.")
 
 
@@ -90,11 +112,9 @@ def idempotence_holds(seen: Snapshot) -> Hits:
     Such tools are called twice (with `--call-all`; tools that only read are left alone, the hint
     means nothing there). Different answers suggest that the second call did something.
     """
-    for tool in seen.tools:
-        if not tool.hints("idempotentHint") or tool.hints("readOnlyHint"):
-            continue
-        first, again = seen.calls_of(tool), seen.calls_of(tool, kind="again")
-        if first and again and _telling(first[0].result) != _telling(again[0].result):
+    first = {tool.name: call for tool, call in seen.called()}
+    for tool, again in seen.called("again"):
+        if _payload(first[tool.name].result) != _payload(again.result):
             yield on_tool(tool, " claims idempotence but two identical calls differ.")
 
 
@@ -102,7 +122,7 @@ def idempotence_holds(seen: Snapshot) -> Hits:
 def world_is_stated(seen: Snapshot) -> Hits:
     """`openWorldHint` is true when a tool leaves your own backend, false for your own data.
 
-    Left out, hosts assume true. (Tools without any annotations are reported by N1.)
+    Without it, hosts assume true. (Tools without any annotations are reported by N1.)
     """
     for tool in seen.tools:
         if tool.annotations and tool.annotations.get("openWorldHint") is None:
@@ -118,7 +138,7 @@ def helpers_are_annotated(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         stated = {"readOnlyHint", "destructiveHint"} & set(tool.annotations)
-        writes = verb(tool.name) in WRITING - LEAVING
+        writes = tool.verb in _WRITING - _LEAVING
         if tool.app_only and writes and not stated:
             yield Hit(
                 f"tool {tool.name}", f"App-only tool `{tool.name}` writes; annotate it honestly."
@@ -133,6 +153,6 @@ def titles_exist(seen: Snapshot) -> Hits:
             yield on_tool(tool, " has no title.")
 
 
-def _telling(result: object) -> dict[str, object]:
-    """A result without what may differ for reasons of transport."""
+def _payload(result: object) -> dict[str, object]:
+    """A result without `_meta`, which may differ for reasons of transport."""
     return {key: value for key, value in as_object(result).items() if key != "_meta"}

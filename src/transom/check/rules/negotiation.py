@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from transom.check.catalogue import Hit, Hits, on_tool, rule
-from transom.check.facts import APP_MIME_TYPE, EXTENSION_ID
-from transom.check.results import has_text
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import CLIENT_CAPABILITIES, SERVER_BEHAVIOR
-from transom.json_values import as_list, as_object
+from transom.check.rule import (
+    CLIENT_CAPABILITIES,
+    SERVER_BEHAVIOR,
+    Hit,
+    Hits,
+    documented,
+    on_tool,
+    rule,
+)
+from transom.check.snapshot import APP_MIME_TYPE, EXTENSION_ID, Snapshot, has_text
 
 
-@rule("A1", "error", "The checker says that it shows Views", CLIENT_CAPABILITIES, "init")
-def checker_advertises(seen: Snapshot) -> Hits:
-    """A self-test: what our own client sent in its capabilities.
+@documented(
+    "A1",
+    "error",
+    "The client says that it shows Views",
+    CLIENT_CAPABILITIES,
+    "about the client, not the server",
+)
+def client_advertises() -> None:
+    """A host names `io.modelcontextprotocol/ui` in `capabilities.extensions`.
 
-    A host names `io.modelcontextprotocol/ui` in `capabilities.extensions`, with
-    `text/html;profile=mcp-app` among its `mimeTypes`. Servers hide their Views from clients that
-    do not, so without it every other check would be about nothing.
+    `text/html;profile=mcp-app` must be among its `mimeTypes`. Servers hide their Views from clients
+    that do not say so. The checker visits every server as such a client.
     """
-    extension = as_object(as_object(seen.apps.advertised.get("extensions")).get(EXTENSION_ID))
-    if APP_MIME_TYPE not in as_list(extension.get("mimeTypes")):
-        yield Hit(
-            "checker",
-            f"This client did not advertise MCP Apps (`{EXTENSION_ID}` with `{APP_MIME_TYPE}`); "
-            "UI checks would be meaningless.",
-        )
 
 
 @rule("A2", "warn", "UI metadata only goes to clients that show Views", SERVER_BEHAVIOR, "text")
@@ -57,13 +59,15 @@ def fallback_exists(seen: Snapshot) -> Hits:
             )
 
 
-@rule("A4", "warn", "Support is read from mimeTypes, not from the key", CLIENT_CAPABILITIES, "text")
+@rule(
+    "A4", "warn", "Support is read from mimeTypes, not from the key", CLIENT_CAPABILITIES, "no_mime"
+)
 def mime_types_are_read(seen: Snapshot) -> Hits:
     """Naming the extension is not enough: the client must list `text/html;profile=mcp-app`.
 
     The server is listed a third time by a client that sends the extension with an empty
     `mimeTypes`. A server that looks only for the key sends Views to a client that cannot show
-    them. (A server that sends them to everyone is told so by A2.)
+    them. (A server that sends them to everyone is reported by A2.)
     """
     if seen.no_mime is None or seen.text is None:
         return
@@ -76,16 +80,13 @@ def mime_types_are_read(seen: Snapshot) -> Hits:
         )
 
 
-@rule("A5", "error", "Text-only clients get a readable answer", SERVER_BEHAVIOR, "call")
+@rule("A5", "error", "Text-only clients get a readable answer", SERVER_BEHAVIOR, "text_call")
 def fallback_is_useful(seen: Snapshot) -> Hits:
     """A tool with a View must still answer a client without Views in words.
 
     The tool is called by a client that did not advertise MCP Apps; its `content` needs at least
     one text block that is not blank. Summarise in text what the View would show.
     """
-    for tool in seen.tools:
-        if tool.link is None:
-            continue
-        for call in seen.calls_of(tool, client="text"):
-            if call.result is not None and not has_text(call.result):
-                yield on_tool(tool, " returns nothing readable to a text-only client.")
+    for tool, call in seen.called(client="text"):
+        if tool.link is not None and call.result is not None and not has_text(call.result):
+            yield on_tool(tool, " returns nothing readable to a text-only client.")

@@ -6,15 +6,19 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from transom.check.catalogue import Hit, Hits, on_page, rule, show
-from transom.check.facts import APP_MIME_TYPE, Page, body, near_miss
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import (
+from transom.check.rule import (
     CONTENT_REQUIREMENTS,
     METADATA_LOCATION,
     RESOURCE_DISCOVERY,
     RESOURCE_FORMAT,
+    Hit,
+    Hits,
+    documented,
+    on_page,
+    rule,
+    show,
 )
+from transom.check.snapshot import APP_MIME_TYPE, ServedPage, Snapshot, body, near_miss
 from transom.json_values import as_object, type_name
 
 _FIELDS = ("csp", "permissions", "domain", "prefersBorder")
@@ -25,7 +29,7 @@ _SANDBOX_DOMAINS = {
 }
 
 
-def _read(seen: Snapshot) -> Iterable[Page]:
+def _read(seen: Snapshot) -> Iterable[ServedPage]:
     """The pages that could be read and hold at least one item."""
     return (page for page in seen.pages if page.item is not None)
 
@@ -52,7 +56,7 @@ def listed_type_agrees(seen: Snapshot) -> Hits:
             yield on_page(page, f": listing says `{show(listed)}`, content says `{show(served)}`.")
 
 
-@rule("C3", "error", "The content carries the URI that was asked for", CONTENT_REQUIREMENTS, "read")
+@rule("C3", "error", "The content carries the URI that was read", CONTENT_REQUIREMENTS, "read")
 def content_uri_is_the_same(seen: Snapshot) -> Hits:
     """`contents[].uri` must be there, start with `ui://` and be the URI that was read.
 
@@ -80,7 +84,7 @@ def content_has_a_body(seen: Snapshot) -> Hits:
 def content_is_a_document(seen: Snapshot) -> Hits:
     """The page must be a complete HTML5 document.
 
-    Start with `<!doctype html><html>`, and put something into the body or a script that does.
+    Start with `<!doctype html><html>`. The body needs content, or a script that creates it.
     """
     for page in seen.pages:
         if page.scan is None:
@@ -109,13 +113,18 @@ def one_content_item(seen: Snapshot) -> Hits:
             )
 
 
-@rule("C7", "info", "A UI resource need not be listed", RESOURCE_DISCOVERY, "read")
-def listing_is_optional(_: Snapshot) -> Hits:
-    """Servers may leave UI resources out of `resources/list`; this rule reports nothing.
+@documented(
+    "C7",
+    "info",
+    "A UI resource need not be listed",
+    RESOURCE_DISCOVERY,
+    "permits something, so nothing breaks it",
+)
+def listing_is_optional() -> None:
+    """Servers may leave UI resources out of `resources/list`: hosts find Views through tools.
 
-    It is here so that nobody adds a rule that says otherwise: hosts find Views through tools.
+    So a resource that is not listed is never reported.
     """
-    yield from ()
 
 
 @rule("C8", "warn", "Security metadata is on the content item", METADATA_LOCATION, "read")
@@ -200,8 +209,9 @@ def domain_is_text(seen: Snapshot) -> Hits:
 def domain_belongs_to_host(seen: Snapshot) -> Hits:
     """`domain` names a sandbox origin that the host owns, never the server's own site.
 
-    Each host documents its form, such as `HASH.claudemcpcontent.com`. It has no scheme and no
-    path. Look it up for the host that is connected, or leave it out.
+    It has no scheme and no path. Each host documents its form: the checker knows those of
+    `claudemcpcontent.com` and `oaiusercontent.com`. Any other domain passes unless it is the
+    server's own, which is known for a server behind a URL.
     """
     for page in _read(seen):
         domain = page.effective_ui.get("domain")

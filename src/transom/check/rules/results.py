@@ -5,20 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from transom.check.catalogue import Hit, Hits, on_tool, rule, show
-from transom.check.facts import ListedTool
-from transom.check.results import failed, has_content, text_length
-from transom.check.schemas import problems_of
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import (
+from transom.check.rule import (
     ERRORS,
     OUTPUT_SCHEMA,
     SERVER_BEHAVIOR,
     STRUCTURED,
     TOOL_RESULT,
+    Hit,
+    Hits,
+    on_tool,
+    rule,
+    show,
 )
-from transom.check.verbs import words
-from transom.json_values import Json, JsonObject, as_object, size_of, type_name
+from transom.check.schemas import problems_of
+from transom.check.snapshot import (
+    ListedTool,
+    Snapshot,
+    failed,
+    has_content,
+    name_words,
+    text_length,
+)
+from transom.json_values import Json, JsonObject, size_of, type_name
 
 LONG_TEXT = 4_000
 LARGE_RESULT = 100 * 1024
@@ -28,18 +36,17 @@ _PRIVATE_WORDS = frozenset(
     {"password", "passwd", "secret", "ssn", "apikey", "privatekey", "credential", "credentials"}
 )
 _TOKEN_WORDS = frozenset({"access", "auth", "refresh", "session", "api", "bearer", "id"})
-_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
+# Starts at the start of a run and never gives a character back, so it reads a text once.
+_JWT = re.compile(r"(?<![\w-])eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.", re.ASCII)
 
 _Judge = Callable[[ListedTool, JsonObject], Iterable[Hit]]
 
 
 def _judged(seen: Snapshot, judge: _Judge, *, app_only: bool = False) -> Hits:
     """Apply `judge` to the results of the model's tools, or to those of app-only helpers (D11)."""
-    for tool in seen.tools:
+    for tool, result in seen.results():
         if tool.app_only is app_only:
-            for call in seen.calls_of(tool):
-                if call.result is not None:
-                    yield from judge(tool, call.result)
+            yield from judge(tool, result)
 
 
 @rule("D1", "error", "A result can be read", SERVER_BEHAVIOR, "call")
@@ -134,11 +141,9 @@ def data_has_a_schema(seen: Snapshot) -> Hits:
 
     With it, clients can check the data before they use it.
     """
-    for tool in seen.tools:
-        if "outputSchema" in tool.raw:
-            continue
-        results = [as_object(call.result) for call in seen.calls_of(tool)]
-        if any(isinstance(result.get("structuredContent"), dict) for result in results):
+    for tool, result in seen.results():
+        structured = isinstance(result.get("structuredContent"), dict)
+        if structured and "outputSchema" not in tool.raw:
             yield on_tool(tool, " returns structuredContent without outputSchema.")
 
 
@@ -149,14 +154,11 @@ def data_is_public(seen: Snapshot) -> Hits:
     Judged by key names (password, secret, access token …) and values that look like a JWT. Put
     what only the View may have into the result's `_meta`, or behind an app-only tool.
     """
-    for tool in seen.tools:
-        if tool.app_only:
-            continue
-        for call in seen.calls_of(tool):
-            for path in _private(as_object(call.result).get("structuredContent")):
-                yield on_tool(
-                    tool, f": `{path}` looks private but structuredContent may reach the model."
-                )
+    for tool, result in seen.results():
+        for path in () if tool.app_only else _private(result.get("structuredContent")):
+            yield on_tool(
+                tool, f": `{path}` looks private but structuredContent may reach the model."
+            )
 
 
 @rule("D8", "info", "Facts are not hidden in _meta", TOOL_RESULT, "call", heuristic=True)
@@ -165,75 +167,72 @@ def facts_are_readable(seen: Snapshot) -> Hits:
 
     Judged by size: a large `_meta` beside hardly any content.
     """
-    for tool in seen.tools:
-        for call in seen.calls_of(tool):
-            result = as_object(call.result)
-            bulky = size_of(result.get("_meta")) > LARGE_META
-            if bulky and not result.get("structuredContent") and text_length(result) < 40:
-                yield on_tool(tool, " keeps most data in _meta; the model cannot use it.")
+    for tool, result in seen.results():
+        bulky = size_of(result.get("_meta")) > LARGE_META
+        if bulky and not result.get("structuredContent") and text_length(result) < 40:
+            yield on_tool(tool, " keeps most data in _meta; the model cannot use it.")
 
 
 @rule("D9", "warn", "A result is of modest size", TOOL_RESULT, "call")
 def results_are_modest(seen: Snapshot) -> Hits:
     """Bulk data belongs behind an app-only tool or a resource that the View reads itself."""
-    for tool in seen.tools:
-        if tool.app_only:
-            continue
-        for call in seen.calls_of(tool):
-            size = size_of(call.result)
-            if size > LARGE_RESULT:
-                yield on_tool(
-                    tool, f" returned {size // 1024} KB; move bulk data to an app-only tool."
-                )
+    for tool, result in seen.results():
+        size = size_of(result)
+        if size > LARGE_RESULT and not tool.app_only:
+            yield on_tool(tool, f" returned {size // 1024} KB; move bulk data to an app-only tool.")
 
 
 @rule("D10", "warn", "A failure is a result with isError", ERRORS, "call")
 def failures_are_results(seen: Snapshot) -> Hits:
     """A tool that cannot do its work, or gets arguments that do not fit, answers with `isError`.
 
-    Its text tells the model what to mend. JSON-RPC errors are for faults of the protocol, such as
-    a tool that does not exist; models never see them.
+    Its text tells the model what to change. JSON-RPC errors are for protocol faults, such as a
+    tool that does not exist; models never see them.
     """
-    for tool in seen.tools:
-        for kind in ("example", "invalid"):
-            for call in seen.calls_of(tool, kind=kind):
-                if call.fault is not None:
-                    yield on_tool(
-                        tool,
-                        f" answered a tool failure with JSON-RPC error {call.fault.code}: "
-                        f"{show(call.fault.message, 120)}.",
-                    )
+    for tool, call in seen.called("example", "invalid"):
+        if call.fault is not None:
+            yield on_tool(
+                tool,
+                f" answered a tool failure with JSON-RPC error {call.fault.code}: "
+                f"{show(call.fault.message, 120)}.",
+            )
 
 
 @rule("D11", "error", "Helpers answer as other tools do", TOOL_RESULT, "call")
 def helpers_answer_well(seen: Snapshot) -> Hits:
     """App-only tools keep the same split: readable content, structured data that fits its schema.
 
-    This is D1 to D5, asked of the tools that only Views call.
+    These are the rules D1 to D5 for the tools that only Views call.
     """
     for judge in (_readable, _short, _structured, _object, _fitting):
         yield from _judged(seen, judge, app_only=True)
 
 
 def _private(data: Json) -> Iterator[str]:
-    """Paths of what looks private; walks without recursion."""
-    waiting: list[tuple[str, Json]] = [("", data)]
+    """Paths of what looks private; walks without recursion, and keeps paths short."""
+    waiting: list[tuple[str, str, Json]] = [("", "", data)]
     found = 0
     while waiting and found < 20:
-        path, value = waiting.pop()
+        path, key, value = waiting.pop()
         if isinstance(value, dict):
-            waiting.extend((f"{path}.{key}".lstrip("."), inner) for key, inner in value.items())
+            waiting.extend(
+                (f"{path}.{name}".lstrip(".")[:200], name, inner) for name, inner in value.items()
+            )
         elif isinstance(value, list):
-            waiting.extend((f"{path}[{index}]", inner) for index, inner in enumerate(value[:100]))
-        elif isinstance(value, str) and value:
-            key = path.rpartition(".")[2].partition("[")[0]
-            if _private_name(key) or _JWT.search(value[:4096]):
-                found += 1
-                yield path
+            waiting.extend(
+                (f"{path}[{index}]", key, inner) for index, inner in enumerate(value[:100])
+            )
+        elif isinstance(value, str) and value and (_private_name(key) or _has_jwt(value)):
+            found += 1
+            yield path
+
+
+def _has_jwt(value: str) -> bool:
+    return _JWT.search(value[:4096]) is not None
 
 
 def _private_name(key: str) -> bool:
-    parts = words(key)
+    parts = name_words(key)
     joined = "".join(parts)
     if _PRIVATE_WORDS & {*parts, joined}:
         return True

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transom.check.catalogue import Hit, Hits, on_tool, rule, show
-from transom.check.facts import FLAT_LINK_KEY, ListedTool, near_miss, rough
+from transom.check.rule import (
+    RESOURCE_DISCOVERY,
+    RESOURCE_FORMAT,
+    TOOL,
+    VISIBILITY,
+    Hit,
+    Hits,
+    documented,
+    on_tool,
+    rule,
+    show,
+)
 from transom.check.schemas import schema_problem
-from transom.check.snapshot import Snapshot
-from transom.check.spec_links import RESOURCE_DISCOVERY, RESOURCE_FORMAT, TOOL, VISIBILITY
-from transom.check.verbs import words
+from transom.check.snapshot import (
+    FLAT_LINK_KEY,
+    ListedTool,
+    Snapshot,
+    name_words,
+    near_miss,
+    rough,
+)
 from transom.json_values import Json, as_object, type_name
 
 _HELPER_WORDS = frozenset(
@@ -27,7 +42,7 @@ _RESOURCE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 def resources_are_linked(seen: Snapshot) -> Hits:
     """A `ui://` resource is rendered only when a tool's `_meta.ui.resourceUri` names it.
 
-    Link it from the tool that should open it, or do not serve it.
+    Link it from the tool that should open it, or stop serving it.
     """
     if seen.apps.tools_problem is not None:
         return
@@ -86,18 +101,18 @@ def links_match_exactly(seen: Snapshot) -> Hits:
     A different case, a trailing slash or a missing `.html` is a different resource to a host.
     Keep the URI in one constant and use it in both places.
     """
-    listed = [entry.get("uri") for entry in seen.apps.resources.items]
+    uris = [entry.get("uri") for entry in seen.apps.resources.items]
+    listed = {uri for uri in uris if isinstance(uri, str)}
+    by_rough_uri = {rough(uri): uri for uri in listed}
     pages = {page.uri: page for page in seen.pages}
     for tool in seen.tools:
         link = tool.link
-        if link is None or link in listed:
-            candidates: list[Json] = []
-        else:
-            candidates = listed
-        page = pages.get(link or "")
-        if page is not None:
-            candidates = [*candidates, (page.item or {}).get("uri")]
-        near = next((uri for uri in candidates if near_miss(link, uri)), None)
+        if link is None:
+            continue
+        page = pages.get(link)
+        answered: Json = None if page is None else (page.item or {}).get("uri")
+        near = None if link in listed else by_rough_uri.get(rough(link))
+        near = near or (answered if near_miss(link, answered) else None)
         if near is not None:
             yield on_tool(
                 tool,
@@ -109,7 +124,7 @@ def links_match_exactly(seen: Snapshot) -> Hits:
 def nested_key_is_used(seen: Snapshot) -> Hits:
     """`_meta["ui/resourceUri"]` is deprecated; write `_meta.ui.resourceUri`.
 
-    Sending both is fine for the sake of old hosts.
+    You may send both, for old hosts.
     """
     for tool in seen.tools:
         if tool.flat_link is not None and tool.nested_link is None:
@@ -141,16 +156,13 @@ def link_is_on_definition(seen: Snapshot) -> Hits:
 
     A `_meta.ui.resourceUri` that only the result carries opens nothing. Put it on the tool.
     """
-    for tool in seen.tools:
-        if tool.link is not None:
-            continue
-        for call in seen.calls_of(tool):
-            meta = as_object(as_object(call.result).get("_meta"))
-            if as_object(meta.get("ui")).get("resourceUri") or meta.get(FLAT_LINK_KEY):
-                yield on_tool(
-                    tool,
-                    " returns a UI link in its result; hosts read it from the tool definition.",
-                )
+    for tool, result in seen.results():
+        meta = as_object(result.get("_meta"))
+        linked = as_object(meta.get("ui")).get("resourceUri") or meta.get(FLAT_LINK_KEY)
+        if linked and tool.link is None:
+            yield on_tool(
+                tool, " returns a UI link in its result; hosts read it from the tool definition."
+            )
 
 
 @rule("B8", "error", "Visibility is a list of model and app", VISIBILITY, "tools")
@@ -171,7 +183,7 @@ def visibility_is_valid(seen: Snapshot) -> Hits:
 
 @rule("B9", "warn", "Visibility is not empty", VISIBILITY, "tools")
 def visibility_is_not_empty(seen: Snapshot) -> Hits:
-    """An empty visibility list leaves nobody who may call the tool.
+    """With an empty visibility list nobody may call the tool.
 
     Name who may, leave the field out for both, or remove the tool.
     """
@@ -184,7 +196,7 @@ def visibility_is_not_empty(seen: Snapshot) -> Hits:
 def view_can_be_opened(seen: Snapshot) -> Hits:
     """A View that only app-only tools link can never be opened by the model.
 
-    Fine for a View that another View opens; otherwise add "model" to the visibility.
+    That is right for a View that another View opens; otherwise add "model" to the visibility.
     """
     opened = {tool.link for tool in seen.tools if tool.for_model}
     for tool in seen.tools:
@@ -197,7 +209,7 @@ def view_can_be_opened(seen: Snapshot) -> Hits:
 
 @rule("B11", "info", "UI helpers are for the View only", VISIBILITY, "tools", heuristic=True)
 def helpers_are_app_only(seen: Snapshot) -> Hits:
-    """Tools that only serve a View's buttons should not crowd the model's list.
+    """A tool that only a View calls should not be in the model's list.
 
     Judged by the name (refresh, page, poll, save, submit …) in a server that has Views. If only
     the View calls it, set `visibility: ["app"]`.
@@ -206,7 +218,7 @@ def helpers_are_app_only(seen: Snapshot) -> Hits:
         return
     for tool in seen.tools:
         plain = tool.link is None and "visibility" not in tool.ui
-        if plain and _HELPER_WORDS & set(words(tool.name)):
+        if plain and _HELPER_WORDS & set(name_words(tool.name)):
             yield on_tool(
                 tool,
                 " looks like a UI helper but the model can call it; "
@@ -232,7 +244,7 @@ def helpers_have_no_link(seen: Snapshot) -> Hits:
 
 @rule("B13", "info", "No empty _meta.ui", RESOURCE_DISCOVERY, "tools")
 def ui_is_not_empty(seen: Snapshot) -> Hits:
-    """A tool without a View and without a visibility needs no `_meta.ui`."""
+    """A tool that neither links a View nor states a visibility needs no `_meta.ui`."""
     known = {"resourceUri", "visibility", *_RESOURCE_FIELDS}
     for tool in seen.tools:
         if isinstance(tool.meta.get("ui"), dict) and not known & set(tool.ui):
@@ -275,7 +287,7 @@ def definition_is_complete(seen: Snapshot) -> Hits:
             yield on_tool(tool, " has no description; say what it does.", "warn")
 
 
-@rule("B16", "info", "The description describes", TOOL, "tools", heuristic=True)
+@rule("B16", "info", "The description does not steer the model", TOOL, "tools", heuristic=True)
 def description_does_not_steer(seen: Snapshot) -> Hits:
     """A description says what the tool does; it does not tell the model to prefer it.
 
@@ -289,31 +301,20 @@ def description_does_not_steer(seen: Snapshot) -> Hits:
             )
 
 
-@rule("B17", "error", "The host keeps to visibility", VISIBILITY, "host")
-def host_obeys_visibility(seen: Snapshot) -> Hits:
-    """A check of our own host, fed with this server's tools.
+@documented(
+    "B17", "error", "The host keeps to visibility", VISIBILITY, "about the host, not the server"
+)
+def host_obeys_visibility() -> None:
+    """A host must not offer the model a tool that lacks "model".
 
-    A host must not offer the model a tool that lacks "model", must refuse a View's call to one
-    that lacks "app", and must refuse any call to another server's app-only tool.
+    It must refuse a View's call to a tool that lacks "app", and any call to another server's
+    app-only tool. No server can break this; Transom's own host is tested for it.
     """
-    for decision in seen.host.decisions or ():
-        if not decision.allowed:
-            continue
-        shown = ", ".join(decision.visibility) or "empty"
-        if decision.by == "model" and "model" not in decision.visibility:
-            deed = "Host offered the model"
-        elif decision.by == "view" and "app" not in decision.visibility:
-            deed = "Host let the View call"
-        elif decision.by == "other server's view" and "model" not in decision.visibility:
-            deed = "Host let another server's View call"
-        else:
-            continue
-        yield Hit(f"tool {decision.tool}", f"{deed} `{decision.tool}` whose visibility is {shown}.")
 
 
 @rule("B18", "warn", "The link does not depend on one host", RESOURCE_DISCOVERY, "tools")
 def link_is_portable(seen: Snapshot) -> Hits:
-    """`openai/outputTemplate` and the like are read by one host only.
+    """Only one host reads `openai/outputTemplate` and similar keys.
 
     Send `_meta.ui.resourceUri` as well; hosts ignore the keys they do not know.
     """

@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transom.check.examples import fitting_arguments, unfitting_arguments
-from transom.check.schemas import fits, problems_of, schema_problem
+from transom.check.schemas import (
+    MAX_STEPS,
+    ExampleMaker,
+    fits,
+    fitting_arguments,
+    problems_of,
+    schema_problem,
+    unfitting_arguments,
+)
 
 
 def one(schema, *, required=True):
@@ -102,6 +109,18 @@ def test_a_schema_that_nests_too_deep_is_not_used():
     assert schema_problem(schema) == "it nests deeper than 64 levels"
     assert fitting_arguments(schema) is None
     assert unfitting_arguments(schema) is None
+
+
+@pytest.mark.parametrize("width", [3, 30])
+def test_references_that_multiply_do_not_multiply_the_work(width):
+    """Every level refers to the root `width` times: twelve levels would be width ** 12 schemas."""
+    root = {"$ref": "#"}
+    names = [f"n{number}" for number in range(width)]
+    nested = {"type": "object", "properties": dict.fromkeys(names, root), "required": names}
+    for schema in ({"allOf": [root] * width}, nested):
+        maker = ExampleMaker(schema)
+        maker.make(schema)
+        assert maker.steps < MAX_STEPS * 2
 
 
 JSON = st.recursive(
