@@ -56,11 +56,11 @@ def test_the_json_has_the_shape_that_was_promised():
 
 @pytest.mark.parametrize("report", [REPORT, GONE, Report(target="https://example.com/mcp")])
 def test_the_sarif_is_valid(report):
-    jsonschema_rs.validate(SARIF, json.loads(as_sarif(report, "1.0")), validate_formats=True)
+    jsonschema_rs.validate(SARIF, json.loads(as_sarif(report)), validate_formats=True)
 
 
 def test_the_sarif_points_at_rules_and_subjects():
-    run = json.loads(as_sarif(REPORT, "1.0"))["runs"][0]
+    run = json.loads(as_sarif(REPORT))["runs"][0]
 
     for result in run["results"]:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
@@ -72,7 +72,7 @@ def test_the_sarif_points_at_rules_and_subjects():
 
 
 def test_the_sarif_says_when_a_server_could_not_be_checked():
-    run = json.loads(as_sarif(GONE, "1.0"))["runs"][0]
+    run = json.loads(as_sarif(GONE))["runs"][0]
 
     assert run["invocations"][0]["executionSuccessful"] is False
     told = run["invocations"][0]["toolExecutionNotifications"][0]
@@ -177,6 +177,22 @@ def test_a_rule_that_no_server_can_break_says_so():
         console.print(explanation(next(rule for rule in RULES if rule.id == "B17")))
     assert "not checked on a server (about the host, not the server)" in capture.get()
     assert "at worst" not in capture.get()
+
+
+@pytest.mark.parametrize(
+    ("id", "when"),
+    [
+        ("B3", "always on"),
+        ("D1", "with --call"),
+        ("V1", "with --browser"),
+        ("D7", "with --heuristics and --call"),
+    ],
+)
+def test_an_explanation_says_when_the_rule_is_checked(id, when):
+    console = Console(file=io.StringIO(), width=100)
+    with console.capture() as capture:
+        console.print(explanation(next(rule for rule in RULES if rule.id == id)))
+    assert when in capture.get()
 
 
 def test_a_report_without_a_checked_rule_does_not_praise_the_server():

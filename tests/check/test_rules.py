@@ -32,7 +32,7 @@ async def report_on(subject: Server | Seen) -> Report:
     """Check with everything allowed: every tool called, every heuristic on."""
     seen = subject if isinstance(subject, Seen) else Seen(server=subject)
     options = Options(calling=Calling(all=True), read_twice=True)
-    snapshot = (await collect(seen.server.connect, options, version="1")).snapshot
+    snapshot = await collect(seen.server.connect, options)
     if seen.views is not None:
         snapshot = msgspec.structs.replace(snapshot, views=seen.views)
     return apply_rules("orders", snapshot, heuristics=[rule.id for rule in RULES])
@@ -132,7 +132,7 @@ def test_the_documentation_lists_every_rule_as_it_is():
 
 async def test_localhost_is_left_alone_while_developing():
     server = Server(pages={URI: page(ui={"csp": {"connectDomains": ["http://localhost:3000"]}})})
-    seen = (await collect(server.connect, Options(dev=True), version="1")).snapshot
+    seen = await collect(server.connect, Options(dev=True))
     report = apply_rules("orders", seen)
 
     assert report.findings == ()
@@ -140,7 +140,7 @@ async def test_localhost_is_left_alone_while_developing():
 
 
 async def test_heuristic_rules_are_off_unless_they_are_named():
-    seen = (await collect(Server().connect, Options(), version="1")).snapshot
+    seen = await collect(Server().connect, Options())
 
     assert HEURISTICS & set(apply_rules("orders", seen).checked) == set()
     assert "B16" in apply_rules("orders", seen, heuristics=["B16"]).checked
@@ -151,7 +151,7 @@ async def test_a_rule_that_fails_is_skipped_and_takes_nothing_with_it():
         raise ValueError("oops")
         yield
 
-    seen = (await collect(Server().connect, Options(), version="1")).snapshot
+    seen = await collect(Server().connect, Options())
     rules = [msgspec.structs.replace(RULES[5], check=broken), RULES[6]]
     report = apply_rules("orders", seen, rules)
 
@@ -171,6 +171,6 @@ async def test_what_is_true_in_every_theme_is_said_once():
 async def test_the_domain_of_the_server_itself_is_no_sandbox_domain():
     server = Server(pages={URI: page(ui={"domain": "app.example.com"})})
     options = Options(server_host="example.com")
-    seen = (await collect(server.connect, options, version="1")).snapshot
+    seen = await collect(server.connect, options)
 
     assert "C13" in {finding.rule for finding in apply_rules("orders", seen).findings}

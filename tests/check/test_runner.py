@@ -49,7 +49,7 @@ def apps_server() -> MCPServer:
 
 
 async def test_a_server_of_the_official_sdk_is_seen_whole():
-    seen = (await collect(in_process(apps_server()), Options(), version="1")).snapshot
+    seen = await collect(in_process(apps_server()), Options())
 
     assert [tool.name for tool in seen.tools] == ["show_orders"]
     assert seen.tools[0].link == URI
@@ -183,7 +183,7 @@ async def test_a_server_of_the_later_revision_is_asked_in_its_own_way():
 
 
 async def calls_of(server: Server, calling: Calling | None) -> Any:
-    return (await collect(server.connect, Options(calling=calling), version="1")).snapshot
+    return await collect(server.connect, Options(calling=calling))
 
 
 WRITER = tool("save_order", annotations={"readOnlyHint": False})
@@ -271,10 +271,24 @@ async def test_calling_ends_when_a_server_stops_answering():
             return super().answer(message, session)
 
     options = Options(calling=Calling(max_silent=2), timeout=0.05)
-    collected = await collect(Silent(tools=silent).connect, options, version="1")
+    seen = await collect(Silent(tools=silent).connect, options)
 
-    assert len(collected.snapshot.calls or ()) == 2
-    assert "no more tools were called: 2 calls in a row got no answer" in collected.notes
+    assert len(seen.calls or ()) == 2
+    assert "no more tools were called: 2 calls in a row got no answer" in seen.notes
+
+
+async def test_a_tool_that_is_listed_a_thousand_times_is_called_once_as_a_text_client():
+    calls: list[str] = []
+
+    class Repeating(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            if message["method"] == "tools/call":
+                calls.append(message["params"]["name"])
+            return super().answer(message, session)
+
+    await collect(Repeating(tools=[SHOW] * 1000).connect, Options(calling=Calling(max_calls=1)))
+
+    assert len(calls) == 3  # as it should be, with wrong arguments, as a text-only client
 
 
 # --- pages -----------------------------------------------------------------------------------
@@ -293,7 +307,7 @@ async def test_pages_that_are_linked_or_listed_are_read_and_nothing_else():
         resources=[{"uri": "ui://other"}, {"uri": "file:///etc/passwd"}, {"uri": 3}, {}],
         pages={"ui://other": page("ui://other")},
     )
-    await collect(server.connect, Options(), version="1")
+    await collect(server.connect, Options())
 
     assert read == [URI, "ui://other"]
 
@@ -307,10 +321,10 @@ async def test_reading_ends_when_a_server_stops_answering():
 
     resources = [{"uri": f"ui://{number}"} for number in range(9)]
     server = Silent(tools=[BACKEND], resources=resources)
-    collected = await collect(server.connect, Options(timeout=0.05), version="1")
+    seen = await collect(server.connect, Options(timeout=0.05))
 
-    assert len(collected.snapshot.pages) == 3
-    assert any(note.startswith("6 UI resources were not read") for note in collected.notes)
+    assert len(seen.pages) == 3
+    assert any(note.startswith("6 UI resources were not read") for note in seen.notes)
 
 
 async def test_a_list_that_comes_too_slowly_is_cut():
@@ -331,12 +345,10 @@ async def test_a_list_that_comes_too_slowly_is_cut():
 
 async def test_no_more_pages_are_read_than_the_limit():
     resources = [{"uri": f"ui://{number}"} for number in range(5)]
-    collected = await collect(
-        Server(resources=resources).connect, Options(max_pages=2), version="1"
-    )
+    seen = await collect(Server(resources=resources).connect, Options(max_pages=2))
 
-    assert len(collected.snapshot.pages) == 2
-    assert "only the first 2 UI resources were read" in collected.notes
+    assert len(seen.pages) == 2
+    assert "only the first 2 UI resources were read" in seen.notes
 
 
 async def test_the_server_is_visited_as_three_clients():
@@ -348,7 +360,7 @@ async def test_the_server_is_visited_as_three_clients():
                 visits.append(message["params"]["capabilities"])
             return super().answer(message, session)
 
-    await collect(Watched().connect, Options(), version="1")
+    await collect(Watched().connect, Options())
 
     assert visits == [
         {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}},
@@ -373,7 +385,7 @@ async def test_views_are_rendered_when_there_is_someone_to_do_it():
 async def test_progress_is_told_and_ends_complete():
     told: list[tuple[str, int, int]] = []
     options = Options(calling=Calling())
-    await collect(Server().connect, options, version="1", progress=lambda *step: told.append(step))
+    await collect(Server().connect, options, progress=lambda *step: told.append(step))
 
     assert told[0][0] == "initializing"
     assert any(text.startswith("calling show_orders") for text, _, _ in told)
@@ -387,7 +399,7 @@ async def test_a_server_that_refuses_the_handshake_cannot_be_checked():
             return error(-32000, "Not today")
 
     with pytest.raises(Unreachable, match="Not today"):
-        await collect(Refusing().connect, Options(), version="1")
+        await collect(Refusing().connect, Options())
 
 
 async def test_a_server_that_only_some_clients_may_enter_is_checked_as_far_as_it_goes():

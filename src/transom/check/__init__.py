@@ -24,7 +24,6 @@ from transom.check.report import Report, apply_rules, nothing_checked
 from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, Progress, Unreachable, collect, unseen
-from transom.version import __version__
 
 __all__ = ["Calling", "Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
 
@@ -36,7 +35,6 @@ async def check(
     rules: Sequence[Rule] = RULES,
     heuristics: Iterable[str] = (),
     options: Options | None = None,
-    version: str = __version__,
     progress: Progress = unseen,
 ) -> Report:
     """Check one server. Whatever the server does becomes part of the report; nothing is raised.
@@ -47,7 +45,6 @@ async def check(
         rules: the rules to check.
         heuristics: ids of heuristic rules to check as well; without it they are skipped.
         options: how to look at the server; which tools to call.
-        version: our own version, sent to the server.
         progress: called as the work goes on.
     """
     enabled = set(heuristics)
@@ -55,7 +52,7 @@ async def check(
     if "C15" in enabled:
         options = msgspec.structs.replace(options, read_twice=True)
     try:
-        collected = await collect(connect, options, version=version, progress=progress)
+        seen = await collect(connect, options, progress=progress)
     except Unreachable as error:
         return nothing_checked(target, str(error), rules)
-    return apply_rules(target, collected.snapshot, rules, heuristics=enabled, notes=collected.notes)
+    return apply_rules(target, seen, rules, heuristics=enabled)

@@ -13,6 +13,7 @@ from transom.check.report import SEVERITIES, Report
 from transom.check.rule import Finding, Rule
 from transom.check.rules import RULES, SECTIONS
 from transom.json_values import Json, JsonObject, clean
+from transom.version import __version__
 
 __all__ = ["as_json", "as_junit", "as_sarif"]
 
@@ -26,7 +27,7 @@ def as_json(report: Report) -> str:
     return _pretty({name: msgspec.to_builtins(getattr(report, name)) for name in fields})
 
 
-def as_sarif(report: Report, version: str) -> str:
+def as_sarif(report: Report) -> str:
     """A SARIF log with one run, for code scanning."""
     rules = [rule for rule in RULES if rule.id in _mentioned(report)]
     index = {rule.id: position for position, rule in enumerate(rules)}
@@ -40,7 +41,7 @@ def as_sarif(report: Report, version: str) -> str:
         "tool": {
             "driver": {
                 "name": "transom check",
-                "version": version,
+                "version": __version__,
                 "rules": [_sarif_rule(rule) for rule in rules],
             }
         },

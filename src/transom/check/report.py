@@ -59,7 +59,6 @@ def apply_rules(
     rules: Sequence[Rule] = RULES,
     *,
     heuristics: Iterable[str] = (),
-    notes: Sequence[str] = (),
 ) -> Report:
     """Run `rules` on what was seen. Heuristic rules run only when `heuristics` names them."""
     findings: list[Finding] = []
@@ -87,7 +86,7 @@ def apply_rules(
         checked=tuple(checked),
         skipped=tuple(skipped),
         summary=_summary(findings),
-        notes=(*notes, *_uncalled(seen)),
+        notes=(*seen.notes, *_uncalled(seen)),
         failure=_failure(seen),
         server=_server_name(handshake),
         tools=len(seen.tools),

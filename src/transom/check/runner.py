@@ -31,10 +31,10 @@ from transom.check.snapshot import (
 )
 from transom.errors import TransomError
 from transom.json_values import JsonObject, as_object
+from transom.version import __version__
 
 __all__ = [
     "Calling",
-    "Collected",
     "Options",
     "Progress",
     "Unreachable",
@@ -45,8 +45,8 @@ __all__ = [
 
 APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
 TEXT: JsonObject = {}
-MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 NO_MIME: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": []}}}
+MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 
 Progress = Callable[[str, int, int], None]
 """Called as work goes on: what is being done, how many steps are done, how many there are."""
@@ -96,47 +96,33 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_pages: int = 50
 
 
-class Collected(msgspec.Struct, frozen=True):
-    """A snapshot, and remarks about how it was taken."""
-
-    snapshot: Snapshot
-    notes: tuple[str, ...] = ()
-
-
 def unseen(text: str, done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-async def collect(
-    connect: Connect, options: Options, *, version: str, progress: Progress = unseen
-) -> Collected:
+async def collect(connect: Connect, options: Options, *, progress: Progress = unseen) -> Snapshot:
     """Visit the server and collect its answers.
 
     Raises:
         Unreachable: it could not be started or reached, or did not answer the handshake.
     """
-    return await _Collection(connect, options, version, progress).run()
+    return await _Collection(connect, options, progress).run()
 
 
 class _Collection:
-    def __init__(
-        self, connect: Connect, options: Options, version: str, progress: Progress
-    ) -> None:
+    def __init__(self, connect: Connect, options: Options, progress: Progress) -> None:
         self._connect = connect
         self._options = options
-        self._version = version
         self._progress = progress
         self._done = 0
         self._steps = 5 if options.observer is None else 6
         self._notes: list[str] = []
         self._caller = (
-            _Caller(options.calling, self._announce, self._notes.append)
-            if options.calling
-            else None
+            _Caller(options.calling, self._announce, self._notes) if options.calling else None
         )
         self._pages: list[ServedPage] = []
 
-    async def run(self) -> Collected:
+    async def run(self) -> Snapshot:
         apps, problem = await self._visit(APPS, self._as_host)
         if apps is None:
             raise Unreachable(problem)
@@ -144,9 +130,9 @@ class _Collection:
         text, text_problem = await self._visit(TEXT, lambda server: self._as_text(server, apps))
         self._step("visiting as a client without types")
         no_mime, no_mime_problem = await self._visit(NO_MIME, self._list_only)
-        for who, why in (("text-only client", text_problem), ("client", no_mime_problem)):
+        for who, why in (("text-only", text_problem), ("no-types", no_mime_problem)):
             if why is not None:
-                self._notes.append(f"as a {who}: {why}")
+                self._notes.append(f"as a {who} client: {why}")
         snapshot = Snapshot(
             apps=apps,
             text=text,
@@ -158,12 +144,13 @@ class _Collection:
             uncalled=tuple(self._caller.uncalled) if self._caller else (),
             server_host=self._options.server_host,
             dev=self._options.dev,
+            notes=tuple(dict.fromkeys(self._notes)),
         )
         if self._options.observer is not None:
             self._step("rendering Views")
             snapshot = await _rendered(snapshot, self._options.observer)
         self._step("done")
-        return Collected(snapshot, tuple(dict.fromkeys(self._notes)))
+        return snapshot
 
     # --- visits ------------------------------------------------------------------------------
 
@@ -175,7 +162,7 @@ class _Collection:
         try:
             async with self._connect() as pipe:
                 server = Conversation(
-                    pipe, capabilities, version=self._version, timeout=self._options.timeout
+                    pipe, capabilities, version=__version__, timeout=self._options.timeout
                 )
                 # Caught here: a transport may wrap an exception that leaves its block.
                 try:
@@ -284,19 +271,15 @@ class _Collection:
 class _Caller:
     """Calls the tools that may be called, and records the outcome.
 
-    `announce` is called with the number of steps to come, and with the text of each step; `note`
-    with each remark for the report.
+    `announce` is called with the number of steps to come, and with the text of each step.
     """
 
     def __init__(
-        self,
-        calling: Calling,
-        announce: Callable[[int, str], None],
-        note: Callable[[str], None],
+        self, calling: Calling, announce: Callable[[int, str], None], notes: list[str]
     ) -> None:
         self._calling = calling
         self._announce = announce
-        self._note = note
+        self._notes = notes
         self.calls: list[ToolCall] = []
         self.uncalled: list[tuple[str, str]] = []
 
@@ -312,7 +295,7 @@ class _Caller:
             if server.closed is not None or silent >= self._calling.max_silent:
                 why = server.closed or f"{silent} calls in a row got no answer"
                 self.uncalled.extend((left.name, why) for left in chosen[position:])
-                self._note(f"no more tools were called: {why}")
+                self._notes.append(f"no more tools were called: {why}")
                 return
             self._announce(0, f"calling {tool.name}")
             call = await self._call(server, tool, "example")
@@ -325,12 +308,15 @@ class _Caller:
 
     async def call_as_text(self, server: Conversation, apps: Visit, text: Visit) -> None:
         """Call the tools that have a View once more, as a client that shows none."""
-        answered = {call.tool for call in self.calls if call.problem is None}
         listed = {tool.name for tool in text.tools}
-        for tool in apps.tools:
-            callable_here = tool.name in answered and tool.name in listed
-            if tool.link is not None and callable_here and server.closed is None:
-                await self._call(server, tool, "example", "text")
+        linked = {tool.name: tool for tool in apps.tools if tool.link and tool.name in listed}
+        silent = 0
+        for name in dict.fromkeys(call.tool for call in self.calls if call.problem is None):
+            if server.closed is not None or silent >= self._calling.max_silent:
+                return
+            if name in linked:
+                call = await self._call(server, linked[name], "example", "text")
+                silent = silent + 1 if call and call.problem else 0
 
     def _chosen(self, tools: Sequence[ListedTool]) -> list[ListedTool]:
         chosen: list[ListedTool] = []
@@ -350,11 +336,7 @@ class _Caller:
         return chosen
 
     async def _call(
-        self,
-        server: Conversation,
-        tool: ListedTool,
-        kind: CallKind,
-        client: Client = "apps",
+        self, server: Conversation, tool: ListedTool, kind: CallKind, client: Client = "apps"
     ) -> ToolCall | None:
         arguments = self._arguments(tool, kind)
         if arguments is None:
@@ -371,7 +353,7 @@ class _Caller:
             call = msgspec.structs.replace(call, fault=fault)
         except NoAnswer as error:
             call = msgspec.structs.replace(call, problem=str(error))
-            self._note(f"tool {tool.name}: {error}")
+            self._notes.append(f"tool {tool.name}: {error}")
         self.calls.append(call)
         return call
 

@@ -21,8 +21,10 @@ from transom.json_values import Json, JsonObject, as_list, as_object
 
 __all__ = [
     "APP_MIME_TYPE",
+    "CSP_FIELDS",
     "EXTENSION_ID",
     "FLAT_LINK_KEY",
+    "PAGE_FIELDS",
     "AttemptedCall",
     "Blocked",
     "CallKind",
@@ -49,6 +51,8 @@ __all__ = [
 EXTENSION_ID = "io.modelcontextprotocol/ui"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 FLAT_LINK_KEY = "ui/resourceUri"
+PAGE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
+CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
 CallKind = Literal["example", "again", "invalid"]
 Client = Literal["apps", "text"]
@@ -378,6 +382,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     server_host: str | None = None
     """The host name of the server, when it was reached by URL."""
     dev: bool = False
+    notes: tuple[str, ...] = ()
+    """Remarks about how the facts were collected."""
 
     @property
     def tools(self) -> tuple[ListedTool, ...]:

@@ -20,6 +20,7 @@ __all__ = ["explanation", "print_report", "rule_list", "titled"]
 
 SHOWN_PER_RULE = 5
 _STYLES = {"error": "bold red", "warn": "yellow", "info": "cyan"}
+_OPTIONS = {"call": "--call", "text_call": "--call", "browser": "--browser"}
 _NAMES = {"error": ("error", "errors"), "warn": ("warning", "warnings"), "info": ("note", "notes")}
 
 
@@ -61,16 +62,16 @@ def rule_list() -> RenderableType:
 
 def explanation(rule: Rule) -> RenderableType:
     """What `--explain` prints."""
-    when = {"call": "with --call", "text_call": "with --call", "browser": "with --browser"}
     heading = Text.assemble((rule.id, "bold"), "  ", (rule.title, "bold"))
     section = SECTIONS[rule.section][0]
     if rule.not_checked is not None:
         facts = Text(f"not checked on a server ({rule.not_checked}) · {section}")
     else:
-        on = "heuristic, only with --heuristics" if rule.heuristic else "always on"
-        on = when.get(rule.surface, on) if not rule.heuristic else on
+        options = ["--heuristics"] if rule.heuristic else []
+        options += [_OPTIONS[rule.surface]] if rule.surface in _OPTIONS else []
+        when = f"with {' and '.join(options)}" if options else "always on"
         severity = (rule.severity, _STYLES[rule.severity])
-        facts = Text.assemble(severity, f" at worst · {section} · {on}")
+        facts = Text.assemble(severity, f" at worst · {section} · {when}")
     paragraphs = [" ".join(part.split()) for part in rule.explanation.split("\n\n")]
     body = _marked("\n\n".join(paragraphs))
     source = Text(f"{rule.clause.title}\n{rule.clause.url}", style="dim")

@@ -33,7 +33,6 @@ from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli.target import Command, parse_target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
-from transom.version import __version__
 
 __all__ = ["Asked", "FailOn", "Format", "check", "run"]
 
@@ -97,7 +96,7 @@ def _print(
         case Format.JSON:
             text = as_json(report)
         case Format.SARIF:
-            text = as_sarif(report, __version__)
+            text = as_sarif(report)
         case Format.JUNIT:
             text = as_junit(report, fail_on.value)
     typer.echo(text)

@@ -26,10 +26,9 @@ from transom.check.rule import (
     show,
 )
 from transom.check.scan import Reference
-from transom.check.snapshot import ServedPage, Snapshot
+from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot
 from transom.json_values import Json, as_object, type_name
 
-_CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
 _API_NAMES = {
     "camera": "getUserMedia (video)",
@@ -43,7 +42,7 @@ _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset
 def _entries(seen: Snapshot) -> Iterator[tuple[ServedPage, str, str]]:
     """Every declared entry: the page, the field and what is written there."""
     for page in seen.pages:
-        for field in _CSP_FIELDS:
+        for field in CSP_FIELDS:
             for entry in page.origins(field):
                 yield page, field, entry
 
@@ -51,7 +50,7 @@ def _entries(seen: Snapshot) -> Iterator[tuple[ServedPage, str, str]]:
 def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrigin]]:
     """Every declared origin, as written and as understood; once for each page."""
     for page in seen.pages:
-        entries = [entry for field in _CSP_FIELDS for entry in page.origins(field)]
+        entries = [entry for field in CSP_FIELDS for entry in page.origins(field)]
         for entry in dict.fromkeys(entries):
             if origin := parse_origin(entry):
                 yield page, entry, origin
@@ -68,7 +67,7 @@ def csp_is_lists(seen: Snapshot) -> Hits:
         csp = page.effective_ui.get("csp")
         if csp is not None and not isinstance(csp, dict):
             yield on_page(page, f": csp must be an object, got {type_name(csp)}.")
-        for field in _CSP_FIELDS:
+        for field in CSP_FIELDS:
             value = as_object(csp).get(field)
             if value is not None and not _is_texts(value):
                 yield on_page(page, f": csp.{field} must be a list of origins.")

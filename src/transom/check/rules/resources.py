@@ -18,11 +18,17 @@ from transom.check.rule import (
     rule,
     show,
 )
-from transom.check.snapshot import APP_MIME_TYPE, ServedPage, Snapshot, body, near_miss
+from transom.check.snapshot import (
+    APP_MIME_TYPE,
+    CSP_FIELDS,
+    PAGE_FIELDS,
+    ServedPage,
+    Snapshot,
+    body,
+    near_miss,
+)
 from transom.json_values import as_object, type_name
 
-_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
-_CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _SANDBOX_DOMAINS = {
     "claudemcpcontent.com": re.compile(r"[0-9a-f]{16,64}"),
     "oaiusercontent.com": re.compile(r"[a-z0-9-]+"),
@@ -149,7 +155,7 @@ def metadata_is_on_content(seen: Snapshot) -> Hits:
 def metadata_agrees(seen: Snapshot) -> Hits:
     """A field given in both places must have the same value; the content item's wins."""
     for page in _read(seen):
-        for field in _FIELDS:
+        for field in PAGE_FIELDS:
             both = field in page.listed_ui and field in page.ui
             if both and page.listed_ui[field] != page.ui[field]:
                 yield on_page(
@@ -168,8 +174,8 @@ def metadata_is_known(seen: Snapshot) -> Hits:
     """
     for page in _read(seen):
         csp = as_object(page.ui.get("csp"))
-        strange = [(key, _FIELDS, "") for key in page.ui if key not in _FIELDS]
-        strange += [(key, _CSP_FIELDS, "csp.") for key in csp if key not in _CSP_FIELDS]
+        strange = [(key, PAGE_FIELDS, "") for key in page.ui if key not in PAGE_FIELDS]
+        strange += [(key, CSP_FIELDS, "csp.") for key in csp if key not in CSP_FIELDS]
         for key, known, prefix in strange:
             near = difflib.get_close_matches(key.replace("_", "").lower(), map(str.lower, known), 1)
             name = next((k for k in known if near and k.lower() == near[0]), None)

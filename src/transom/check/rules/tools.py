@@ -19,6 +19,7 @@ from transom.check.rule import (
 from transom.check.schemas import schema_problem
 from transom.check.snapshot import (
     FLAT_LINK_KEY,
+    PAGE_FIELDS,
     ListedTool,
     Snapshot,
     name_words,
@@ -35,7 +36,6 @@ _STEERING = (
     "use this tool first", "prefer this tool", "must use this tool", "instead of any other tool",
     "ignore other tools", "ignore previous", "never use other",
 )  # fmt: skip
-_RESOURCE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 
 
 @rule("B1", "error", "Every UI resource is linked from a tool", RESOURCE_DISCOVERY, "tools")
@@ -245,7 +245,7 @@ def helpers_have_no_link(seen: Snapshot) -> Hits:
 @rule("B13", "info", "No empty _meta.ui", RESOURCE_DISCOVERY, "tools")
 def ui_is_not_empty(seen: Snapshot) -> Hits:
     """A tool that neither links a View nor states a visibility needs no `_meta.ui`."""
-    known = {"resourceUri", "visibility", *_RESOURCE_FIELDS}
+    known = {"resourceUri", "visibility", *PAGE_FIELDS}
     for tool in seen.tools:
         if isinstance(tool.meta.get("ui"), dict) and not known & set(tool.ui):
             yield on_tool(tool, " has an empty `_meta.ui`; remove it.")
@@ -259,7 +259,7 @@ def resource_fields_are_elsewhere(seen: Snapshot) -> Hits:
     to `contents[]._meta.ui` of resources/read.
     """
     for tool in seen.tools:
-        for field in _RESOURCE_FIELDS:
+        for field in PAGE_FIELDS:
             if field in tool.ui:
                 yield on_tool(
                     tool,
