@@ -78,6 +78,20 @@ class _Worth(ast.NodeTransformer):
         return ast.Constant(eval(text, dict(self._names)))  # noqa: S307 - our own source
 
 
+def _spell_out_keywords(arguments: ast.arguments, module: str) -> None:
+    """Put the keywords of a typed dictionary in the place of `**options: Unpack[...]`."""
+    match arguments.kwarg:
+        case ast.arg(annotation=ast.Subscript(value=ast.Name("Unpack"), slice=ast.Name(id=name))):
+            keywords = getattr(import_module(module), name).__annotations__
+        case _:
+            return
+    arguments.kwarg = None
+    for key, hint in keywords.items():
+        annotation = ast.parse(hint.__forward_arg__, mode="eval").body
+        arguments.kwonlyargs.append(ast.arg(key, annotation))
+        arguments.kw_defaults.append(ast.Constant(...))
+
+
 def signature(
     node: ast.FunctionDef | ast.AsyncFunctionDef, *, name: str, bound: bool, module: str
 ) -> str:
@@ -86,6 +100,7 @@ def signature(
     for default in ("defaults", "kw_defaults"):
         worked_out = [each and _Worth(module).visit(each) for each in getattr(arguments, default)]
         setattr(arguments, default, worked_out)
+    _spell_out_keywords(arguments, module)
     positional = [*arguments.posonlyargs, *arguments.args]
     if bound and positional and positional[0].arg in ("self", "cls"):
         arguments = ast.arguments(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from transom.host.policy import Allow, AllowAlways, Deny, Limits, Policy
     from transom.host.renderers import InProcessRenderer
     from transom.types import Tool, ToolResult
-    from transom.view.app import App
-    from transom.view.tools import CallContext, RegisteredTool
+    from transom.view.app import App, CallContext
+    from transom.view.tools import RegisteredTool
 
 __all__ = [
     "Allow",
@@ -46,7 +46,7 @@ _HOMES = {
     "AllowAlways": "transom.host.policy",
     "App": "transom.view.app",
     "Bridge": "transom.host.bridge",
-    "CallContext": "transom.view.tools",
+    "CallContext": "transom.view.app",
     "Channel": "transom.channel",
     "Deny": "transom.host.policy",
     "Host": "transom.host.host",

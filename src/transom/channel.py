@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
-__all__ = ["Channel", "Receiver", "Waiters", "lines", "memory_pair"]
+__all__ = ["Channel", "Receiver", "lines", "memory_pair"]
 
 _BURST = 64  # messages delivered in memory before other tasks get a turn
 _STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side

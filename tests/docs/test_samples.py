@@ -16,7 +16,7 @@ import pytest
 from transom import Host
 from transom.events import Event
 from transom.view.app import App
-from transom.view.host_requests import HostRequests
+from transom.view.tools import ToolOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "views.md").read_text()
@@ -104,15 +104,16 @@ def test_every_handler_of_an_app_is_on_the_page() -> None:
 def test_every_request_to_the_host_is_on_the_page() -> None:
     requests = {
         name
-        for name, value in vars(HostRequests).items()
-        if inspect.isfunction(value) and not name.startswith("_")
-    }
+        for name, value in vars(App).items()
+        if inspect.iscoroutinefunction(value) and not name.startswith("_")
+    } - {"close", "wait_closed"}
     assert len(requests) >= 15
     assert {name for name in requests if f"`{name}(" not in PAGE} == set()
 
 
 def test_every_keyword_of_a_tool_is_on_the_page() -> None:
-    keywords = set(inspect.signature(App.register_tool).parameters) - {"self", "name", "handler"}
+    keywords = ToolOptions.__optional_keys__
+    assert len(keywords) >= 10
     assert {name for name in keywords if f"`{name}`" not in PAGE} == set()
 
 

@@ -17,8 +17,7 @@ from transom.errors import (
     ToolError,
 )
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
-from transom.view.app import App
-from transom.view.context import CallContext
+from transom.view.app import App, CallContext
 
 CONTEXT = {
     "theme": "dark",

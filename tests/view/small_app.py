@@ -15,7 +15,7 @@ from transom.channel import memory_pair
 from transom.errors import SchemaError
 from transom.protocol import wire
 from transom.session import Session
-from transom.view.context import CallContext
+from transom.view.app import CallContext
 
 app = App("small", "1.0.0")
 tracks = ["one"]

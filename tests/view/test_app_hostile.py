@@ -16,8 +16,7 @@ from transom.errors import (
     ToolError,
 )
 from transom.types import TextContent, ToolResult
-from transom.view.app import App
-from transom.view.context import CallContext
+from transom.view.app import App, CallContext
 
 # --- what handlers return --------------------------------------------------------------------
 
@@ -78,7 +77,7 @@ async def test_a_result_that_cannot_be_sent_is_an_error_that_on_error_explains(
     async with surviving(app) as (host, errors):
         error = await refusal(host, "odd")
         assert (error.code, error.data) == (-32603, None)
-        assert error.message == "Tool odd returned something it must not"
+        assert error.message == "Tool odd returned an invalid result"
         assert len(errors) == 1
         assert str(errors[0])
 

@@ -14,8 +14,7 @@ from transom.errors import (
     ProtocolError,
     RequestTimeout,
 )
-from transom.view.app import App
-from transom.view.context import CallContext
+from transom.view.app import App, CallContext
 
 # --- arguments -------------------------------------------------------------------------------
 

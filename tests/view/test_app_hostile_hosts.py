@@ -172,8 +172,8 @@ async def test_notifications_beyond_the_queue_are_dropped_and_told_and_later_one
         assert all(isinstance(error, PeerError) for error in dropped)
         gate.set()
         await host.settled()
-        while app._session._notifications.task is not None:
-            await app._session._notifications.task
+        while app._connection.session._notifications.task is not None:
+            await app._connection.session._notifications.task
         await host.tell(INPUT, {"arguments": {"n": -1}})
         await last.wait()
         assert seen == [*range(2000 - len(dropped)), -1]

@@ -6,8 +6,7 @@ import pytest
 from tests.view.fake_host import hosted
 from transom.errors import ProtocolError, ToolError
 from transom.types import Task
-from transom.view.app import App
-from transom.view.context import CallContext
+from transom.view.app import App, CallContext
 
 
 def text(result: dict[str, Any]) -> str:

@@ -441,3 +441,14 @@ def test_update_tool_of_an_unknown_tool_says_so() -> None:
 def test_a_definition_is_a_tool_struct() -> None:
     app = App("a", "1")
     assert isinstance(app.register_tool("t", nothing).definition(), Tool)
+
+
+def test_a_keyword_that_does_not_exist_is_refused_and_changes_nothing() -> None:
+    app = App("a", "1")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'inputSchema'"):
+        app.register_tool("one", lambda: None, inputSchema={})  # type: ignore[call-arg]
+    assert app.tools == ()
+    tool = app.register_tool("one", lambda: None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'enabled'"):
+        tool.update(enabled=False)  # type: ignore[call-arg]
+    assert tool.enabled

@@ -1,1 +1,1 @@
-"""The View's side: `App`, and the tools inside it."""
+"""The View's side of MCP Apps: an App, its tools, and its connection to a host."""

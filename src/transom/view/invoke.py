@@ -1,4 +1,4 @@
-"""Calling a tool: from the host's request to the bytes of the answer.
+"""Calling a tool's function: how it takes its arguments, and what the host is answered.
 
 | what happens | what the host gets |
 | --- | --- |
@@ -15,33 +15,44 @@ A sync handler is answered at once, without a task; only what has to be awaited 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+import inspect
+import re
+import typing
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import suppress
+from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from transom.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    NotConnected,
+    Problem,
     ProtocolError,
+    RegistrationError,
     SchemaError,
     ToolError,
     ValidationError,
 )
 from transom.events import is_awaitable, stops_us
 from transom.schema import Schema
-from transom.types import Task, TextContent, ToolResult
-from transom.view.context import CallContext
-from transom.view.results import result_json
-from transom.view.tools import RegisteredTool, Unavailable
+from transom.types import LogLevel, Task, TextContent, ToolResult
+from transom.view.results import encode_result
 
-if TYPE_CHECKING:
-    from transom.view.app import App
-
-__all__ = ["Invocation", "Outcome", "call", "error_result"]
+__all__ = [
+    "Invocation",
+    "Outcome",
+    "RunningCall",
+    "ToolFunction",
+    "description_of",
+    "error_result",
+    "name_of",
+]
 
 Outcome = bytes | Task | Awaitable["bytes | Task"]
-"""What comes of a call: the JSON of a result, a handle on the server's work, or one in a while."""
+"""What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""
 
 OnProblem = Callable[[BaseException], object]
 
@@ -53,74 +64,224 @@ def error_result(text: str) -> bytes:
     return ToolResult(content=[TextContent(text)], is_error=True).to_wire()
 
 
-def call(
-    tool: RegisteredTool,
-    arguments: Raw,
-    app: App,
-    meta: Mapping[str, Any] | None,
-) -> Outcome:
-    """Call a registered tool.
+# --- what a handler may use while it runs ------------------------------------------------------
+
+
+class _Sent:
+    """Lets a caller await a notification that has been sent already."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+class RunningCall:
+    """One call of one tool, for its handler: progress, logs, cancellation.
+
+    `progress` and `log` work in sync handlers, async ones and threads alike; awaiting them is
+    optional. When the host cancels the call, an async handler gets `asyncio.CancelledError`; a
+    handler in a thread looks at `cancelled` from time to time.
+
+    Args:
+        notify: sends a notification to the host.
+        tool: the name the tool was called by.
+        meta: the `_meta` of the call.
+    """
+
+    def __init__(
+        self, notify: Callable[[str, Raw], object], tool: str, meta: Mapping[str, Any] | None
+    ) -> None:
+        self.tool = tool
+        """The name it was called by."""
+        self.meta: Mapping[str, Any] = meta or {}
+        """The `_meta` of the call."""
+        self.cancelled = False
+        """Whether the host has cancelled this call."""
+        self.ended = False
+        """Whether the call is over, so that no more progress is sent."""
+        self._notify = notify
+        self._loop = asyncio.get_running_loop()
+
+    def progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Tell the host how far the work is.
+
+        Nothing is sent if the host did not ask for progress, or if the call is over.
+        """
+        token = self.meta.get("progressToken")
+        if isinstance(token, int | str) and not (self.cancelled or self.ended):
+            params: dict[str, Any] = {"progressToken": token, "progress": progress}
+            if total is not None:
+                params["total"] = total
+            if message is not None:
+                params["message"] = message
+            self._send("notifications/progress", params)
+        return _Sent()
+
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
+        """Send a log message to the host."""
+        params: dict[str, Any] = {"level": level, "data": data, "logger": logger or self.tool}
+        self._send("notifications/message", params)
+        return _Sent()
+
+    def raise_if_cancelled(self) -> None:
+        """Stop here if the host has cancelled the call; for handlers in threads.
+
+        Raises:
+            asyncio.CancelledError: it has.
+        """
+        if self.cancelled:
+            raise asyncio.CancelledError
+
+    def _send(self, method: str, params: dict[str, Any]) -> None:
+        # Encoded here, so that data which is not JSON raises in the handler that gave it.
+        data = Raw(msgspec.json.encode(params))
+        try:
+            in_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            in_loop = False
+        if in_loop:
+            self._send_now(method, data)
+        else:
+            with suppress(RuntimeError):  # the event loop has ended, and with it the connection
+                self._loop.call_soon_threadsafe(self._send_now, method, data)
+
+    def _send_now(self, method: str, params: Raw) -> None:
+        with suppress(NotConnected):  # the handler runs on after the connection was closed
+            self._notify(method, params)
+
+
+# --- a tool's function -------------------------------------------------------------------------
+
+
+class ToolFunction:
+    """A handler and what is known of its signature.
+
+    Args:
+        function: sync or async; may take a `CallContext`.
+        thread: run it in a thread, so that a slow sync function does not block the event loop.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, thread: bool = False) -> None:
+        if not callable(function):
+            raise TypeError(f"A tool needs a function to call, not {function!r}")
+        self.function = function
+        is_async = inspect.iscoroutinefunction(
+            inspect.unwrap(getattr(function, "func", function))
+        ) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+        if thread and is_async:
+            raise TypeError("thread=True is for sync functions; this one is async already")
+        self.thread = thread
+        try:
+            parameters = dict(inspect.signature(function).parameters)
+            self._takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        except (TypeError, ValueError):
+            parameters = {}
+            self._takes_any = True
+        self.context_name = _context_parameter(function, parameters)
+        """The parameter that takes the `CallContext`, if there is one."""
+        self.returns_task = _resolve(function, "return") is Task
+        """Whether it returns a task of the server's."""
+        parameters.pop(self.context_name or "", None)
+        named = {
+            name: p
+            for name, p in parameters.items()
+            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        }
+        self._known = set(named)
+        self._needed = {name for name, p in named.items() if p.default is p.empty}
+        self.takes_one = any(
+            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values()
+        )
+        """Whether it has a parameter that one whole object can be passed to."""
+
+    def check_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Check that the function can be called with these keyword arguments.
+
+        Raises:
+            ValidationError: one is missing, or one too many.
+        """
+        keys = arguments.keys()
+        if set(keys) == self._known:
+            return
+        problems = [Problem(name, "is required") for name in sorted(self._needed - keys)]
+        if not self._takes_any:
+            unknown = sorted(keys - self._known)[:10]
+            problems += [Problem(name[:100], "unexpected argument") for name in unknown]
+        if problems:
+            raise ValidationError(problems)
+
+    async def run_in_thread(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it in a thread."""
+        returned = await asyncio.to_thread(self._call, args, kwargs)
+        return await returned if is_awaitable(returned) else returned
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.function(*args, **kwargs)
+        except (StopIteration, GeneratorExit) as error:  # a Future cannot carry them
+            raise RuntimeError(f"the handler raised {type(error).__name__}") from error
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name to register a function under.
 
     Raises:
-        ProtocolError: what the host is to be answered with.
+        RegistrationError: it has none of its own.
     """
-    name = tool.name
-    if not tool.enabled:
-        why = f": {tool.reason}" if tool.reason else ""
-        return error_result(f"Tool {name} is disabled{why}")
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str) or name == "<lambda>":
+        raise RegistrationError(f"{function!r} has no name of its own: pass name=")
+    return name
+
+
+def description_of(function: Callable[..., Any]) -> str | None:
+    """Its docstring, up to the sections about its arguments and results."""
+    if not inspect.isroutine(function):
+        return None
+    text = inspect.getdoc(function) or ""
+    return re.split(r"\n\s*(?:Args|Arguments|Returns|Raises|Yields):\s*\n", text)[0].strip() or None
+
+
+def _context_parameter(
+    function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]
+) -> str | None:
+    for name, parameter in parameters.items():
+        annotation = parameter.annotation
+        if isinstance(annotation, str):
+            if annotation.strip("'\"").split("[")[0] in ("CallContext", "transom.CallContext"):
+                return name
+            annotation = _resolve(function, name)
+        if any(map(_is_context, (annotation, *typing.get_args(annotation)))):
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                raise SchemaError(f"{name}: the CallContext cannot be a positional-only parameter")
+            return name
+        if name == "ctx" and parameter.annotation is parameter.empty:
+            return name
+    return None
+
+
+def _is_context(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, RunningCall)
+
+
+def _resolve(function: Callable[..., Any], name: str) -> object:
     try:
-        schema = tool.schema()
-    except Unavailable:
-        return error_result(f"Tool {name} is unavailable right now")
-    function = tool.function
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = {}
-    try:
-        value = schema.parse(arguments)
-        if not schema.spread:
-            args = (value,)
-        else:
-            kwargs = value
-            if not tool.fits:
-                function.fit(kwargs)
-    except ValidationError as error:
-        problems = "".join(f"\n- {problem}" for problem in error.problems)
-        return error_result(f"Invalid arguments for tool {name}:{problems}")
-    ctx = None
-    if function.context_name is not None:
-        ctx = CallContext(app, name, meta)
-        kwargs = {**kwargs, function.context_name: ctx}
-    invocation = Invocation(name, tool.output, ctx, app.report)
-    if function.thread:
-        return invocation.awaited(_in_thread(function.function, args, kwargs))
-    return invocation.run(function.function, args, kwargs)
+        return typing.get_type_hints(inspect.unwrap(function)).get(name)
+    except (NameError, TypeError, AttributeError):
+        return None  # making the schema fails too, with a better message
 
 
-async def _in_thread(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    returned = await asyncio.to_thread(_carried, function, args, kwargs)
-    return await returned if is_awaitable(returned) else returned
-
-
-def _carried(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    try:
-        return function(*args, **kwargs)
-    except (StopIteration, GeneratorExit) as error:  # a Future cannot carry them
-        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
-
-
-def _can_be_sent(code: object, message: object) -> bool:
-    return isinstance(code, int) and isinstance(message, str)
+# --- one run -----------------------------------------------------------------------------------
 
 
 class Invocation:
-    """One run of one function on behalf of a host, and what to answer for it."""
+    """One run of one function on behalf of a host, and the answer to it."""
 
     __slots__ = ("ctx", "name", "on_problem", "output")
 
     def __init__(
-        self, name: str, output: Schema | None, ctx: CallContext | None, on_problem: OnProblem
+        self, name: str, output: Schema | None, ctx: RunningCall | None, on_problem: OnProblem
     ) -> None:
         self.name = name
         self.output = output
@@ -133,7 +294,7 @@ class Invocation:
         """Call it.
 
         Raises:
-            ProtocolError: what the host is to be answered with.
+            ProtocolError: what to answer the host with.
         """
         try:
             returned = function(*args, **kwargs)
@@ -147,7 +308,7 @@ class Invocation:
         """Wait for what it returned.
 
         Raises:
-            ProtocolError: what the host is to be answered with.
+            ProtocolError: what to answer the host with.
         """
         try:
             returned = await waiting
@@ -177,8 +338,12 @@ class Invocation:
         if returned is NotImplemented:
             raise ProtocolError(INVALID_PARAMS, f"Tool {self.name} not found")
         try:
-            return result_json(returned, self.output)
+            return encode_result(returned, self.output)
         except (ValidationError, SchemaError) as error:
             self.on_problem(error)
-            text = f"Tool {self.name} returned something it must not"
+            text = f"Tool {self.name} returned an invalid result"
             raise ProtocolError(INTERNAL_ERROR, text) from None
+
+
+def _can_be_sent(code: object, message: object) -> bool:
+    return isinstance(code, int) and isinstance(message, str)

@@ -22,8 +22,7 @@ from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot, is_awaitable
 from transom.protocol.messages import ListToolsResult
 from transom.types import Tool
-from transom.view.registry import Registry
-from transom.view.tools import Unavailable
+from transom.view.tools import Registry, Unavailable
 
 __all__ = ["Listing"]
 
@@ -40,7 +39,7 @@ class _Cursor(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 _read_cursor = msgspec.json.Decoder(_Cursor).decode
 
 
-def _open_cursor(text: str | None) -> _Cursor:
+def _decode_cursor(text: str | None) -> _Cursor:
     if text is None:
         return _Cursor()
     try:
@@ -52,7 +51,7 @@ def _open_cursor(text: str | None) -> _Cursor:
     return cursor
 
 
-def _seal(cursor: _Cursor) -> str:
+def _encode_cursor(cursor: _Cursor) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
 
 
@@ -60,7 +59,7 @@ def _page(entries: Iterable[bytes], next_cursor: _Cursor | None) -> bytes:
     body = b",".join(entries)
     if next_cursor is None:
         return b'{"tools":[%b]}' % body
-    return b'{"tools":[%b],"nextCursor":"%b"}' % (body, _seal(next_cursor).encode())
+    return b'{"tools":[%b],"nextCursor":"%b"}' % (body, _encode_cursor(next_cursor).encode())
 
 
 class Listing:
@@ -70,7 +69,7 @@ class Listing:
         registry: the registered tools.
         page_size: how many tools a page has at most.
         handler: the App's `on_list_tools`.
-        on_problem: told of tools that are left out, and why.
+        on_problem: called with the reason when a tool is left out.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Listing:
             self._cached.clear()
         elif handler is None and cursor in self._cached:
             return self._cached[cursor]
-        start = _open_cursor(cursor)
+        start = _decode_cursor(cursor)
         if start.more:
             if handler is None:
                 return _page((), None)
@@ -133,7 +132,7 @@ class Listing:
             try:
                 entries.append(tool.encoded())
             except Unavailable:
-                continue  # the tool has reported why
+                continue  # the tool has reported the reason
         return entries, None, lazy
 
     async def _from_handler(self, handler: Slot, entries: list[bytes], start: _Cursor) -> bytes:
@@ -142,7 +141,7 @@ class Listing:
             returned = await returned
         tools, theirs = _tools_of(returned)
         room = self._page_size - len(entries)
-        kept = [entry for tool in tools if (entry := self._added(tool)) is not None]
+        kept = [entry for tool in tools if (entry := self._entry(tool)) is not None]
         entries = entries + kept[start.index : start.index + room]
         if start.index + room < len(kept):
             return _page(entries, _Cursor(more=True, index=start.index + room, cursor=start.cursor))
@@ -153,8 +152,8 @@ class Listing:
             self._on_problem(TypeError(f"on_list_tools: nextCursor is text, not {kind}"))
         return _page(entries, None)
 
-    def _added(self, tool: object) -> bytes | None:
-        """The entry of a tool `on_list_tools` gave, or None if it cannot be listed."""
+    def _entry(self, tool: object) -> bytes | None:
+        """The entry of a tool that `on_list_tools` added, or None if it cannot be listed."""
         try:
             encoded = msgspec.json.encode(tool)
             checked = msgspec.json.decode(encoded, type=Tool)

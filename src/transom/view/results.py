@@ -10,8 +10,8 @@
 | mapping, dataclass, struct, pydantic model | structured content, and the same as JSON text |
 | anything else that JSON can hold | structured content `{"result": value}`, and its JSON text |
 
-With an output schema whatever is no result and no content is structured content, text and None
-included. Nothing of the handler's is changed or kept: what is sent is a copy, made at once.
+With an output schema, whatever is not a result or content is structured content, text and None
+included. What the handler returned is never changed or kept: a copy is sent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["content_from_bytes", "result_json", "to_result"]
+__all__ = ["content_from_bytes", "encode_result", "to_result"]
 
 _BLOCKS: Final = frozenset(get_args(ContentBlock))
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -72,8 +72,8 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
 
     Args:
         value: what it returned; see the table above.
-        output: the tool's output schema. Structured content is held to it, unless the result says
-            that it is an error.
+        output: the tool's output schema. Structured content is validated against it, unless the
+            result is an error.
 
     Raises:
         ValidationError: the value does not fit the output schema, is a malformed result, or cannot
@@ -87,7 +87,7 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
     if isinstance(value, ToolResult):
         return _checked(value, output)
     if _is_mapping(value):
-        if _is_result(value) and not _promises_content(output):
+        if _is_result(value) and not _declares_content(output):
             return _checked(_read_result(value), output)
         content = [_block(value)] if output is None and _is_wire_block(value) else None
     elif output is None or _is_content(value):
@@ -104,8 +104,8 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
     return ToolResult(content=[TextContent(data.decode())], structured_content=structured)
 
 
-def result_json(value: object, output: Schema | None = None) -> bytes:
-    """The same as JSON, made in fewer steps where the value is of exactly the promised type.
+def encode_result(value: object, output: Schema | None = None) -> bytes:
+    """The same as JSON, in fewer steps where the value is of exactly the declared type.
 
     Raises:
         ValidationError: as `to_result`.
@@ -138,7 +138,7 @@ def _structured(value: object, output: Schema) -> ToolResult:
 
 
 def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
-    """Hold a result that the handler made itself to the schema, and to JSON."""
+    """Validate a result that the handler made itself."""
     structured: Any = result.structured_content
     if output is not None and not result.is_error:
         if structured is None:
@@ -167,7 +167,7 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _is_result(value: Mapping[str, Any]) -> bool:
-    """Tell a result from data that happens to have a key named `content`."""
+    """Whether it is a result, and not data that happens to have a key named `content`."""
     if _MARKS.isdisjoint(value):
         return False
     content = value.get("content")
@@ -176,8 +176,8 @@ def _is_result(value: Mapping[str, Any]) -> bool:
     return _RESULT_KEYS.issuperset(value) and (content == [] or "content" not in value)
 
 
-def _promises_content(output: Schema | None) -> bool:
-    """Whether `content` is a property of the data that the tool has promised."""
+def _declares_content(output: Schema | None) -> bool:
+    """Whether the tool's output schema has a property named `content`."""
     return output is not None and "content" in output.json_schema.get("properties", ())
 
 
@@ -203,7 +203,7 @@ def _is_wire_block(value: Mapping[str, Any]) -> bool:
 
 
 def _is_content(value: object) -> bool:
-    """Whether a handler means this as content, even if it has promised data."""
+    """Whether this is content, even where the tool has an output schema."""
     if isinstance(value, (list, tuple)) and value:
         return all(type(item) in _BLOCKS for item in cast("list[object]", value))
     return type(cast("object", value)) in _BLOCKS

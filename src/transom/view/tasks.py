@@ -3,8 +3,8 @@
 1. A tool says whether it may (`task="optional"`) or must (`"required"`) run as a task.
 2. A task is kept for its `ttl` after it was created, whether or not it has ended, and at most
    `max_tasks` are kept.
-3. A handler may hand back the server's own task. Then its handle goes to the host, and what the
-   host asks about it is asked of the server.
+3. A handler may return a task of the server's. Then the host gets its handle, and the host's
+   requests about it are forwarded to the server.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from transom.types import Task, TaskStatus, ToolResult
 
 __all__ = ["TaskStore"]
 
-Ask = Callable[[str, bytes], Awaitable[bytes]]
-"""Asks the host about a task of the server: method, params, result."""
+RequestHost = Callable[[str, bytes], Awaitable[bytes]]
+"""Sends the host a request about a task of the server's: method, params, result."""
 
 _POLL_INTERVAL = 500
 _DEFAULT_TTL = 600_000
@@ -55,15 +55,17 @@ def _now() -> str:
 class TaskStore:
     """The tasks of one connection of one App."""
 
-    def __init__(self, ask: Ask, *, page_size: int = 100, max_tasks: int = 1000) -> None:
-        self._ask = ask
+    def __init__(
+        self, request_host: RequestHost, *, page_size: int = 100, max_tasks: int = 1000
+    ) -> None:
+        self._request_host = request_host
         self._page_size = page_size
         self._max_tasks = max_tasks
         self._records: dict[str, _Record] = {}
         self._delegated: dict[str, None] = {}
 
     def check_room(self) -> None:
-        """See that one more task can be kept; ask before any work is done.
+        """Check that one more task can be kept, before any work is done.
 
         Raises:
             ProtocolError: too many are kept already.
@@ -72,7 +74,7 @@ class TaskStore:
             raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
 
     def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> bytes:
-        """Let `outcome` come about in its own time; answers the handle.
+        """Run `outcome` as a task; the answer with its handle.
 
         Raises:
             ProtocolError: too many tasks are kept already.
@@ -100,7 +102,7 @@ class TaskStore:
         return CreateTaskResult(task=task).to_wire()
 
     def delegate(self, task: Task) -> bytes:
-        """Hand on a handle of the server's."""
+        """Answer with the handle of a task of the server's."""
         self._delegated[task.task_id] = None
         while len(self._delegated) > self._max_tasks:
             del self._delegated[next(iter(self._delegated))]
@@ -118,28 +120,29 @@ class TaskStore:
             record.outcome = ProtocolError(INTERNAL_ERROR, "The task failed")
 
     def _ended(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
-        abandon(outcome)  # if it was cancelled before it began
+        abandon(outcome)  # if it was cancelled before it started
         status: TaskStatus = "completed"
         if record.outcome is None:
-            record.outcome, status = (
-                ProtocolError(SERVER_ERROR, "The task was cancelled"),
-                "cancelled",
-            )
+            record.outcome = ProtocolError(SERVER_ERROR, "The task was cancelled")
+            status = "cancelled"
         elif isinstance(record.outcome, ProtocolError) or record.outcome.is_error:
             status = "failed"
         record.task = msgspec.structs.replace(record.task, status=status, last_updated_at=_now())
         record.ended.set()
 
     async def wait(self, task: Task) -> bytes:
-        """The result of a task of the server's, for a call that is not passed on as a task."""
-        return await self._ask("tasks/result", msgspec.json.encode({"taskId": task.task_id}))
+        """The result of a task of the server's, for a call that was not made as a task."""
+        return await self._forward("tasks/result", task.task_id)
 
-    # --- what the host asks ------------------------------------------------------------------
+    def _forward(self, method: str, task_id: str) -> Awaitable[bytes]:
+        return self._request_host(method, msgspec.json.encode({"taskId": task_id}))
+
+    # --- the host's requests -----------------------------------------------------------------
 
     def get(self, task_id: str) -> bytes | Awaitable[bytes]:
-        """How far a task is."""
+        """The state of a task."""
         if task_id in self._delegated:
-            return self._ask("tasks/get", msgspec.json.encode({"taskId": task_id}))
+            return self._forward("tasks/get", task_id)
         return msgspec.json.encode(self._record(task_id).task)
 
     def list(self, cursor: str | None) -> bytes:
@@ -155,9 +158,9 @@ class TaskStore:
         ).to_wire()
 
     async def result(self, task_id: str) -> bytes:
-        """What came of it, once it has ended."""
+        """The result of a task, once it has ended."""
         if task_id in self._delegated:
-            return await self._ask("tasks/result", msgspec.json.encode({"taskId": task_id}))
+            return await self._forward("tasks/result", task_id)
         record = self._record(task_id)
         await record.ended.wait()
         outcome = record.outcome
@@ -168,9 +171,9 @@ class TaskStore:
         raise outcome or ProtocolError(INTERNAL_ERROR, "The task failed")
 
     def cancel(self, task_id: str) -> bytes | Awaitable[bytes]:
-        """Stop it."""
+        """Cancel a task."""
         if task_id in self._delegated:
-            return self._ask("tasks/cancel", msgspec.json.encode({"taskId": task_id}))
+            return self._forward("tasks/cancel", task_id)
         record = self._record(task_id)
         if record.ended.is_set():
             status = record.task.status
@@ -199,7 +202,7 @@ class TaskStore:
             record.work.cancel()
 
     def close(self) -> None:
-        """Stop every task; nobody can ask about them any more."""
+        """Cancel and forget every task."""
         for task_id in list(self._records):
             self._forget(task_id)
         self._delegated.clear()

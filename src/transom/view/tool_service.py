@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError
+from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, ValidationError
+from transom.events import Slot
 from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
 from transom.protocol.methods import HOST, describe
 from transom.types import Task
-from transom.view.context import CallContext
-from transom.view.invoke import Invocation, Outcome, call
+from transom.view.invoke import Invocation, OnProblem, Outcome, RunningCall, error_result
 from transom.view.listing import Listing
-from transom.view.registry import Registry
-from transom.view.tasks import Ask, TaskStore
-
-if TYPE_CHECKING:
-    from transom.view.app import App
+from transom.view.tasks import RequestHost, TaskStore
+from transom.view.tools import RegisteredTool, Registry, Unavailable
 
 __all__ = ["ToolService"]
 
@@ -30,16 +27,41 @@ _BRACE, _NULL = b"{n"  # how an object and a null begin
 
 
 class ToolService:
-    """Serves the tools of one App."""
+    """Serves the tools of one App.
 
-    def __init__(self, app: App, registry: Registry, page_size: int, ask: Ask) -> None:
-        self._app = app
+    Args:
+        registry: the registered tools.
+        page_size: how many tools, or tasks, one answer has at most.
+        on_list_tools: the handler that adds tools to a listing.
+        on_call_tool: the handler of tools that are not registered.
+        make_context: makes the context of a call, from the tool's name and the call's `_meta`.
+        flush_changes: sends a `list_changed` that is due.
+        request_host: sends the host a request about a task of the server's.
+        on_problem: called with what went wrong in the View.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        page_size: int,
+        on_list_tools: Slot,
+        on_call_tool: Slot,
+        make_context: Callable[[str, Mapping[str, Any] | None], RunningCall],
+        flush_changes: Callable[[], None],
+        request_host: RequestHost,
+        on_problem: OnProblem,
+    ) -> None:
         self._registry = registry
-        self._listing = Listing(registry, page_size, app.on_list_tools, app.report)
-        self._tasks = TaskStore(ask, page_size=page_size)
+        self._on_call_tool = on_call_tool
+        self._make_context = make_context
+        self._flush_changes = flush_changes
+        self._on_problem = on_problem
+        self._listing = Listing(registry, page_size, on_list_tools, on_problem)
+        self._tasks = TaskStore(request_host, page_size=page_size)
         self.methods: dict[str, Callable[[Any], Answer]] = {
             "tools/list": lambda params: self._listing.page(params.cursor),
-            "tools/call": self._call,
+            "tools/call": self._serve_call,
             "tasks/get": lambda params: self._tasks.get(params.task_id),
             "tasks/list": lambda params: self._tasks.list(params.cursor),
             "tasks/result": lambda params: self._tasks.result(params.task_id),
@@ -47,19 +69,19 @@ class ToolService:
         }
 
     def serve(self, request: wire.Request) -> Answer:
-        """Answer one of `methods`.
+        """Answer a request for one of `methods`.
 
         Raises:
-            ProtocolError: what the host is to be answered with.
+            ProtocolError: what to answer the host with.
         """
         method = request.method
         return self.methods[method](HOST[method].read_params(request.params))
 
     def close(self) -> None:
-        """The connection is over: stop what runs as a task."""
+        """Cancel what runs as a task: the connection is closed."""
         self._tasks.close()
 
-    def _call(self, params: CallToolParams) -> Answer:
+    def _serve_call(self, params: CallToolParams) -> Answer:
         arguments = params.arguments
         if (first := memoryview(arguments)[0]) != _BRACE:
             if first != _NULL:
@@ -78,55 +100,95 @@ class ToolService:
             self._tasks.check_room()
 
         if tool is not None:
-            outcome = call(tool, arguments, self._app, params.meta)
-        elif self._app.on_call_tool:
-            given = _decoded(arguments)
-            ctx = CallContext(self._app, params.name, params.meta)
-            invocation = Invocation(params.name[:128], None, ctx, self._app.report)
-            outcome = invocation.run(self._app.on_call_tool.ask, (params.name, given, ctx), {})
+            outcome = self._call(tool, arguments, params.meta)
+        elif self._on_call_tool:
+            outcome = self._call_unregistered(params.name, arguments, params.meta)
         else:
             raise ProtocolError(INVALID_PARAMS, f"Tool {params.name[:128]} not found")
         if params.task is None:
             if not isinstance(outcome, bytes):
-                return self._whole(outcome)
-            self._app.tell_changes()  # a host that has the result knows what it changed
+                return self._wait_for_result(outcome)
+            self._flush_changes()  # the host learns of a change before it has the result
             return outcome
         if tool is not None and tool.function.returns_task:
-            return self._delegated(outcome, params.task.ttl)
+            return self._wait_for_task(outcome, params.task.ttl)
         if isinstance(outcome, Task):
             return self._tasks.delegate(outcome)
-        return self._as_task(outcome, params.task.ttl)
+        return self._start_task(outcome, params.task.ttl)
 
-    async def _whole(self, outcome: Outcome) -> bytes:
-        """Wait for the result itself, on the server too if it works on it."""
+    def _call(
+        self, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
+    ) -> Outcome:
+        """Call a registered tool.
+
+        Raises:
+            ProtocolError: what to answer the host with.
+        """
+        name = tool.name
+        if not tool.enabled:
+            why = f": {tool.reason}" if tool.reason else ""
+            return error_result(f"Tool {name} is disabled{why}")
+        try:
+            schema = tool.schema()
+        except Unavailable:
+            return error_result(f"Tool {name} is unavailable right now")
+        function = tool.function
+        args: tuple[Any, ...] = ()
+        kwargs: dict[str, Any] = {}
+        try:
+            value = schema.parse(arguments)
+            if not schema.spread:
+                args = (value,)
+            else:
+                kwargs = value
+                if not tool.fits:
+                    function.check_arguments(kwargs)
+        except ValidationError as error:
+            problems = "".join(f"\n- {problem}" for problem in error.problems)
+            return error_result(f"Invalid arguments for tool {name}:{problems}")
+        ctx = None
+        if function.context_name is not None:
+            ctx = self._make_context(name, meta)
+            kwargs = {**kwargs, function.context_name: ctx}
+        invocation = Invocation(name, tool.output, ctx, self._on_problem)
+        if function.thread:
+            return invocation.awaited(function.run_in_thread(args, kwargs))
+        return invocation.run(function.function, args, kwargs)
+
+    def _call_unregistered(
+        self, name: str, arguments: Raw, meta: Mapping[str, Any] | None
+    ) -> Outcome:
+        try:
+            decoded: dict[str, Any] = msgspec.json.decode(arguments)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            text = f"Invalid params for tools/call: arguments: {describe(error)}"
+            raise ProtocolError(INVALID_PARAMS, text) from None
+        ctx = self._make_context(name, meta)
+        invocation = Invocation(name[:128], None, ctx, self._on_problem)
+        return invocation.run(self._on_call_tool.ask, (name, decoded, ctx), {})
+
+    async def _wait_for_result(self, outcome: Outcome) -> bytes:
+        """Wait for the result itself, from the server too if the tool returned a task of its."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
         if isinstance(outcome, Task):
             outcome = await self._tasks.wait(outcome)
-        self._app.tell_changes()
+        self._flush_changes()
         return outcome
 
-    async def _delegated(self, outcome: Outcome, ttl: float | None) -> bytes:
-        """Wait for the server's handle, so that the host can follow it there."""
+    async def _wait_for_task(self, outcome: Outcome, ttl: float | None) -> bytes:
+        """Wait for the server's task, so that the host can follow it."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
         if isinstance(outcome, Task):
             return self._tasks.delegate(outcome)
-        return self._as_task(outcome, ttl)
+        return self._start_task(outcome, ttl)
 
-    def _as_task(self, outcome: Outcome, ttl: float | None) -> bytes:
+    def _start_task(self, outcome: Outcome, ttl: float | None) -> bytes:
         if isinstance(outcome, bytes | Task):
-            outcome = _there_already(outcome)
+            outcome = _completed(outcome)
         return self._tasks.start(outcome, ttl)
 
 
-def _decoded(arguments: Raw) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        text = f"Invalid params for tools/call: arguments: {describe(error)}"
-        raise ProtocolError(INVALID_PARAMS, text) from None
-
-
-async def _there_already(outcome: bytes | Task) -> bytes | Task:
+async def _completed(outcome: bytes | Task) -> bytes | Task:
     return outcome

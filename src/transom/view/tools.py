@@ -1,42 +1,78 @@
-"""A tool of a View: its definition, live.
+"""The tools of an App: each tool's definition, live, and the registry that holds them by name.
 
-1. A change is applied whole or not at all, and told once it is real: setting what is there already
-   changes nothing.
-2. A handle whose tool was removed is stale: it does nothing and tells nobody.
-3. What was encoded once is not encoded again until it changes; only a lazy schema is asked for at
-   every listing and call, and compiled again only when it says something else.
+1. A change is applied whole or not at all, and the host is notified of real changes only: setting
+   a field to the value it has changes nothing.
+2. A handle whose tool was removed is stale: it does nothing and notifies nobody.
+3. What was encoded once is not encoded again until it changes; only a lazy schema is called at
+   every listing and call, and compiled again only when it returns something else.
+4. A name is 1 to 128 of `A-Za-z0-9_.-`, and unique; `constructor` is as good as any.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from transom.errors import RegistrationError, SchemaError
 from transom.schema import Schema, from_return, from_signature, input_schema, is_lazy, output_schema
 from transom.types import Tool, ToolAnnotations, ToolExecution, Visibility
-from transom.view.context import CallContext
-from transom.view.handlers import ToolFunction
+from transom.view.invoke import ToolFunction, description_of
 
-if TYPE_CHECKING:
-    from transom.view.registry import Registry
-
-__all__ = ["CallContext", "RegisteredTool", "TaskSupport", "Unavailable"]
+__all__ = ["RegisteredTool", "Registry", "TaskSupport", "ToolChanges", "ToolOptions", "Unavailable"]
 
 TaskSupport = Literal["forbidden", "optional", "required"]
 Source = object
 """Anything `transom.schema` makes a schema of, or a function returning such a thing."""
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_UPDATABLE = ("disabled", "description", "input_schema")
+
 _encode = msgspec.json.encode
+
+
+class ToolDefinition(TypedDict, total=False):
+    """What a listing shows of a tool, besides its name. `App.register_tool` explains each."""
+
+    title: str | None
+    description: str | None
+    input_schema: Source
+    output_schema: Source
+    annotations: ToolAnnotations | Mapping[str, Any] | None
+    visibility: Sequence[Visibility] | None
+    meta: Mapping[str, Any] | None
+
+
+class ToolOptions(ToolDefinition, total=False):
+    """The keywords of `App.register_tool` and `App.tool`."""
+
+    enabled: bool
+    task: TaskSupport
+    thread: bool
+
+
+class ToolChanges(ToolDefinition, total=False):
+    """The keywords of `RegisteredTool.update`."""
+
+    name: str
 
 
 class Unavailable(Exception):
     """A tool whose schema cannot be made right now."""
 
+
+def _refuse_unknown(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise TypeError(f"{call} got an unexpected keyword argument {key!r}")
+
+
+_NO_PARAMETER = (
+    "the input schema gives the handler one object, but the handler has no parameter for it"
+)
 
 T = TypeVar("T")
 
@@ -58,15 +94,15 @@ class _Field(Generic[T]):
         return self if tool is None else tool.field(self._name)
 
     def __set__(self, tool: RegisteredTool, value: T) -> None:
-        changes: dict[str, Any] = {self._name: value}
+        changes: Any = {self._name: value}
         tool.update(**changes)
 
 
 class RegisteredTool:
     """A tool, live: what it says now is what hosts see and what calls are checked against.
 
-    Change it with `enable`, `disable`, `update` and `remove`, or by setting a field. Hosts are told
-    of every change that makes a difference to them. It stays callable as the function it wraps.
+    Change it with `enable`, `disable`, `update` and `remove`, or by setting a field. Hosts are
+    notified of every change that they can see. It stays callable as the function it wraps.
     """
 
     def __init__(
@@ -75,17 +111,12 @@ class RegisteredTool:
         name: str,
         handler: Callable[..., Any],
         *,
-        title: str | None = None,
-        description: str | None = None,
-        input_schema: Source = None,
-        output_schema: Source = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        visibility: Sequence[Visibility] | None = None,
-        meta: Mapping[str, Any] | None = None,
         enabled: bool = True,
         task: TaskSupport = "forbidden",
         thread: bool = False,
+        **definition: Unpack[ToolDefinition],
     ) -> None:
+        _refuse_unknown("register_tool()", definition, ToolDefinition.__optional_keys__)
         self._registry = registry
         self.function = ToolFunction(handler, thread=thread)
         self._enabled = enabled
@@ -100,19 +131,11 @@ class RegisteredTool:
         self.output: Schema | None = None
         """The compiled output schema."""
         self.fits = False
-        """Whether the schema is the function's own, so that what it lets pass can be called."""
-        self._apply(
-            {
-                "name": name,
-                "title": title,
-                "description": description,
-                "input_schema": input_schema,
-                "output_schema": output_schema,
-                "annotations": annotations,
-                "visibility": visibility,
-                "meta": meta,
-            }
-        )
+        """Whether the schema is the function's own, so that valid arguments can be passed to it."""
+        if definition.get("description") is None:
+            definition["description"] = description_of(handler)
+        fields = dict.fromkeys(ToolDefinition.__optional_keys__)
+        self._apply({**fields, **definition, "name": name})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it had never been registered."""
@@ -151,12 +174,12 @@ class RegisteredTool:
 
     @property
     def reason(self) -> str | None:
-        """Why it is disabled, if that was said."""
+        """Why it is disabled, if a reason was given."""
         return self._reason
 
     @property
     def error(self) -> BaseException | None:
-        """Why its lazy schema could not be made the last time, if it could not."""
+        """Why its lazy schema failed the last time, if it did."""
         return self._error
 
     @property
@@ -174,49 +197,28 @@ class RegisteredTool:
             self._registry.changed(self, listed=True)
 
     def disable(self, reason: str | None = None) -> None:
-        """Hide it from hosts and refuse calls, telling them `reason`. It stays registered."""
+        """Hide it from hosts, and refuse calls with `reason`. It stays registered."""
         if self.stale:
             return
-        was, told = self._enabled, self._reason
+        before = (self._enabled, self._reason)
         self._enabled, self._reason = False, reason
-        if was or told != reason:
-            self._registry.changed(self, listed=was)
+        if before != (False, reason):
+            self._registry.changed(self, listed=before[0])
 
-    def update(
-        self,
-        *,
-        name: str | UnsetType = UNSET,
-        title: str | UnsetType | None = UNSET,
-        description: str | UnsetType | None = UNSET,
-        input_schema: Source | UnsetType = UNSET,
-        output_schema: Source | UnsetType = UNSET,
-        annotations: ToolAnnotations | Mapping[str, Any] | UnsetType | None = UNSET,
-        visibility: Sequence[Visibility] | UnsetType | None = UNSET,
-        meta: Mapping[str, Any] | UnsetType | None = UNSET,
-    ) -> None:
-        """Change what is given; None takes a field away.
+    def update(self, **changes: Unpack[ToolChanges]) -> None:
+        """Change what is given: `name` and the fields of its definition. None removes a field.
 
         Raises:
             RegistrationError: the new name is bad or taken. Nothing has changed.
             SchemaError: a schema cannot be used. Nothing has changed.
         """
-        given = {
-            "name": name,
-            "title": title,
-            "description": description,
-            "input_schema": input_schema,
-            "output_schema": output_schema,
-            "annotations": annotations,
-            "visibility": visibility,
-            "meta": meta,
-        }
-        changes = {key: value for key, value in given.items() if value is not UNSET}
+        _refuse_unknown("update()", changes, ToolChanges.__optional_keys__)
         if self.stale or not changes:
             return
         before, lazy_before = self._encoded, self.lazy
         old_name = self.name
-        if changes.get("name", old_name) != old_name:
-            self._registry.check_name(changes["name"])
+        if (new_name := changes.get("name", old_name)) != old_name:
+            self._registry.check_name(new_name)
         self._apply(changes)
         if self.name != old_name:
             self._registry.rename(old_name, self)
@@ -224,7 +226,7 @@ class RegisteredTool:
             self._registry.changed(self, listed=self._enabled)
 
     def remove(self) -> None:
-        """Take it out of the registry. Calls that run go on to their end."""
+        """Take it out of the registry. Calls that run are not cancelled."""
         if not self.stale:
             self._registry.remove(self)
 
@@ -251,10 +253,7 @@ class RegisteredTool:
         if not is_lazy(source):
             schema = input_schema(source)
             if not schema.spread and not self.function.takes_one:
-                raise SchemaError(
-                    f"{self._title()}: the input schema gives the handler one object, "
-                    "but the handler has no parameter for it"
-                )
+                raise SchemaError(f"{self._title()}: {_NO_PARAMETER}")
             return schema
         if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(
             getattr(source, "__call__", None)  # noqa: B004
@@ -272,14 +271,14 @@ class RegisteredTool:
 
     @property
     def lazy(self) -> bool:
-        """Whether its input schema is made anew at every listing and call."""
+        """Whether its input schema is made again at every listing and call."""
         return self._input is None
 
     def schema(self) -> Schema:
         """The input schema as it is now.
 
         Raises:
-            Unavailable: a lazy one could not be made; `error` says why.
+            Unavailable: its lazy schema could not be made; `error` says why.
         """
         return self._input if self._input is not None else self._resolve()
 
@@ -299,7 +298,7 @@ class RegisteredTool:
                 return self._lazy_schema
             schema = input_schema(cast("object", made))
             if not schema.spread and not self.function.takes_one:
-                raise SchemaError("it gives one object, but the handler has no parameter for it")
+                raise SchemaError(_NO_PARAMETER)
         except BaseException as error:  # noqa: BLE001 - the author's function may raise anything
             if self._error is None or _wording(self._error) != _wording(error):
                 self._error = error
@@ -322,10 +321,10 @@ class RegisteredTool:
     def _encode(
         self, fields: Mapping[str, Any], source: Schema | None, output: Schema | None
     ) -> bytes:
-        """Its entry in a listing with these; without the input schema if that is lazy.
+        """Its entry in a listing; without the input schema if that is lazy.
 
         Raises:
-            RegistrationError: it could not be sent, or would be no tool.
+            RegistrationError: it cannot be sent, or is not a valid tool.
         """
         given = (
             ("name", fields["name"]),
@@ -334,7 +333,10 @@ class RegisteredTool:
             ("inputSchema", None if source is None else source.json_bytes),
             ("outputSchema", None if output is None else output.json_bytes),
             ("annotations", fields["annotations"]),
-            ("execution", _execution(self.task_support)),
+            (
+                "execution",
+                None if self.task_support == "forbidden" else ToolExecution(self.task_support),
+            ),
         )
         entry = {key: value for key, value in given if value is not None}
         try:
@@ -355,8 +357,102 @@ class RegisteredTool:
         return msgspec.json.decode(self.encoded(), type=Tool)
 
 
-def _execution(support: TaskSupport) -> ToolExecution | None:
-    return None if support == "forbidden" else ToolExecution(support)
+class Registry:
+    """The tools of one App, by name, in the order of registration.
+
+    Args:
+        on_change: called after each change with the tool, and whether a listing shows the change.
+        on_problem: called with what a lazy schema raises.
+    """
+
+    def __init__(
+        self,
+        on_change: Callable[[RegisteredTool, bool], None],
+        on_problem: Callable[[BaseException], object],
+    ) -> None:
+        self._on_change = on_change
+        self.on_problem = on_problem
+        self._tools: dict[str, RegisteredTool] = {}
+        self.version = 0
+        """Counts the changes a listing would show."""
+
+    def __iter__(self) -> Iterator[RegisteredTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def get(self, name: str) -> RegisteredTool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def check_name(self, name: object) -> None:
+        """Check that a tool could be registered under this name.
+
+        Raises:
+            RegistrationError: it could not.
+        """
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+            raise RegistrationError(
+                f"{str(name)[:200]!r} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -"
+            )
+        if name in self._tools:
+            raise RegistrationError(f"Tool {name} is already registered")
+
+    def add(self, tool: RegisteredTool) -> None:
+        """Add a new tool."""
+        self.check_name(tool.name)
+        self._tools[tool.name] = tool
+        self.changed(tool, listed=tool.enabled)
+
+    def remove(self, tool: RegisteredTool) -> None:
+        """Remove a tool."""
+        del self._tools[tool.name]
+        self.changed(tool, listed=tool.enabled)
+
+    def rename(self, old: str, tool: RegisteredTool) -> None:
+        """Store a tool under its new name; its position stays."""
+        self._tools = {(tool.name if n == old else n): t for n, t in self._tools.items()}
+
+    def update(self, name: str, changes: dict[str, Any]) -> None:
+        """Change a tool by name; see `App.update_tool`."""
+        tool = self.get(name)
+        if tool is None:
+            raise RegistrationError(f"Tool {name} is not registered")
+        for key in changes:
+            if key not in _UPDATABLE:
+                raise TypeError(_how_else(name, key))
+        disabled = changes.pop("disabled", None)
+        if disabled is not None and not isinstance(disabled, bool):
+            raise TypeError(f"disabled is True or False, not {disabled!r}")
+        tool.update(**changes)
+        if disabled is False:
+            tool.enable()
+        elif disabled and tool.enabled:
+            tool.disable()
+
+    def changed(self, tool: RegisteredTool, *, listed: bool) -> None:
+        """Report a change; `listed` when a listing shows it."""
+        if listed:
+            self.version += 1
+        self._on_change(tool, listed)
+
+
+def _how_else(name: str, key: str) -> str:
+    if key == "enabled":
+        return f"update_tool({name!r}) takes disabled, not enabled"
+    if key in ToolChanges.__optional_keys__:
+        return (
+            f"update_tool({name!r}) cannot change {key}: that would be another tool. "
+            f"Use the handle that register_tool returned: handle.update({key}=...)"
+        )
+    return (
+        f"update_tool({name!r}) has no {key}: it changes disabled, description and input_schema. "
+        "For another handler, remove the tool and register it again"
+    )
 
 
 def _meta_entry(

@@ -1,0 +1,217 @@
+"""An App's connection to its host: the handshake, what the host is and can do, and requests to it.
+
+1. The handshake is `ui/initialize`, its answer, and `ui/notifications/initialized`.
+2. Where the spec says that a View must look at the host's capabilities before it sends a request,
+   `ask` does; in strict mode it does so for every request.
+3. A host may refuse in two ways: with a result that has `isError`, or with a JSON-RPC error.
+   `verdict` turns both into a `Verdict` with `is_error`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+from msgspec import Raw
+
+from transom.background import Background
+from transom.channel import Channel
+from transom.errors import (
+    SERVER_ERROR,
+    CapabilityMissing,
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    ProtocolError,
+    UsageError,
+)
+from transom.protocol import wire
+from transom.protocol.messages import PROTOCOL_VERSION, InitializeResult, Verdict
+from transom.protocol.methods import VIEW, read_result
+from transom.protocol.peer import Peer, Progress
+from transom.session import Session
+from transom.types import HostContext, Implementation, Open
+
+__all__ = ["HostConnection", "Params", "RequestOptions"]
+
+_MAX_HANDLERS = 100  # async handlers that run at once, so that a host cannot fill the memory
+
+Params = Mapping[str, Any] | msgspec.Struct | Raw | None
+
+
+class RequestOptions(TypedDict, total=False):
+    """The keywords of `App.request`."""
+
+    meta: Mapping[str, Any] | None
+    timeout: float | None
+    on_progress: Callable[[Progress], object] | None
+    result: type[Open] | None
+
+
+class HostConnection:
+    """One connection, from the handshake to the close.
+
+    Args:
+        channel: the pipe to the host.
+        declared: the View's capabilities, in wire form.
+        strict: raise where the default is to warn.
+        timeout: seconds a request may take without an answer or a progress notification.
+        first_id: the first request id, so that no two connections of an App use the same.
+        on_request, on_notification, on_problem, on_closed: as for `Session`.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        declared: dict[str, Any],
+        *,
+        strict: bool,
+        timeout: float | None,
+        first_id: int,
+        on_request: Callable[[wire.Request], bytes | Awaitable[bytes]],
+        on_notification: Callable[[wire.Notification], object],
+        on_problem: Callable[[BaseException], object],
+        on_closed: Callable[[str], object],
+    ) -> None:
+        self.declared = declared
+        self.ready = False
+        """Whether the handshake is done and the connection is open."""
+        self.host: InitializeResult | None = None
+        """What the host answered to the handshake."""
+        self.background = Background(on_problem, limit=_MAX_HANDLERS)
+        """Async handlers that nobody waits for: `on_error` and `on_tool_change`."""
+        self._context: dict[str, Any] = {}
+        self._strict = strict
+        self._on_closed = on_closed
+        self.session = Session(
+            channel,
+            on_request=on_request,
+            on_notification=on_notification,
+            on_problem=on_problem,
+            on_closed=self._closed,
+            timeout=timeout,
+            peer=Peer(first_id=first_id),
+        )
+
+    async def handshake(self, info: Implementation, timeout: float | None) -> None:
+        """Start, and shake hands.
+
+        Raises:
+            ProtocolError, RequestTimeout, InvalidResult, ConnectionClosed: it failed.
+        """
+        self.background.bind()
+        self.session.start()
+        params = {
+            "appInfo": info,
+            "appCapabilities": self.declared,
+            "protocolVersion": PROTOCOL_VERSION,
+        }
+        raw = await self.session.request("ui/initialize", wire.encode(params), timeout=timeout)
+        host: InitializeResult = VIEW["ui/initialize"].read_result(raw)
+        try:
+            context = msgspec.json.decode(host.host_context, type=dict[str, Any])
+            HostContext.from_wire(context)
+        except msgspec.ValidationError as error:
+            text = f"Invalid result for ui/initialize: hostContext: {error}"
+            raise InvalidResult(text) from None
+        if self.session.closed:  # with the answer, or right after it
+            reason = await self.session.wait_closed()
+            raise ConnectionClosed(f"ui/initialize: connection closed: {reason}")
+        self.host, self._context = host, context
+        self.ready = True  # before the notification: the host may send requests when it gets it
+        await self.session.notify("ui/notifications/initialized")
+
+    async def aclose(self) -> None:
+        """Close it. Calls that run are cancelled."""
+        self.ready = False
+        await self.session.aclose("the View closed it")
+        await self.background.aclose()
+
+    def _closed(self, reason: str) -> None:
+        self.ready = False
+        self.background.cancel()
+        self._on_closed(reason)
+
+    # --- the host's context ------------------------------------------------------------------
+
+    @property
+    def context(self) -> HostContext:
+        """The View's surroundings as they are now."""
+        return HostContext.from_wire(self._context)
+
+    def merge_context(self, changes: Mapping[str, Any]) -> None:
+        """Apply a change: shallow, as the spec has it; null removes a key."""
+        merged = {**self._context, **changes}
+        self._context = {key: value for key, value in merged.items() if value is not None}
+
+    # --- requests ----------------------------------------------------------------------------
+
+    async def request(
+        self,
+        method: str,
+        params: Params = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        timeout: float | None = -1,
+        on_progress: Callable[[Progress], object] | None = None,
+        result: type[Open] | None = None,
+    ) -> Any:
+        """Send a request; see `App.request`."""
+        row = VIEW.get(method)
+        if not self.ready and (row is None or not row.early):
+            self.too_early(method)
+        encoded = None if params is None else wire.encode(params)
+        raw = await self.session.request(
+            method, encoded, meta=meta, timeout=timeout, on_progress=on_progress
+        )
+        if result is not None:
+            return read_result(method, result, raw)
+        return msgspec.json.decode(raw) if row is None else row.read_result(raw)
+
+    async def ask(
+        self, method: str, params: Params = None, **options: Unpack[RequestOptions]
+    ) -> Any:
+        """Send a request, after a look at the host's capabilities where that is called for.
+
+        Raises:
+            CapabilityMissing: the host did not declare the capability.
+        """
+        self.check(method)
+        return await self.request(method, params, **options)
+
+    async def verdict(self, method: str, params: Params) -> Verdict:
+        """Send a request that the host may refuse."""
+        try:
+            return await self.ask(method, params)
+        except ProtocolError as error:
+            if error.code != SERVER_ERROR:
+                raise
+            return Verdict(is_error=True, extra={"message": error.message})
+
+    def check(self, method: str) -> None:
+        """Look whether the host can do this, where the spec or strict mode asks for it.
+
+        Raises:
+            CapabilityMissing: it cannot.
+        """
+        row = VIEW[method]
+        if row.needs is None or not (row.must or self._strict):
+            return
+        if self.host is None:
+            if row.must:
+                raise NotConnected("Not connected")
+        elif getattr(self.host.host_capabilities, row.needs) is None:
+            raise CapabilityMissing(f"{method}: the host did not declare {row.needs!r}")
+
+    def too_early(self, what: str) -> None:
+        """Warn, or in strict mode raise, that the handshake has not ended."""
+        text = f"{what} was called before the handshake had ended: await connect() first"
+        if self._strict:
+            raise UsageError(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+    def notify(self, method: str, params: Params = None) -> None:
+        """Send a notification."""
+        self.session.notify_soon(method, None if params is None else wire.encode(params))
