@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.connections.raw_server import DISCOVERED, RawServer, connected, negotiated, tool
+from tests.connections.scripted_server import ScriptedServer
+from tests.host.bare_view import tool
 from transom.errors import ConnectionClosed, InvalidResult, NotConnected, ProtocolError
 from transom.protocol import wire
 from transom.protocol.peer import Progress
@@ -18,6 +19,7 @@ TOOLS_CHANGED = "notifications/tools/list_changed"
 PROTOCOL_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+ADDING = {"tools/list": {"tools": [tool("add")]}}
 UI = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
 
 
@@ -25,8 +27,8 @@ UI = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}
 
 
 async def test_params_and_result_pass_as_they_are():
-    server = RawServer(odd_method=None)
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "odd/method": None})
+    async with server.connection() as connection:
         params = b'{ "a": 1.0, "b": [1e3], "_meta": {"x": null} }'
         asking = asyncio.create_task(connection.forward("odd/method", params))
         request = await server.has("odd/method")
@@ -37,16 +39,16 @@ async def test_params_and_result_pass_as_they_are():
 
 
 async def test_an_error_of_the_server_keeps_its_code_message_and_data():
-    server = RawServer(x={"error": {"code": -5, "message": "no", "data": [1]}})
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "x": {"error": {"code": -5, "message": "no", "data": [1]}}})
+    async with server.connection() as connection:
         with pytest.raises(ProtocolError) as caught:
             await connection.forward("x")
         assert (caught.value.code, caught.value.message, caught.value.data) == (-5, "no", [1])
 
 
 async def test_a_request_and_a_notification_leave_in_the_order_they_were_sent():
-    server = RawServer(x=None)
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "x": None})
+    async with server.connection() as connection:
         connection.send_request("x")
         connection.notify("notifications/y")
         connection.send_request("x", b'{"n":2}')
@@ -55,8 +57,8 @@ async def test_a_request_and_a_notification_leave_in_the_order_they_were_sent():
 
 
 async def test_cancelling_a_request_tells_the_server_to_stop_with_the_reason():
-    server = RawServer(x=None, initialize=None)
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "x": None, "initialize": None})
+    async with server.connection() as connection:
         asking = connection.send_request("x")
         request = await server.has("x")
         asking.cancel("enough")
@@ -71,9 +73,9 @@ async def test_cancelling_a_request_tells_the_server_to_stop_with_the_reason():
 
 
 async def test_progress_comes_with_its_params_and_the_callers_meta_is_kept():
-    server = RawServer(x=None)
+    server = ScriptedServer({**ADDING, "x": None})
     steps: list[Progress] = []
-    async with connected(server) as connection:
+    async with server.connection() as connection:
         params = b'{"_meta":{"progressToken":"mine","trace":1},"n":2}'
         asking = connection.send_request("x", params, on_progress=steps.append)
         request = await server.has("x")
@@ -100,8 +102,8 @@ async def test_a_message_that_cannot_be_handled_does_not_cut_off_those_after_it(
             raise RuntimeError("odd")
         heard.put_nowait(notification.method)
 
-    server = RawServer()
-    async with connected(server, on_notification=handle):
+    server = ScriptedServer(ADDING)
+    async with server.connection(on_notification=handle):
         with caplog.at_level(logging.ERROR, "transom.servers"):
             await server.notify("notifications/odd")
             await server.notify("notifications/message")
@@ -114,8 +116,8 @@ async def test_a_message_that_cannot_be_handled_does_not_cut_off_those_after_it(
     [b"Welcome!", b"\xff\xfe", b"{}", b"[1]", b"null", b'{"jsonrpc":"2.0","id":99,"result":{}}'],
 )
 async def test_noise_on_the_pipe_is_ignored(noise: bytes):
-    server = RawServer(x={"n": 1})
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "x": {"n": 1}})
+    async with server.connection() as connection:
         await server.write(noise)
         assert await connection.forward("x") == b'{"n": 1}'
 
@@ -130,8 +132,8 @@ async def test_noise_on_the_pipe_is_ignored(noise: bytes):
     ],
 )
 async def test_an_answer_that_cannot_be_read_ends_its_request(line: bytes):
-    server = RawServer(x=None, y={})
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "x": None, "y": {}})
+    async with server.connection() as connection:
         asking = connection.send_request("x")
         request = await server.has("x")
         await server.write(line.replace(b"%d", str(request["id"]).encode()))
@@ -141,8 +143,8 @@ async def test_an_answer_that_cannot_be_read_ends_its_request(line: bytes):
 
 
 async def test_the_servers_requests_are_answered():
-    server = RawServer()
-    async with connected(server):
+    server = ScriptedServer(ADDING)
+    async with server.connection():
         await server.say({"id": "a", "method": "ping"})
         await server.say({"id": "b", "method": "roots/list"})
         await server.until(lambda: len(server.received) == 2)
@@ -161,8 +163,8 @@ async def test_a_request_of_the_server_that_it_cancels_is_stopped():
             stopped.set()
         return b"{}"
 
-    server = RawServer()
-    async with connected(server, on_request=answer):
+    server = ScriptedServer(ADDING)
+    async with server.connection(on_request=answer):
         await server.say({"id": 1, "method": "sampling/createMessage"})
         await begun.wait()
         await server.notify("notifications/cancelled", {"requestId": 1})
@@ -181,8 +183,8 @@ async def test_messages_are_not_read_while_they_cannot_be_handled():
         heard.put_nowait(notification.method)
         room.clear()
 
-    server = RawServer()
-    async with connected(server, on_notification=handle, backpressure=wait_for_room):
+    server = ScriptedServer(ADDING)
+    async with server.connection(on_notification=handle, backpressure=wait_for_room):
         await server.notify("notifications/one")
         await server.notify("notifications/two")
         assert await heard.get() == "notifications/one"
@@ -196,9 +198,9 @@ async def test_messages_are_not_read_while_they_cannot_be_handled():
 
 
 async def test_everything_in_flight_fails_when_the_server_goes():
-    server = RawServer(x=None)
+    server = ScriptedServer({**ADDING, "x": None})
     lost: asyncio.Queue[str] = asyncio.Queue()
-    async with connected(server, on_lost=lambda _, reason: lost.put_nowait(reason)) as connection:
+    async with server.connection(on_lost=lambda _, reason: lost.put_nowait(reason)) as connection:
         asking = [connection.send_request("x"), connection.send_request("x")]
         await server.has("x", 2)
         await server.kill()
@@ -214,9 +216,9 @@ async def test_everything_in_flight_fails_when_the_server_goes():
 
 
 async def test_a_server_that_goes_is_reached_again_and_brought_up_to_date():
-    server = RawServer(x={"n": 1})
+    server = ScriptedServer({**ADDING, "x": {"n": 1}})
     back = asyncio.Event()
-    async with negotiated(server, reconnect=True, on_restored=lambda _: back.set()) as connection:
+    async with server.negotiated(reconnect=True, on_restored=lambda _: back.set()) as connection:
         await connection.tools()
         await server.kill()
         await back.wait()
@@ -228,7 +230,7 @@ async def test_a_server_that_goes_is_reached_again_and_brought_up_to_date():
 
 
 async def test_it_is_up_only_once_it_knows_what_it_must():
-    server = RawServer(x={})
+    server = ScriptedServer({**ADDING, "x": {}})
     go_on = asyncio.Event()
 
     async def resume(connection: ServerConnection) -> None:
@@ -250,7 +252,7 @@ async def test_a_server_that_cannot_be_brought_up_to_date_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(module, "_BACKOFF", (0.0,))
-    server = RawServer()
+    server = ScriptedServer(ADDING)
     reasons: list[str] = []
 
     async def resume(connection: ServerConnection) -> None:
@@ -276,7 +278,7 @@ async def test_one_that_cannot_be_reached_is_an_error_or_tried_later(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(module, "_BACKOFF", (0.0,))
-    server = RawServer()
+    server = ScriptedServer(ADDING)
     server.broken = True
     connection = ServerConnection("shop", server.connect, reconnect=True)
     with pytest.raises(NotConnected, match="it is broken"):
@@ -294,10 +296,10 @@ async def test_one_that_cannot_be_reached_is_an_error_or_tried_later(
 
 
 async def test_a_server_of_the_handshake_era_is_told_that_views_can_be_shown():
-    server = RawServer()
-    async with negotiated(server) as connection:
+    server = ScriptedServer(ADDING)
+    async with server.negotiated() as connection:
         assert connection.protocol_version == "2025-11-25"
-        assert connection.capabilities == {"tools": {"listChanged": True}}
+        assert connection.capabilities == server.capabilities
         await server.has("notifications/initialized")
         [initialize] = server.sent("initialize")
         assert initialize["params"]["capabilities"] == {"extensions": UI}
@@ -307,13 +309,13 @@ async def test_a_server_of_the_handshake_era_is_told_that_views_can_be_shown():
 
 
 async def test_a_2026_server_gets_an_envelope_in_each_request_and_is_listened_to():
-    server = RawServer(server_discover=DISCOVERED, subscriptions_listen=None)
+    server = ScriptedServer({**ADDING, "subscriptions/listen": None}, modern=True)
     changed: asyncio.Queue[str] = asyncio.Queue()
-    async with negotiated(server) as connection:
+    async with server.negotiated() as connection:
         connection.subscribe(changed.put_nowait)
         assert connection.protocol_version == "2026-07-28"
         listen = await server.has("subscriptions/listen")
-        wanted = {"toolsListChanged": True, "promptsListChanged": True}
+        wanted = {f"{kind}ListChanged": True for kind in ("tools", "resources", "prompts")}
         assert listen["params"]["notifications"] == wanted
         meta = {"_meta": {SUBSCRIPTION_KEY: listen["id"]}}
         assert not connection.current
@@ -334,9 +336,9 @@ async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_ha
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(module, "_BACKOFF", (0.0,))
-    server = RawServer(server_discover=DISCOVERED, subscriptions_listen=None)
+    server = ScriptedServer({**ADDING, "subscriptions/listen": None}, modern=True)
     changed: asyncio.Queue[str] = asyncio.Queue()
-    async with negotiated(server) as connection:
+    async with server.negotiated() as connection:
         connection.subscribe(changed.put_nowait)
         for turn in (1, 2, 3):
             listen = await server.has("subscriptions/listen", turn)
@@ -347,8 +349,9 @@ async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_ha
                 await server.say({"id": listen["id"], "error": broken})
             elif turn == 2:
                 await server.notify("notifications/cancelled", {"requestId": listen["id"]})
-        told = {await changed.get() for _ in range(2)}
-        assert told == {TOOLS_CHANGED, "notifications/prompts/list_changed"}
+        told = {await changed.get() for _ in range(3)}
+        kinds = ("tools", "resources", "prompts")
+        assert told == {f"notifications/{kind}/list_changed" for kind in kinds}
 
 
 @pytest.mark.parametrize(
@@ -358,8 +361,8 @@ async def test_a_server_that_will_not_be_listened_to_is_listed_again_when_asked(
     ending: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("transom.servers.tool_cache._RELIST_AFTER", 0.0)
-    server = RawServer(server_discover=DISCOVERED, subscriptions_listen=ending)
-    async with negotiated(server) as connection:
+    server = ScriptedServer({**ADDING, "subscriptions/listen": ending}, modern=True)
+    async with server.negotiated() as connection:
         await server.has("subscriptions/listen")
         await connection.tools()
         await connection.tools()
@@ -374,13 +377,18 @@ async def test_a_server_that_answers_discover_late_is_asked_again():
     def discover(_: Any) -> Any:
         nonlocal asked
         asked += 1
-        return None if asked == 1 else DISCOVERED
+        return None if asked == 1 else server._discover({})
 
     refused = {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}}
-    server = RawServer(
-        server_discover=discover, initialize={"error": refused}, subscriptions_listen=None
+    server = ScriptedServer(
+        {
+            **ADDING,
+            "server/discover": discover,
+            "initialize": {"error": refused},
+            "subscriptions/listen": None,
+        }
     )
-    async with connected(server) as connection:
+    async with server.connection() as connection:
         await connection.negotiate(timeout=1)
         assert connection.protocol_version == "2026-07-28"
 
@@ -394,7 +402,7 @@ async def test_a_server_that_answers_discover_late_is_asked_again():
         ({"initialize": {"protocolVersion": 5}}, "cannot be read"),
         (
             {
-                "server_discover": {
+                "server/discover": {
                     "error": {
                         "code": -32022,
                         "message": "new",
@@ -407,14 +415,14 @@ async def test_a_server_that_answers_discover_late_is_asked_again():
     ],
 )
 async def test_a_handshake_that_fails_says_why(answers: dict[str, Any], message: str):
-    async with connected(RawServer(**answers)) as connection:
+    async with ScriptedServer({**ADDING, **answers}).connection() as connection:
         with pytest.raises(NotConnected, match=message):
             await connection.negotiate(timeout=0.1)
 
 
 async def test_a_server_that_dies_in_the_handshake_is_not_connected():
-    server = RawServer(initialize=None)
-    async with connected(server) as connection:
+    server = ScriptedServer({**ADDING, "initialize": None})
+    async with server.connection() as connection:
         negotiating = asyncio.create_task(connection.negotiate())
         await server.has("initialize")
         await server.kill()
@@ -426,8 +434,10 @@ async def test_a_server_that_dies_in_the_handshake_is_not_connected():
 
 
 async def test_a_proxys_handshake_makes_it_a_server_too():
-    server = RawServer(x={"resultType": "complete", "ttlMs": 1, "cacheScope": "private", "n": 1})
-    async with connected(server) as connection:
+    server = ScriptedServer(
+        {**ADDING, "x": {"resultType": "complete", "ttlMs": 1, "cacheScope": "private", "n": 1}}
+    )
+    async with server.connection() as connection:
         assert await connection.tools() == {}
         envelope = {PROTOCOL_KEY: Raw(b'"2026-07-28"'), CAPABILITIES_KEY: Raw(b"{}")}
         connection.introduced({"tools": {}}, lambda: envelope)
@@ -449,22 +459,22 @@ async def test_a_list_is_read_page_by_page_and_ends_when_it_goes_in_circles():
             "nextCursor": "ab"[len(cursor) : len(cursor) + 1] or "b",
         }
 
-    server = RawServer(tools_list=page)
-    async with negotiated(server) as connection:
+    server = ScriptedServer({**ADDING, "tools/list": page})
+    async with server.negotiated() as connection:
         entries = await connection.list_all("tools/list", "tools")
         assert [json.loads(bytes(each))["name"] for each in entries] == ["t", "ta", "tb"]
 
 
 @pytest.mark.parametrize("listed", [{}, {"tools": "x"}, {"tools": {"a": 1}}])
 async def test_a_list_that_is_none_is_an_invalid_result(listed: Any):
-    async with negotiated(RawServer(tools_list=listed)) as connection:
+    async with ScriptedServer({**ADDING, "tools/list": listed}).negotiated() as connection:
         with pytest.raises(InvalidResult, match="Invalid result for tools/list from the server"):
             await connection.tools()
 
 
 async def test_a_server_that_wants_input_which_nobody_can_give_is_an_error_with_its_result():
     wanted = {"resultType": "input_required", "inputRequests": {"a": {"method": "x"}}}
-    async with negotiated(RawServer(tools_call=wanted)) as connection:
+    async with ScriptedServer({**ADDING, "tools/call": wanted}).negotiated() as connection:
         with pytest.raises(InputRequired) as caught:
             await connection.request("tools/call", {"name": "add"})
         assert json.loads(caught.value.result) == wanted
@@ -476,7 +486,7 @@ async def test_a_server_that_is_not_ready_yet_is_asked_again_with_its_state():
             return {"resultType": "input_required", "requestState": "s1"}
         return {"content": [], "structuredContent": [params["requestState"]]}
 
-    async with negotiated(RawServer(tools_call=call)) as connection:
+    async with ScriptedServer({**ADDING, "tools/call": call}).negotiated() as connection:
         result = json.loads(await connection.request("tools/call", {"name": "add"}))
         assert result == {"content": [], "structuredContent": {"result": ["s1"]}}
 
@@ -488,8 +498,8 @@ async def test_a_call_whose_headers_do_not_fit_is_sent_again_after_listing():
         calls.append(params)
         return {"error": {"code": -32020, "message": "header"}} if len(calls) == 1 else {}
 
-    server = RawServer(tools_call=call)
-    async with negotiated(server) as connection:
+    server = ScriptedServer({**ADDING, "tools/call": call})
+    async with server.negotiated() as connection:
         assert await connection.request("tools/call", {"name": "add"}) == b"{}"
         assert len(calls) == 2
         assert len(server.sent("tools/list")) == 1

@@ -24,9 +24,9 @@ from transom.errors import UsageError
 from transom.gateway.config import Server
 from transom.gateway.http import HttpGateway
 from transom.gateway.http_serving import address_of, serve_http, serving
-from transom.gateway.process import ServerProcess
 from transom.gateway.run import connect_to
 from transom.gateway.views import ClientViews
+from transom.servers.process import ServerProcess
 
 PLAIN = Path(__file__).parents[1] / "cli" / "plain_server.py"
 INITIALIZE = {

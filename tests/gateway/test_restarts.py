@@ -13,7 +13,7 @@ from tests.gateway.memory import Server, gateway, text, words
 from tests.gateway.raw_client import GATEWAY, PYTHON, alive, raw_client
 from transom import App
 from transom.gateway import single
-from transom.gateway.process import ServerProcess
+from transom.servers.process import ServerProcess
 
 VIEW = "shop-1"
 STANDING = ["show", "plain", "only-model", "list_view_tools", "call_view_tool"]

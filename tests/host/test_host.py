@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from mcp.server.mcpserver import MCPServer
 
+from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import BareView, text, tool
-from tests.host.scripted_server import ScriptedServer
 from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
 from transom.errors import ProtocolError, Refused, UsageError, ViewClosed
@@ -508,7 +508,7 @@ async def test_a_task_that_was_handed_to_the_server_outlives_its_view():
     state = {"status": "working"}
     renderer = InProcessRenderer({URI: cruncher})
     async with (
-        task_server(state).client() as client,
+        task_server(state).negotiated() as client,
         Host(renderer=renderer, policy=Policy.trusting()) as host,
     ):
         await host.add_server("orders", client)
@@ -530,7 +530,10 @@ async def test_a_task_that_was_handed_to_the_server_outlives_its_view():
 async def test_a_view_cannot_make_the_host_ask_about_tasks_that_are_not_its_own():
     renderer = BareRenderer({"tools/call": {"task": {"taskId": "t-1", "status": "working"}}})
     server = task_server({"status": "working"})
-    async with server.client() as client, Host(renderer=renderer, policy=Policy.trusting()) as host:
+    async with (
+        server.negotiated() as client,
+        Host(renderer=renderer, policy=Policy.trusting()) as host,
+    ):
         await host.add_server("orders", client)
         await host.call_tool("show_orders")
         task = await host.call_tool("orders-1__echo", task={})
@@ -547,7 +550,7 @@ async def test_a_servers_own_task_brings_its_result_to_the_view_it_opened():
     answer = {"task": {"taskId": "t-9", "status": "working", **TIMES}}
     server.answers["tools/call"] = answer
     renderer = InProcessRenderer({URI: editor(log)})
-    async with server.client() as client, Host(renderer=renderer) as host:
+    async with server.negotiated() as client, Host(renderer=renderer) as host:
         await host.add_server("orders", client)
         task = await host.call_tool("show_orders", task={})
         assert isinstance(task, Task)

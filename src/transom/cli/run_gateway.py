@@ -15,8 +15,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from transom.errors import TransomError, UsageError
-from transom.gateway.process import ServerProcess
 from transom.gateway.signals import on_signals
+from transom.servers.process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

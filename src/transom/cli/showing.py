@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import msgspec
 
 from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
-from transom.host.connection import Target
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
+from transom.servers.targets import Target
 from transom.types import Tool, ToolResult
 from transom.web.stage import Violation
 

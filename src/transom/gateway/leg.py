@@ -17,7 +17,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,8 +29,11 @@ from transom.errors import (
     MessageRefused,
     ProtocolError,
 )
+from transom.events import is_awaitable
 from transom.protocol import wire
+from transom.protocol.peer import Progress
 from transom.queues import Outbox
+from transom.session import OnProgress
 
 __all__ = ["Connect", "Leg", "LegEvents", "Relay"]
 
@@ -39,8 +42,7 @@ _log = logging.getLogger("transom.gateway")
 Connect = Callable[[], Awaitable[Channel]]
 """Starts a server and returns the pipe to it."""
 
-Relay = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Takes progress, total and message."""
+Relay = OnProgress
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 _HEALTHY = 60.0  # seconds after which a fall counts as the first one
@@ -127,7 +129,7 @@ class Leg:
         self._numbers = itertools.count(1)
         self._turn = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._relays: set[asyncio.Task[None]] = set()
+        self._relays: set[asyncio.Future[Any]] = set()
         self._closed = False
 
     # --- life --------------------------------------------------------------------------------
@@ -322,10 +324,12 @@ class Leg:
             return False
         asked = self._asked.get(token)
         if asked is not None and asked.relay is not None:
-            telling = asked.relay(progress.progress, progress.total, progress.message)
-            task = asyncio.ensure_future(telling)
-            self._relays.add(task)
-            task.add_done_callback(self._relays.discard)
+            told = Progress(token, progress.progress, progress.total, progress.message)
+            telling = asked.relay(told)
+            if is_awaitable(telling):
+                task = asyncio.ensure_future(telling)
+                self._relays.add(task)
+                task.add_done_callback(self._relays.discard)
         return True
 
     # --- to the server -----------------------------------------------------------------------

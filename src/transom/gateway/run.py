@@ -18,10 +18,10 @@ from importlib import import_module
 from transom.channel import Channel, lines
 from transom.errors import UsageError
 from transom.gateway.config import Server
-from transom.gateway.process import ServerProcess
 from transom.gateway.session import Connect, Session
 from transom.gateway.signals import on_signals
 from transom.gateway.views import ClientViews
+from transom.servers.process import ServerProcess
 
 __all__ = ["connect_to", "serve_stdio"]
 

@@ -31,7 +31,7 @@ from transom.host.coalesce import Coalesced
 from transom.host.policy import Limits
 from transom.host.reports import Reports
 from transom.host.view_requests import ViewRequests
-from transom.host.view_server import Forward, ServerNews, Upstream, derived_capabilities
+from transom.host.view_server import Forward, ServerNews, derived_capabilities
 from transom.host.view_state import Context, Readiness
 from transom.host.view_tools import ViewTools
 from transom.protocol import messages as m
@@ -41,6 +41,8 @@ from transom.protocol.lifecycle import State
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
+from transom.servers.server import Server
+from transom.servers.targets import connected_server
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
@@ -67,7 +69,7 @@ class Bridge:
         capabilities: what the host can do, sent as it is. None: what its handlers and its server
             amount to when the View asks.
         context: what the View is told of its surroundings, sent as it is.
-        upstream: the View's server: a connected MCP client, or any `Upstream`.
+        upstream: the View's server: a connected MCP client, or any `Server`.
         limits: how much the View may cost.
 
     Handlers are assigned or used as decorators, and may be async. Those that answer the View:
@@ -112,7 +114,7 @@ class Bridge:
         host_info: Implementation | Mapping[str, Any],
         capabilities: HostCapabilities | Mapping[str, Any] | None = None,
         context: HostContext | Mapping[str, Any] | None = None,
-        upstream: Upstream | Client | ClientSession | None = None,
+        upstream: Server | Client | ClientSession | None = None,
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits if limits is not None else Limits()
@@ -525,10 +527,8 @@ class Bridge:
         self._reports.tell(self.on_error, error)
 
 
-def _upstream(given: Upstream | Client | ClientSession) -> Upstream:
-    if isinstance(given, Upstream):
-        return given
-    # Here, not above: a host whose Views have no server, or one of its own, does without mcp.
-    from transom.host.upstream import ClientUpstream  # noqa: PLC0415
-
-    return ClientUpstream.of(given)
+def _upstream(given: Server | Client | ClientSession) -> Server:
+    server = connected_server(given)
+    if server is None:
+        raise UsageError(f"Expected a connected MCP client or a Server, not {type(given).__name__}")
+    return server

@@ -34,14 +34,13 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
-from transom.host.connection import Target
 from transom.host.model_apis import Api, tools_for
 from transom.host.news import News
 from transom.host.open_views import Openings, Shelf, origin_of
 from transom.host.policy import Limits, Policy
 from transom.host.refresh import Relist, settle
 from transom.host.renderers import AttachesToHost, Renderer, TakesScreenshots
-from transom.host.servers import Servers
+from transom.host.server_tools import Servers
 from transom.host.surface import (
     LIST_VIEW_TOOLS,
     Change,
@@ -57,6 +56,7 @@ from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.view import Home, ModelContext, View
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import read_result
+from transom.servers.targets import Target
 from transom.session import OnProgress
 from transom.types import HostContext, Implementation, Task, Tool, ToolResult
 from transom.version import __version__
@@ -248,7 +248,7 @@ class Host:
             name: 1 to 32 of `A-Za-z0-9-_`. Its Views are called `NAME-1`, `NAME-2` ...
             target: a command as a list, the URL of a streamable HTTP server, an `MCPServer` or
                 `FastMCP` object, a connected client (which stays yours to close), or an
-                `Upstream` of your own.
+                `Server` of your own.
             timeout: seconds it has to start.
 
         Raises:
@@ -528,7 +528,7 @@ class Host:
             raise UsageError("A host without a renderer cannot open Views")
         if server not in self._servers and self._servers.why_gone(server) is None:
             raise UsageError(f"There is no server {server}; there are: {', '.join(self.servers)}")
-        definition = await self._servers.upstream(server).tool(tool)
+        definition = await self._servers.server(server).tool(tool)
         if definition is None:
             raise ProtocolError(INVALID_PARAMS, f"Server {server} has no tool {tool[:128]}")
         view = self._start_view(server, definition, arguments)
@@ -556,7 +556,7 @@ class Host:
         origin = closed.origin
         if origin.result is None and origin.cancelled is None:
             origin.cancelled = "The call had not ended when the View was closed"
-        upstream = self._servers.upstream(origin.server)
+        upstream = self._servers.server(origin.server)
         view = self._openings.begin(view_id, origin, upstream, self.renderer)
         await view.opened()
         return view
@@ -594,7 +594,7 @@ class Host:
             origin = origin_of(server, tool, arguments)
             if origin is None:
                 return None
-            upstream = self._servers.upstream(server)
+            upstream = self._servers.server(server)
         except (InvalidResult, ConnectionClosed) as error:
             self._news.report(error)
             self.audit.record("view", "failed", server=server, tool=tool.name, detail=str(error))
@@ -769,7 +769,7 @@ class TaskDesk:
         method = f"tasks/{what}"
         try:
             async with asyncio.timeout(timeout):
-                raw = await self._servers.upstream(server).request(method, {"taskId": inner})
+                raw = await self._servers.server(server).request(method, {"taskId": inner})
         except TimeoutError:
             raise RequestTimeout(f"{method}: no answer within {timeout:g} s") from None
         return read_result(method, kind, raw)

@@ -26,7 +26,8 @@ from transom.host.page import load_page, view_uri
 from transom.host.renderers import Renderer
 from transom.host.tasks import Tasks
 from transom.host.view import Home, Origin, View
-from transom.host.view_server import Upstream, ViewServer
+from transom.host.view_server import ViewServer
+from transom.servers.server import Server
 from transom.types import HostContext, Implementation, Tool, ToolInfo
 
 __all__ = ["ClosedView", "Openings", "Shelf", "origin_of"]
@@ -187,7 +188,7 @@ class Openings:
         given = {key: value for key, value in merged.items() if value is not None}
         self._context = HostContext.from_wire(given)
 
-    def begin(self, view_id: str, origin: Origin, upstream: Upstream, renderer: Renderer) -> View:
+    def begin(self, view_id: str, origin: Origin, upstream: Server, renderer: Renderer) -> View:
         """Begin to open a View; `view.opening` ends when it is live or has failed."""
         view = View(view_id, origin, self._home)
         try:
@@ -199,7 +200,7 @@ class Openings:
         return view
 
     async def _open(
-        self, view: View, victims: list[View] | Refused, upstream: Upstream, renderer: Renderer
+        self, view: View, victims: list[View] | Refused, upstream: Server, renderer: Renderer
     ) -> None:
         began = time.perf_counter()
         try:
@@ -222,7 +223,7 @@ class Openings:
             self._on_opened(view)
 
     async def _show(
-        self, view: View, victims: list[View], upstream: Upstream, renderer: Renderer
+        self, view: View, victims: list[View], upstream: Server, renderer: Renderer
     ) -> None:
         origin = view.origin
         leaving = [asyncio.ensure_future(victim.close()) for victim in victims]

@@ -15,10 +15,10 @@ from typing import Any, cast
 import msgspec
 
 from transom.errors import InvalidResult, ProtocolError
-from transom.host.view_server import Upstream
 from transom.mcptypes import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.messages import ListResourcesResult
 from transom.protocol.methods import read_result
+from transom.servers.server import Server
 from transom.types import Meta, ReadResourceResult, ResourceContents, Tool
 
 __all__ = ["Page", "load_page", "view_uri"]
@@ -64,7 +64,7 @@ def view_uri(tool: Tool) -> str | None:
 
 
 async def load_page(
-    upstream: Upstream, *, view_id: str, server: str, uri: str, max_bytes: int
+    upstream: Server, *, view_id: str, server: str, uri: str, max_bytes: int
 ) -> Page:
     """Read a View's page from its server.
 
@@ -121,7 +121,7 @@ def _html(part: ResourceContents, uri: str, max_bytes: int) -> str:
     return html
 
 
-async def _listed_ui(upstream: Upstream, uri: str) -> dict[str, Any] | None:
+async def _listed_ui(upstream: Server, uri: str) -> dict[str, Any] | None:
     """The metadata in the server's listing. A page need not be listed: then there is none."""
     cursor: str | None = None
     for _ in range(_MAX_LISTING_PAGES):

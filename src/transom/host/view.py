@@ -38,10 +38,10 @@ from transom.host.policy import Limits, model_may_call
 from transom.host.refresh import Relist, settle
 from transom.host.tasks import owned_task
 from transom.host.tool_text import Label
-from transom.host.view_server import Upstream
 from transom.json_values import members
 from transom.protocol.encoding import ToolOutcome, result_json
 from transom.protocol.messages import ModelContextParams, TaskRequest
+from transom.servers.server import Server
 from transom.session import OnProgress
 from transom.types import (
     ContentBlock,
@@ -369,7 +369,7 @@ class View:
         self,
         channel: Channel,
         *,
-        upstream: Upstream,
+        upstream: Server,
         host_info: Implementation,
         context: HostContext | Mapping[str, Any],
         handlers: Mapping[str, Callable[..., Any]],

@@ -16,11 +16,12 @@ What a View hears of its server's lists: that they changed, once it is ready to 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -37,64 +38,20 @@ from transom.host.audit import AuditLog
 from transom.host.coalesce import Coalesced
 from transom.host.policy import view_may_call
 from transom.host.tasks import Tasks
+from transom.json_values import as_list
 from transom.protocol import wire
+from transom.protocol.methods import VIEW
+from transom.protocol.peer import Progress
+from transom.servers.server import Server
+from transom.session import OnProgress
 from transom.types import Task, Tool
 
 __all__ = [
     "Forward",
-    "Relay",
     "ServerNews",
-    "Upstream",
     "ViewServer",
-    "WatchedUpstream",
     "derived_capabilities",
 ]
-
-
-Relay = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Takes progress, total and message."""
-
-
-@runtime_checkable
-class Upstream(Protocol):
-    """The server a View belongs to."""
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """What the server can do, as on the wire: `{"tools": {"listChanged": true}}`."""
-        ...
-
-    async def tools(self) -> Mapping[str, Tool]:
-        """All tools of the server by name. Cheap: kept until the server says they changed."""
-        ...
-
-    async def tool(self, name: str) -> Tool | None:
-        """One of them. Asks the server again before it says that there is none."""
-        ...
-
-    async def request(
-        self, method: str, params: Mapping[str, Any], *, on_progress: Relay | None = None
-    ) -> bytes:
-        """Ask the server; the result as JSON. Cancelling it cancels the server's work.
-
-        Raises:
-            ProtocolError: the server's error, as it came.
-        """
-        ...
-
-    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
-        ...
-
-
-@runtime_checkable
-class WatchedUpstream(Upstream, Protocol):
-    """A server whose tools are kept on a host's surface."""
-
-    @property
-    def current(self) -> bool:
-        """Whether `tools()` still has what the server would list now, as far as one can know."""
-        ...
 
 
 _NEEDS = {
@@ -131,7 +88,7 @@ class Forward:
         notify: sends a notification to the View; waits while the View is slow.
     """
 
-    def __init__(self, upstream: Upstream, notify: Callable[[str, bytes], Awaitable[None]]) -> None:
+    def __init__(self, upstream: Server, notify: Callable[[str, bytes], Awaitable[None]]) -> None:
         self.upstream = upstream
         self._notify = notify
         self._tasks: OrderedDict[str, None] = OrderedDict()
@@ -182,36 +139,41 @@ class Forward:
         token = _take_token(params)
         relay = None if token is None else self._relay(token)
         result = await self.upstream.request(method, params, on_progress=relay)
-        if method == "tools/list":
-            return _for_views(result)
-        if "task" in params:
-            self._note_task(result)
-        return result
+        if "task" in params and self._note_task(result):
+            return result
+        VIEW[method].read_result(result)  # a server's nonsense goes no further
+        return _for_views(result) if method == "tools/list" else result
 
-    def _note_task(self, result: bytes) -> None:
-        with suppress(msgspec.ValidationError):  # the server answered with the result itself
-            self._tasks[msgspec.json.decode(result, type=_CreatedTask).task.task_id] = None
-            if len(self._tasks) > _MAX_TASKS:
-                self._tasks.popitem(last=False)
+    def _note_task(self, result: bytes) -> bool:
+        """Remember the task that a server created; False: it answered with the result itself."""
+        try:
+            task = msgspec.json.decode(result, type=_CreatedTask).task
+        except msgspec.DecodeError:
+            return False
+        self._tasks[task.task_id] = None
+        if len(self._tasks) > _MAX_TASKS:
+            self._tasks.popitem(last=False)
+        return True
 
-    def _relay(self, token: wire.RequestId) -> Relay:
-        waiting = False
+    def _relay(self, token: wire.RequestId) -> OnProgress:
+        """Sends the server's progress to the View, under the View's own token."""
+        sending: asyncio.Task[None] | None = None
 
-        async def relay(progress: float, total: float | None, message: str | None) -> None:
-            nonlocal waiting
-            if waiting:
+        async def send(params: dict[str, Any]) -> None:
+            with suppress(NotConnected):
+                await self._notify("notifications/progress", wire.encode(params))
+
+        def relay(progress: Progress) -> None:
+            nonlocal sending
+            if sending is not None and not sending.done():
                 return  # the View is slower than the server's progress, which matters less
-            params = {"progressToken": token, "progress": progress}
-            if total is not None:
-                params["total"] = total
-            if message is not None:
-                params["message"] = message
-            waiting = True
-            try:
-                with suppress(NotConnected):
-                    await self._notify("notifications/progress", wire.encode(params))
-            finally:
-                waiting = False
+            params: dict[str, Any] = {"progressToken": token, "progress": progress.progress}
+            if progress.total is not None:
+                params["total"] = progress.total
+            if progress.message is not None:
+                params["message"] = progress.message
+            # A task, so that a View which does not read keeps no notification from the others.
+            sending = asyncio.ensure_future(send(params))
 
         return relay
 
@@ -234,7 +196,7 @@ def _take_token(params: dict[str, Any]) -> wire.RequestId | None:
 def _for_views(result: bytes) -> bytes:
     """A page of tools without those that a View may not call."""
     page = msgspec.json.decode(result)
-    page["tools"] = [entry for entry in page.get("tools", ()) if _visible(entry)]
+    page["tools"] = [entry for entry in as_list(page.get("tools")) if _visible(entry)]
     return wire.encode(page)
 
 
@@ -254,7 +216,7 @@ class _MaybeTask(msgspec.Struct):
 
 
 class ViewServer:
-    """An `Upstream` that watches what one View does with it.
+    """A `Server` that watches what one View does with it.
 
     Args:
         upstream: the View's server.
@@ -269,7 +231,7 @@ class ViewServer:
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: Server,
         server: str,
         view_id: str,
         audit: AuditLog,
@@ -287,6 +249,11 @@ class ViewServer:
     def capabilities(self) -> Mapping[str, Any]:
         """What the server can do, as on the wire."""
         return self._upstream.capabilities
+
+    @property
+    def current(self) -> bool:
+        """Whether `tools()` has what the server would list now, as far as one can know."""
+        return self._upstream.current
 
     async def tools(self) -> Mapping[str, Tool]:
         """All tools of the server by name."""
@@ -309,7 +276,11 @@ class ViewServer:
         return tool
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, on_progress: Relay | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | bytes | None = None,
+        *,
+        on_progress: OnProgress | None = None,
     ) -> bytes:
         """Ask the server.
 
@@ -317,8 +288,9 @@ class ViewServer:
             ProtocolError: the server's error, or that the task is none of this View's.
         """
         self._used()
+        given = msgspec.json.decode(params) if isinstance(params, bytes) else params or {}
         if method in _TASK_METHODS:
-            task_id = params.get("taskId")
+            task_id = given.get("taskId")
             if not isinstance(task_id, str) or not self._tasks.handed(self._view_id, task_id):
                 raise ProtocolError(INVALID_PARAMS, "Task not found")
         if method != "tools/call":
@@ -335,13 +307,13 @@ class ViewServer:
                 "call",
                 outcome,
                 server=self._server,
-                tool=str(params.get("name"))[:128],
-                arguments=params.get("arguments"),
+                tool=str(given.get("name"))[:128],
+                arguments=given.get("arguments"),
                 ms=round((time.perf_counter() - began) * 1000, 3),
                 by=self._view_id,
                 detail=detail,
             )
-        if params.get("task") is not None:
+        if given.get("task") is not None:
             self._note_task(result)
         return result
 

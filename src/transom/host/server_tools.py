@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from transom.background import Background
 from transom.errors import (
     ConnectionClosed,
     NotConnected,
@@ -19,29 +19,34 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
+from transom.events import is_awaitable
 from transom.host.audit import AuditLog
-from transom.host.connection import Connection, Target
 from transom.host.refresh import Relist
 from transom.host.surface import Change, Surface
 from transom.host.tasks import owned_task
 from transom.host.tool_names import check_server_name
-from transom.host.view_server import Relay, Upstream
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import read_result
 from transom.protocol.peer import Progress
+from transom.servers.connection import ServerConnection
+from transom.servers.server import TOOLS_CHANGED, Server
+from transom.servers.targets import Target, connect, connected_server
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 
 __all__ = ["Servers"]
 
-_TOOLS_CHANGED = "notifications/tools/list_changed"
-_CLOSED = "Connection closed"  # what the SDK says when it is
+_DISCONNECTS_WITHIN = 10.0  # seconds: a process gets a few to end by itself
 
 
-class _Server:
-    def __init__(self, connection: Connection, relist: Relist) -> None:
-        self.connection = connection
+class _Connected:
+    """A server of the host, from when it is being connected."""
+
+    def __init__(self, name: str, relist: Relist) -> None:
+        self.name = name
         self.relist = relist
+        self.server: Server | None = None
+        self.connection: ServerConnection | None = None  # if it is ours to close
         self.unsubscribe: Callable[[], None] | None = None
         self.added = False
 
@@ -81,9 +86,9 @@ class Servers:
         self._on_changed = on_changed
         self._on_lost = on_lost
         self._on_problem = on_problem
-        self._servers: dict[str, _Server] = {}
+        self._servers: dict[str, _Connected] = {}
         self._gone: dict[str, str] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._background = Background(on_problem)
 
     @property
     def names(self) -> list[str]:
@@ -97,17 +102,17 @@ class Servers:
         """Why a server that was here is not here any more."""
         return None if name in self._servers else self._gone.get(name)
 
-    def upstream(self, name: str) -> Upstream:
-        """A server, to be asked.
+    def server(self, name: str) -> Server:
+        """A server, to send requests to.
 
         Raises:
             ConnectionClosed: it is gone.
         """
-        server = self._servers.get(name)
-        if server is None:
+        entry = self._servers.get(name)
+        if entry is None or entry.server is None:
             reason = self._gone.get(name, "there is none of that name")
             raise ConnectionClosed(f"Server {name} is gone: {reason}")
-        return server.connection.upstream
+        return entry.server
 
     # --- coming and going --------------------------------------------------------------------
 
@@ -121,42 +126,49 @@ class Servers:
         check_server_name(name)
         if name in self._servers:
             raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
-        connection = Connection(name, target, on_lost=partial(self._lost, name), timeout=timeout)
-        server = _Server(connection, Relist(partial(self._list, name), self._interval, self._stale))
-        self._servers[name] = server
+        entry = _Connected(name, Relist(partial(self._list, name), self._interval, self._stale))
+        self._servers[name] = entry
         began = time.perf_counter()
         try:
-            await connection.start()
-            server.unsubscribe = connection.upstream.subscribe(partial(self._told, server))
-            tools = await self._first_listing(connection, timeout)
+            server = await self._connect(entry, target, timeout)
+            entry.unsubscribe = server.subscribe(partial(self._list_changed, entry))
+            tools = await self._first_listing(name, server, timeout)
         except BaseException as error:
-            if self._servers.get(name) is server:
+            if self._servers.get(name) is entry:
                 del self._servers[name]
-            if server.unsubscribe is not None:
-                server.unsubscribe()
-            server.relist.stop()
-            await connection.stop()
+            await self._disconnect(entry)
             self._audit.record("server", "failed", server=name, detail=str(error)[:500])
             raise
-        server.added = True
+        entry.added = True
         ms = round((time.perf_counter() - began) * 1000, 3)
         self._gone.pop(name, None)
         self._audit.record("server", "added", server=name, ms=ms)
         self._on_changed(name, self._surface.put_server(name, tools.values()))
-        # A change between the listing and the moment from which we hear of changes.
-        asyncio.get_running_loop().call_later(self._interval, self._freshen, server)
+        # A change between the listing and the moment from which changes are announced.
+        asyncio.get_running_loop().call_later(self._interval, self._freshen, entry)
+
+    async def _connect(self, entry: _Connected, target: Target, timeout: float) -> Server:
+        server = connected_server(target)
+        if server is None:
+            server = entry.connection = await connect(
+                target,
+                name=entry.name,
+                timeout=timeout,
+                on_lost=lambda _, reason: self._lost(entry, reason),
+            )
+        entry.server = server
+        return server
 
     @staticmethod
-    async def _first_listing(connection: Connection, timeout: float) -> Mapping[str, Tool]:
+    async def _first_listing(name: str, server: Server, timeout: float) -> Mapping[str, Tool]:
         try:
             async with asyncio.timeout(timeout):
-                return await connection.upstream.tools()
+                return await server.tools()
         except TimeoutError:
-            text = f"Server {connection.name} did not list its tools within {timeout:g} s"
+            text = f"Server {name} did not list its tools within {timeout:g} s"
             raise NotConnected(text) from None
-        except ProtocolError as error:
-            text = f"Server {connection.name} could not list its tools: {error}"
-            raise NotConnected(text) from None
+        except (ProtocolError, ConnectionClosed) as error:
+            raise NotConnected(f"Server {name} could not list its tools: {error}") from None
 
     async def remove(self, name: str) -> None:
         """Disconnect a server; its tools go at once.
@@ -164,62 +176,65 @@ class Servers:
         Raises:
             UsageError: there is none of that name.
         """
-        server = self._servers.get(name)
-        if server is None or not server.added:
+        entry = self._servers.get(name)
+        if entry is None or not entry.added:
             raise UsageError(f"There is no server {name}; there are: {', '.join(self.names)}")
         self._audit.record("server", "removed", server=name)
         self._withdraw(name, "it was removed")
-        await server.connection.stop()
+        await self._disconnect(entry)
 
     async def close(self) -> None:
         """Disconnect them all."""
-        servers = list(self._servers.values())
-        for server in servers:
-            self._withdraw(server.connection.name, "the host was closed")
-        if servers:
-            await asyncio.gather(*(server.connection.stop() for server in servers))
-        if self._closing:
-            await asyncio.wait(self._closing)
+        entries = list(self._servers.values())
+        for entry in entries:
+            self._withdraw(entry.name, "the host was closed")
+        await asyncio.gather(*(self._disconnect(entry) for entry in entries))
+        await self._background.aclose(grace=_DISCONNECTS_WITHIN)
 
     def _withdraw(self, name: str, reason: str) -> None:
-        server = self._servers.pop(name)
-        if server.unsubscribe is not None:
-            server.unsubscribe()
-        server.relist.stop()
+        entry = self._servers.pop(name)
+        self._stop_watching(entry)
         self._gone[name] = reason
         self._on_changed(name, self._surface.drop("server", name))
 
-    def _lost(self, name: str, reason: str) -> None:
-        server = self._servers.get(name)
-        if server is None or not server.added:
-            return  # whoever adds it is told
-        self._audit.record("server", "lost", server=name, detail=reason)
-        self._withdraw(name, reason)
-        task = asyncio.ensure_future(server.connection.stop())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-        self._on_lost(name, reason)
+    def _lost(self, entry: _Connected, reason: str) -> None:
+        if self._servers.get(entry.name) is not entry or not entry.added:
+            return  # it was removed, or `add` raises
+        self._audit.record("server", "lost", server=entry.name, detail=reason)
+        self._withdraw(entry.name, reason)
+        self._background.start(self._disconnect(entry))
+        self._on_lost(entry.name, reason)
+
+    async def _disconnect(self, entry: _Connected) -> None:
+        self._stop_watching(entry)
+        if entry.connection is not None:
+            await entry.connection.aclose()
+
+    @staticmethod
+    def _stop_watching(entry: _Connected) -> None:
+        entry.relist.stop()
+        if entry.unsubscribe is not None:
+            entry.unsubscribe()
 
     # --- tools -------------------------------------------------------------------------------
 
-    def _told(self, server: _Server, method: str) -> None:
-        if method == _TOOLS_CHANGED and server.added:
-            server.relist.changed()
+    def _list_changed(self, entry: _Connected, method: str) -> None:
+        if method == TOOLS_CHANGED and entry.added:
+            entry.relist.changed()
 
     def freshen(self) -> None:
-        """List again those servers whose tools may have changed without a word."""
-        for server in list(self._servers.values()):
-            self._freshen(server)
+        """List again those servers whose tools may have changed unannounced."""
+        for entry in list(self._servers.values()):
+            self._freshen(entry)
 
-    def _freshen(self, server: _Server) -> None:
-        if not server.added or server.connection.lost is not None:
-            return
-        if not server.connection.upstream.current:
-            server.relist.changed()
+    def _freshen(self, entry: _Connected) -> None:
+        here = self._servers.get(entry.name) is entry and entry.added
+        if here and entry.server is not None and not entry.server.current:
+            entry.relist.changed()
 
     async def _list(self, name: str) -> None:
         try:
-            tools = await self.upstream(name).tools()
+            tools = await self.server(name).tools()
         except TransomError as error:
             self._on_problem(error)
             return
@@ -272,37 +287,38 @@ class Servers:
         timeout: float | None,
         on_progress: OnProgress | None,
     ) -> bytes:
-        upstream = self.upstream(name)
+        server = self.server(name)
         try:
             async with asyncio.timeout(timeout) as limit:
                 relay = None if on_progress is None else self._relay(on_progress, limit, timeout)
-                return await upstream.request("tools/call", params, on_progress=relay)
+                return await server.request("tools/call", params, on_progress=relay)
         except TimeoutError:
             text = f"{tool}: server {name} did not answer within {timeout:g} s"
             raise RequestTimeout(text) from None
-        except (ProtocolError, RuntimeError) as error:
-            # The SDK says so as an error of the server's, or as one of ours before it has begun.
-            if isinstance(error, ProtocolError) and error.message != _CLOSED:
-                raise
-            reason = self._gone.get(name) or "the connection closed"
-            if server := self._servers.get(name):
-                server.connection.fail(reason)
+        except ConnectionClosed as error:
+            entry = self._servers.get(name)
+            if entry is not None and entry.server is server:
+                reason = server.reason if isinstance(server, ServerConnection) else str(error)
+                self._lost(entry, reason)
+            reason = self._gone.get(name) or str(error)
             raise ConnectionClosed(f"{tool}: server {name} is gone: {reason}") from None
 
     def _relay(
         self, on_progress: OnProgress, limit: asyncio.Timeout, timeout: float | None
-    ) -> Relay:
+    ) -> OnProgress:
+        """Calls the caller's handler; each progress gives the server more time."""
         loop = asyncio.get_running_loop()
 
-        async def relay(progress: float, total: float | None, message: str | None) -> None:
+        def relay(progress: Progress) -> None:
             if timeout is not None and not limit.expired():
                 limit.reschedule(loop.time() + timeout)
             try:
-                waiting = on_progress(Progress(0, progress, total, message))
-                if inspect.isawaitable(waiting):
-                    await waiting
+                waiting = on_progress(progress)
             except Exception as error:  # noqa: BLE001 - a caller's handler must not break the call
                 self._on_problem(error)
+                return
+            if is_awaitable(waiting):
+                self._background.start(waiting)
 
         return relay
 
