@@ -62,8 +62,13 @@ PARTS = [
             "transom.host.renderers": ["Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp"],
             "transom.host.page": ["Page"],
             "transom.host.audit": ["AuditLog", "AuditEvent", "Redact", "Sink", "read_audit"],
-            "transom.host.view_server": ["Upstream"],
         },
+    ),
+    Part(
+        "Connections to servers",
+        "For hosts and everyone else who sends requests to MCP servers. `Host` makes its own; the "
+        "guide is [Hosts](hosts.md#servers).",
+        {"transom.servers": ALL},
     ),
     Part(
         "Servers",

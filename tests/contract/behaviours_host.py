@@ -7,7 +7,8 @@ TOOLS = "tests/host/test_bridge_tools.py::test_"
 REQUESTS = "tests/host/test_bridge_requests.py::test_"
 CONTEXT = "tests/host/test_bridge_context.py::test_"
 HOSTILE = "tests/host/test_bridge_hostile.py::test_"
-UPSTREAM = "tests/host/test_upstream.py::test_"
+SDK_CLIENT = "tests/connections/test_sdk_client.py::test_"
+VIEW_SERVER = "tests/host/test_view_server.py::test_"
 HOST = "tests/host/test_host.py::test_"
 VIEWS = "tests/host/test_views.py::test_"
 SURFACE = "tests/host/test_surface.py::test_"
@@ -20,10 +21,10 @@ FITS = REQUESTS + "params_that_do_not_fit_are_refused_and_the_place_named"
 AGAIN = BRIDGE + "a_second_initialize_is_answered_reported_and_counts"
 QUEUE = BRIDGE + "what_is_sent_before_initialized_waits_and_goes_out_in_order"
 ORDER = BRIDGE + "tool_data_out_of_order_is_refused_and_not_sent"
-VERBATIM = UPSTREAM + "a_call_goes_on_as_it_is_and_so_does_its_result"
-FANOUT = UPSTREAM + "list_changed_reaches_every_bridge_and_the_clients_own_handler"
-RESOURCES = UPSTREAM + "resources_and_prompts_go_on_too"
-HIDDEN = UPSTREAM + "a_tool_that_views_may_not_call_is_refused"
+VERBATIM = VIEW_SERVER + "a_call_goes_on_as_it_is_and_so_does_its_result"
+FANOUT = VIEW_SERVER + "list_changed_reaches_every_bridge"
+RESOURCES = VIEW_SERVER + "resources_and_prompts_go_on_too"
+HIDDEN = VIEW_SERVER + "a_tool_that_views_may_not_call_is_refused"
 MODES = CONTEXT + "a_mode_that_the_view_did_not_declare_never_reaches_the_handler"
 DIFF = CONTEXT + "only_what_changed_is_told"
 REFUSAL = REQUESTS + "a_refusal_is_a_result_that_says_so"
@@ -37,7 +38,7 @@ FACTS = [
     # B1 Construction and connection
     Fact("B-001", "differ", BRIDGE + "the_context_is_empty_unless_given", "keywords, one channel"),
     Fact("B-002", "match", BRIDGE + "nothing_is_sent_on_connect"),
-    Fact("B-003", "match", UPSTREAM + "a_client_that_is_not_connected_is_refused"),
+    Fact("B-003", "match", SDK_CLIENT + "a_client_that_is_not_connected_is_refused"),
     Fact("B-004", "match", BRIDGE + "a_bridge_is_connected_once"),
     Fact("B-005", "match", UNHANDLED),
     Fact("B-006", "match", CONTEXT + "without_a_handler_the_mode_stays_what_it_is"),
@@ -64,7 +65,7 @@ FACTS = [
     Fact(
         "B-016",
         "exceed",
-        UPSTREAM + "list_changed_waits_until_the_view_is_initialised_and_comes_once",
+        VIEW_SERVER + "list_changed_waits_until_the_view_is_initialised_and_comes_once",
         "told when the View is ready, once",
     ),
     # B4 Forwarding with a client
@@ -74,18 +75,18 @@ FACTS = [
     Fact(
         "B-020",
         "exceed",
-        UPSTREAM + "a_view_sees_the_tools_it_may_call_page_by_page",
+        VIEW_SERVER + "a_view_sees_the_tools_it_may_call_page_by_page",
         "tools/list is forwarded, as the draft has it; a View's own tasks can be asked after",
     ),
     Fact(
         "B-021",
         "match",
-        UPSTREAM + "list_changed_is_not_forwarded_when_the_server_did_not_announce_it",
+        VIEW_SERVER + "list_changed_is_not_forwarded_when_the_server_did_not_announce_it",
     ),
     Fact(
         "B-022",
         "exceed",
-        UPSTREAM + "a_handler_of_the_host_goes_before_the_server",
+        VIEW_SERVER + "a_handler_of_the_host_goes_before_the_server",
         "a handler wins whenever it was set; taken away, the server answers again",
     ),
     Fact("B-023", "exceed", FANOUT, "every Bridge hears it, and the client's own handler too"),
@@ -93,10 +94,12 @@ FACTS = [
     Fact(
         "B-025",
         "exceed",
-        UPSTREAM + "progress_comes_back_under_the_views_own_token",
+        VIEW_SERVER + "progress_comes_back_under_the_views_own_token",
         "progress is relayed, and the View's token never reaches the server's connection",
     ),
-    Fact("B-026", "match", UPSTREAM + "a_view_that_gives_up_stops_the_server_and_gets_no_answer"),
+    Fact(
+        "B-026", "match", VIEW_SERVER + "a_view_that_gives_up_stops_the_server_and_gets_no_answer"
+    ),
     Fact(
         "B-027",
         "exceed",
@@ -112,7 +115,7 @@ FACTS = [
         SURFACE + "tools_that_are_not_for_the_model_are_not_there",
         "the host's list of tools is ours to make",
     ),
-    Fact("B-031", "match", UPSTREAM + "a_tool_that_the_server_does_not_list_is_refused"),
+    Fact("B-031", "match", VIEW_SERVER + "a_tool_that_the_server_does_not_list_is_refused"),
     Fact("B-032", "exceed", HIDDEN, "[] and lists without 'app' are denied as well"),
     # B6 App tools from the host side
     Fact("B-033", "differ", LISTED, "call_tool(name, arguments) and list_tools(), all pages"),

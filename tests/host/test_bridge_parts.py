@@ -12,6 +12,7 @@ from transom.host.coalesce import Coalesced
 from transom.host.reports import Reports
 from transom.host.view_server import Forward
 from transom.protocol.encoding import object_json, result_json
+from transom.protocol.peer import Progress
 from transom.types import HostContext, Tool
 
 
@@ -67,9 +68,10 @@ async def test_reports_to_slow_handlers_do_not_pile_up_without_end():
 
 
 class SlowServer:
-    """An upstream that tells its progress as fast as it can."""
+    """A server that reports its progress as fast as it can."""
 
     capabilities: ClassVar[Any] = {"tools": {}}
+    current = True
 
     async def tools(self) -> dict[str, Tool]:
         return {"t": Tool("t")}
@@ -78,7 +80,9 @@ class SlowServer:
         return Tool(name)
 
     async def request(self, method: str, params: Any, *, on_progress: Any = None) -> bytes:
-        await asyncio.gather(*(on_progress(step, None, None) for step in range(100)))
+        for step in range(100):
+            on_progress(Progress(0, step, None, None))
+            await asyncio.sleep(0)
         return b'{"content":[]}'
 
     def subscribe(self, observer: Any) -> Any:

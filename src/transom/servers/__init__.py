@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from transom.servers.connection import ServerConnection
     from transom.servers.sdk_client import ListChangedHandler
     from transom.servers.server import InputRequired, Server
-    from transom.servers.targets import Target, connect
+    from transom.servers.targets import connect
 
-__all__ = ["InputRequired", "ListChangedHandler", "Server", "ServerConnection", "Target", "connect"]
+__all__ = ["InputRequired", "ListChangedHandler", "Server", "ServerConnection", "connect"]
 
 _HOMES = {
     "InputRequired": "transom.servers.server",
     "ListChangedHandler": "transom.servers.sdk_client",
     "Server": "transom.servers.server",
     "ServerConnection": "transom.servers.connection",
-    "Target": "transom.servers.targets",
     "connect": "transom.servers.targets",
 }
 
