@@ -82,7 +82,7 @@ class SlowServer:
     async def request(self, method: str, params: Any, *, on_progress: Any = None) -> bytes:
         for step in range(100):
             on_progress(Progress(0, step, None, None))
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         return b'{"content":[]}'
 
     def subscribe(self, observer: Any) -> Any:
