@@ -83,7 +83,7 @@ PACKAGES = {
     "server": {"msgspec", "jsonschema_rs"} | MCP,
     "serving": {"uvicorn"},
     "web": {"msgspec", "starlette", "websockets"},
-    "gateway": {"msgspec", "starlette"} | MCP,
+    "gateway": {"msgspec", "starlette", "tomlkit"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "typer", "rich", "uvicorn"} | MCP,

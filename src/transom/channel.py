@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
@@ -94,6 +94,33 @@ class Waiters:
         """Wake everyone."""
         while self.wake_one():
             pass
+
+
+class Throttled:
+    """A Channel that is read only when somebody has room for its messages.
+
+    Args:
+        channel: what is read, and written to.
+        wait: waits until there is room.
+    """
+
+    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object]]) -> None:
+        self._channel = channel
+        self._wait = wait
+        self.send = channel.send
+        self.aclose = channel.aclose
+        send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
+        if send_nowait is not None:
+            self.send_nowait = send_nowait
+
+    async def receive(self) -> bytes:
+        """The next message, once there is room for it.
+
+        Raises:
+            ChannelClosed: there will be no more.
+        """
+        await self._wait()
+        return await self._channel.receive()
 
 
 # --- in memory -------------------------------------------------------------------------------

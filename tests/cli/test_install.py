@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from transom.cli.commands import Commands
 from transom.cli.install import ClientName, install
 from transom.cli.main import make_app
-from transom.gateway.clients import CLIENTS
+from transom.gateway.agent_configs import CLIENTS
 from transom.gateway.install import transom_command
 
 

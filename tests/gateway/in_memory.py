@@ -9,8 +9,9 @@ from typing import Any
 
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed, NotConnected
-from transom.gateway.session import Connect, Session
+from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
+from transom.servers.connection import Connect
 
 VERSION = "2025-11-25"
 HELLO = {
@@ -201,8 +202,8 @@ async def gateway(
     """The client of a gateway with these servers, which has said hello unless told not to."""
     connects = [(each.name, each.connect) if isinstance(each, Fake) else each for each in servers]
     ours, theirs = memory_pair()
-    session = Session(theirs, connects, views or ClientViews(None))
-    running = asyncio.create_task(session.run())
+    proxy = Proxy(theirs, connects, views or ClientViews(None))
+    running = asyncio.create_task(proxy.run())
     client = End(answers)
     client.channel = ours
     serving = asyncio.create_task(client.serve(ours))

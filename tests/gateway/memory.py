@@ -10,7 +10,7 @@ from typing import Any
 from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
-from transom.gateway.session import Session
+from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision, Deny
@@ -321,8 +321,8 @@ async def gateway(
     shop = Shop(setup)
     screen = Screen({URI: shop}, pictures=pictures)
     ours, theirs = memory_pair()
-    session = Session(ours, [("shop", server.connect)], ClientViews(screen, **options))
-    running = asyncio.create_task(session.run())
+    proxy = Proxy(ours, [("shop", server.connect)], ClientViews(screen, **options))
+    running = asyncio.create_task(proxy.run())
     client = Raw(theirs, answers or {})
     made = Gateway(client, server, screen, shop)
     hello = {"clientInfo": {"name": "raw", "version": "1"}, "capabilities": capabilities or {}}

@@ -10,7 +10,7 @@ import pytest
 
 from transom.errors import UsageError
 from transom.gateway.config import (
-    Server,
+    ServerConfig,
     read_config,
     server_from_command,
     server_from_url,
@@ -25,12 +25,12 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mcp.json"
 
 
-def servers_of(file: Path, config: object) -> list[Server]:
+def servers_of(file: Path, config: object) -> list[ServerConfig]:
     file.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
     return read_config(file, environ=ENVIRON)
 
 
-def one(file: Path, **entry: Any) -> Server:
+def one(file: Path, **entry: Any) -> ServerConfig:
     (server,) = servers_of(file, {"mcpServers": {"orders": entry}})
     return server
 
@@ -60,15 +60,15 @@ def test_commands_and_urls_are_read_in_the_order_of_the_file(file: Path):
     )
 
     assert servers == [
-        Server(name="orders", command=("python", "orders.py"), env={"A": "1"}),
-        Server(name="maps", url="https://example.com/mcp", headers={"X": "y"}),
+        ServerConfig(name="orders", command=("python", "orders.py"), env={"A": "1"}),
+        ServerConfig(name="maps", url="https://example.com/mcp", headers={"X": "y"}),
     ]
 
 
 @pytest.mark.parametrize("section", ["mcpServers", "servers", "context_servers"])
 def test_the_section_may_be_that_of_any_client(file: Path, section: str):
     (server,) = servers_of(file, {section: {"orders": {"type": "stdio", "command": "orders"}}})
-    assert server == Server(name="orders", command=("orders",))
+    assert server == ServerConfig(name="orders", command=("orders",))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_streamable_http_has_many_names(file: Path, entry: dict[str, str]):
 
 def test_keys_that_mean_nothing_here_are_left_alone(file: Path):
     server = one(file, command="orders", autoApprove=["a"], timeout=5, trust=None, args=None)
-    assert server == Server(name="orders", command=("orders",))
+    assert server == ServerConfig(name="orders", command=("orders",))
 
 
 def test_a_command_may_be_a_list_and_numbers_are_text(file: Path):
@@ -315,7 +315,7 @@ def test_another_gateway_is_a_server_like_any(file: Path, words: list[str]):
 
 
 def test_a_command_line_is_a_server_named_after_what_it_runs():
-    assert server_from_command(["python", "shop/orders.py"]) == Server(
+    assert server_from_command(["python", "shop/orders.py"]) == ServerConfig(
         name="orders", command=("python", "shop/orders.py")
     )
     assert server_from_command(["x"], name="my shop").name == "my-shop"
@@ -329,7 +329,7 @@ def test_no_command_is_refused(words: list[str]):
 
 def test_a_url_is_a_server_named_after_its_host():
     url = "https://example.com/mcp"
-    assert server_from_url(url) == Server(name="example-com", url=url)
+    assert server_from_url(url) == ServerConfig(name="example-com", url=url)
     with pytest.raises(UsageError, match="--url: orders.py is not a URL"):
         server_from_url("orders.py")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.memory import OPENS, TOOLS, URI, Odd, Server, gateway, text, tool, words
 from transom.channel import memory_pair
-from transom.gateway.session import Session
+from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
 
 VIEW = "shop-1"
@@ -61,8 +61,6 @@ async def test_lines_that_are_no_messages_are_left_out():
 @pytest.mark.parametrize(
     "method",
     [
-        "notifications/cancelled",
-        "notifications/progress",
         "notifications/tools/list_changed",
         "notifications/subscriptions/acknowledged",
         "notifications/message",
@@ -75,6 +73,16 @@ async def test_odd_notifications_pass_as_they_are(method: str, params: dict[str,
         await at.client.until(lambda: at.client.noted(method))
         assert at.client.noted(method) == [params]
         assert await at.call("plain") == text("called plain")
+
+
+@pytest.mark.parametrize("method", ["notifications/cancelled", "notifications/progress"])
+async def test_notifications_about_requests_that_there_are_not_go_nowhere(method: str):
+    """Ids and tokens are translated, so the client could take them for those of its own."""
+    async with gateway() as at:
+        for params in ({}, {"requestId": {}}, {"requestId": 1}, {"progressToken": 1}):
+            await at.server.now.tell(method, {"progress": 1, **params})
+        assert await at.call("plain") == text("called plain")
+        assert at.client.notes == []
 
 
 @pytest.mark.parametrize("result", [5, None, "x", [1], True, {"deep": nested(250)}])
@@ -124,7 +132,7 @@ async def test_a_server_that_talks_on_waits_for_a_client_that_does_not_read():
     server = Server()
     ours, theirs = memory_pair(capacity=10)
     views = ClientViews(None)
-    running = asyncio.create_task(Session(ours, [("shop", server.connect)], views).run())
+    running = asyncio.create_task(Proxy(ours, [("shop", server.connect)], views).run())
     await server.started.wait()
     sent = 0
 

@@ -18,13 +18,13 @@ from fastmcp import Client as FastClient
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.gateway.chatty import chatty, in_memory
+from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
 from transom.errors import UsageError
-from transom.gateway.config import Server
-from transom.gateway.http import HttpGateway
-from transom.gateway.http_serving import address_of, serve_http, serving
-from transom.gateway.run import connect_to
+from transom.gateway.config import ServerConfig
+from transom.gateway.http import HttpGateway, address_of, serve_http, serving
+from transom.gateway.members import connect_to
 from transom.gateway.views import ClientViews
 from transom.servers.process import ServerProcess
 
@@ -147,7 +147,7 @@ async def test_each_client_has_a_server_process_of_its_own() -> None:
         assert text_of(await first.call_tool("count_orders", {})) == "Two orders."
         assert text_of(await second.call_tool("count_orders", {})) == "Two orders."
     assert len({process.pid for process in started}) == 2
-    assert all(process._process.returncode is not None for process in started)
+    assert not any(alive(process.pid) for process in started)
 
 
 async def test_a_view_that_opens_is_told_to_a_client_between_its_requests() -> None:
@@ -265,7 +265,7 @@ async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
     news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"number":%d}}'
     async with gateway(in_memory(chatty())) as (url, served), by_hand(url) as (http, headers):
         (session,) = served.clients.values()
-        await session.quiet()
+        await session.wait_idle()
         channel = session._channel
         assert channel is not None
         await channel.send(news % 1)
@@ -274,7 +274,7 @@ async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
             seen = await _data(stream, 2)
         assert [data["params"]["number"] for data in seen] == [1, 2]
 
-        await session.quiet()
+        await session.wait_idle()
         await channel.send(news % 3)
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         answer = await http.post(url, json=listing, headers=headers)
@@ -356,7 +356,7 @@ async def test_only_so_many_clients_are_let_in() -> None:
 
 
 async def test_a_server_that_cannot_be_started_is_told_to_the_client() -> None:
-    connect = connect_to(Server(name="lost", command=("no-such-command-at-all",)))
+    connect = connect_to(ServerConfig(name="lost", command=("no-such-command-at-all",)))
     async with gateway(connect) as (url, served), httpx2.AsyncClient(headers=BOTH) as http:
         answer = await http.post(url, json=INITIALIZE)
         assert "There is no command 'no-such-command-at-all'" in answer.text

@@ -13,7 +13,7 @@ import pytest
 
 from transom.errors import UsageError
 from transom.gateway import install
-from transom.gateway.clients import CLIENTS, Machine, Scope
+from transom.gateway.agent_configs import CLIENTS, Machine, Scope
 from transom.gateway.install import Plan, make_plan, settled_command, transom_command
 
 RUN = ["/opt/transom/bin/transom"]

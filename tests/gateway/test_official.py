@@ -15,8 +15,8 @@ from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
 from transom.gateway.config import server_from_command
-from transom.gateway.run import connect_to
-from transom.gateway.session import Session
+from transom.gateway.members import connect_to
+from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
 from transom.web.screen import Screen
 
@@ -53,8 +53,8 @@ async def client_of(name: str, screen: Screen) -> AsyncIterator[Raw]:
     """A client that has said hello to the gateway of this server."""
     ours, theirs = memory_pair()
     server = server_from_command(command(name), name=name)
-    session = Session(ours, [(name, connect_to(server))], ClientViews(screen, label=name))
-    running = asyncio.create_task(session.run())
+    proxy = Proxy(ours, [(name, connect_to(server))], ClientViews(screen, label=name))
+    running = asyncio.create_task(proxy.run())
     client = Raw(theirs, {})
     try:
         await client.ask("initialize", HELLO)

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.memory import Server, gateway, text, words
 from tests.gateway.raw_client import GATEWAY, PYTHON, alive, raw_client
 from transom import App
-from transom.gateway import single
+from transom.gateway import members
 from transom.servers.process import ServerProcess
 
 VIEW = "shop-1"
@@ -126,7 +126,7 @@ async def test_a_tool_called_while_its_server_is_being_started_opens_its_view():
 
 
 async def test_a_server_that_does_not_come_back_is_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(single, "_PATIENCE", 0.05)
+    monkeypatch.setattr(members, "_PATIENCE", 0.05)
     async with gateway() as at:
         at.server.broken = True
         await at.server.kill()
@@ -144,9 +144,10 @@ async def test_what_the_lost_server_asked_is_cancelled_and_its_answer_goes_nowhe
         await at.client.until(lambda: at.client.asked)
         await at.server.kill()
         await at.client.until(lambda: at.client.noted("notifications/cancelled"))
-        assert at.client.noted("notifications/cancelled")[0]["requestId"] == 7
+        [asked] = at.client.asked
+        assert at.client.noted("notifications/cancelled")[0]["requestId"] == asked["id"]
         await at.server.started.wait()
-        await at.client.say({"id": 7, "result": {"late": True}})
+        await at.client.say({"id": asked["id"], "result": {"late": True}})
         assert await at.call("plain") == text("called plain")
         assert at.server.now.stray == []
 
@@ -164,7 +165,11 @@ async def test_a_2026_07_28_stream_goes_on_with_the_server_that_came_back():
         await server.started.wait()
         await server.now.until(lambda: server.now.requests("subscriptions/listen"))
         [again] = [each for each in server.now.asked if each["method"] == "subscriptions/listen"]
-        assert again["id"] == stream.id
+        change = {"_meta": {key: again["id"]}, "odd": 1}
+        await server.now.tell("notifications/tools/list_changed", change)
+        await at.changed(3)
+        told = at.client.noted("notifications/tools/list_changed")[-1]
+        assert told == {"_meta": {key: stream.id}, "odd": 1}
 
 
 async def test_killed_again_and_again_every_call_is_answered():

@@ -107,7 +107,7 @@ async def test_a_server_that_refuses_to_be_initialised_is_left_out_and_comes_lat
 async def test_a_server_that_is_slow_to_begin_keeps_nobody_waiting_and_comes_later(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("transom.gateway.roster._ALL_WITHIN", 0.05)
+    monkeypatch.setattr("transom.gateway.members._ALL_WITHIN", 0.05)
     one, two = Fake("one", ["search"]), Fake("two", ["find"])
     begun = asyncio.Event()
 
@@ -366,8 +366,9 @@ async def test_notifications_go_to_all_servers_as_they_are():
         assert client.channel is not None
         await client.channel.send(line)
         for server in (one, two):
-            await server.hears("notifications/odd")
-            assert line in server.raw
+            heard = await server.hears("notifications/odd")
+            assert heard["params"] == {"n": 1.5}
+            assert b'{"n":1.50}' in server.raw[-1]
 
 
 async def test_a_request_that_is_not_mcps_goes_to_the_first_server_that_knows_it():
@@ -413,13 +414,15 @@ async def test_progress_comes_under_the_clients_own_token_from_the_server_that_w
         params = {"name": "slow", "_meta": {"progressToken": 7, "x": "kept"}}
         _, waiting = await client.begin("tools/call", params)
         call = await one.hears("tools/call")
-        assert call["params"] == params
-        await two.tell("notifications/progress", {"progressToken": 7, "progress": 0.9})
+        token = call["params"]["_meta"].pop("progressToken")
+        assert call["params"] == {"name": "slow", "_meta": {"x": "kept"}}
+        for foreign in (7, token):
+            await two.tell("notifications/progress", {"progressToken": foreign, "progress": 0.9})
         await two.tell("notifications/odd")
         await client.hears("notifications/odd")
-        await one.tell("notifications/progress", {"progressToken": 7, "progress": 0.5})
+        await one.tell("notifications/progress", {"progressToken": token, "progress": 0.5, "x": 1})
         heard = await client.hears("notifications/progress")
-        assert heard["params"] == {"progressToken": 7, "progress": 0.5}
+        assert heard["params"] == {"progressToken": 7, "progress": 0.5, "x": 1}
         await one.reply(call["id"], {"content": []})
         assert (await waiting)["result"] == {"content": []}
         assert len(client.got("notifications/progress")) == 1

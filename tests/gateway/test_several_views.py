@@ -21,7 +21,7 @@ from transom.servers.process import ServerProcess
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """These servers take their time to start, and the tests count on both being there."""
-    monkeypatch.setattr("transom.gateway.roster._ALL_WITHIN", 50.0)
+    monkeypatch.setattr("transom.gateway.members._ALL_WITHIN", 50.0)
 
 
 class Screen:

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.gateway.toml import Value, put_table, table
+from transom.gateway.install import TomlValue as Value
+from transom.gateway.install import put_table
+from transom.gateway.install import toml_table as table
 
 VALUES: dict[str, Value] = {"command": "run", "args": ["a"]}
 NEW = '[mcp_servers.new]\ncommand = "run"\nargs = ["a"]\n'
@@ -30,7 +32,7 @@ def put(text: str, name: str = "new", values: dict[str, Value] = VALUES) -> str:
         ),
         (
             '[a]\n[mcp_servers."new"]\ncommand = "old"\n[mcp_servers.new.env]\nK = "v"\n\n[z]\n',
-            f"[a]\n{NEW}[z]\n",
+            '[a]\n[mcp_servers."new"]\ncommand = "run"\nargs = ["a"]\n\n[z]\n',
         ),
         (
             'a = """\n[mcp_servers.new]\n"""\nb = [\n[1],\n]\n[mcp_servers.new]\nenv = {}\n',

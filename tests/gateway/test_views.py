@@ -540,6 +540,7 @@ async def test_a_2026_07_28_client_gets_whole_results_and_hears_on_its_streams()
         result = await at.call(f"{VIEW}__read")
         assert result["resultType"] == "complete"
         await at.client.tell("notifications/cancelled", {"requestId": stream.id})
+        await at.call("plain")  # by then it has been handled
         told = len(at.client.notes)
         await at.shop.made[0].send_message([TextContent("look")])
         await at.call("plain")

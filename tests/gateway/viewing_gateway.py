@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from transom.gateway.config import server_from_command
-from transom.gateway.run import serve_stdio
+from transom.gateway.stdio import serve_stdio
 from transom.gateway.views import ClientViews
 
 URI = "ui://orders/list.html"

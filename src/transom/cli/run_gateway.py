@@ -15,14 +15,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from transom.errors import TransomError, UsageError
-from transom.gateway.signals import on_signals
+from transom.gateway.stdio import on_signals
 from transom.servers.process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from transom.cli.options import GatewayOptions
-    from transom.gateway.config import Server
+    from transom.gateway.config import ServerConfig
     from transom.gateway.views import ClientViews
 
 __all__ = ["run_gateway"]
@@ -93,7 +93,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
     async with screen:
         if options.http is None:
-            from transom.gateway.run import serve_stdio
+            from transom.gateway.stdio import serve_stdio
 
             await serve_stdio(servers, views(""), started=started)
         else:
@@ -101,12 +101,12 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
 
 async def _serve_http(
-    servers: Sequence[Server],
+    servers: Sequence[ServerConfig],
     views: Callable[[str], ClientViews],
     options: GatewayOptions,
     address: str,
 ) -> None:
-    from transom.gateway.http_serving import serve_http
+    from transom.gateway.http import serve_http
 
     os.environ.pop("TRANSOM_TOKEN", None)  # the servers get our environment, but not this
     await serve_http(
@@ -120,7 +120,7 @@ async def _serve_http(
     )
 
 
-def _servers(options: GatewayOptions) -> list[Server]:
+def _servers(options: GatewayOptions) -> list[ServerConfig]:
     from transom.gateway.config import read_config, server_from_command, server_from_url
 
     if options.config is not None:

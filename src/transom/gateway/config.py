@@ -23,7 +23,7 @@ from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
 from transom.naming import fitted_name, name_of_command, name_of_url, names_apart
 
-__all__ = ["Server", "read_config", "server_from_command", "server_from_url", "variables_of"]
+__all__ = ["ServerConfig", "read_config", "server_from_command", "server_from_url", "variables_of"]
 
 Entry = dict[str, Any]
 
@@ -36,7 +36,7 @@ _HTTP = {"http", "streamablehttp", "streamable", "remote"}
 _FOLDERS_OF_EDITORS = {".vscode", ".cursor", ".gemini", ".zed"}
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One server behind the gateway: either a `command` or a `url`.
 
     `env` is set on top of the environment that the server gets in any case.
@@ -50,7 +50,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-def server_from_command(words: Sequence[str], *, name: str | None = None) -> Server:
+def server_from_command(words: Sequence[str], *, name: str | None = None) -> ServerConfig:
     """The server that a command line starts, named after what it runs.
 
     Raises:
@@ -58,21 +58,21 @@ def server_from_command(words: Sequence[str], *, name: str | None = None) -> Ser
     """
     if not words or not words[0]:
         raise UsageError("no server is named: give a command after --, --url or --config")
-    return Server(name=fitted_name(name or name_of_command(words)), command=tuple(words))
+    return ServerConfig(name=fitted_name(name or name_of_command(words)), command=tuple(words))
 
 
-def server_from_url(url: str, *, name: str | None = None) -> Server:
+def server_from_url(url: str, *, name: str | None = None) -> ServerConfig:
     """The server at a URL, named after its host.
 
     Raises:
         UsageError: it is not a URL of streamable HTTP.
     """
-    return Server(name=fitted_name(name or name_of_url(url)), url=_checked_url(url, "--url"))
+    return ServerConfig(name=fitted_name(name or name_of_url(url)), url=_checked_url(url, "--url"))
 
 
 def read_config(
     path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
-) -> list[Server]:
+) -> list[ServerConfig]:
     """The servers of a configuration file that are not disabled, in its order, with unique names.
 
     Raises:
@@ -170,7 +170,7 @@ class _Reader:
         self._environ = environ
         self._at = ""
 
-    def server(self, name: str, told: str, entry: Entry) -> Server:
+    def server(self, name: str, told: str, entry: Entry) -> ServerConfig:
         self._at = f"{self._file}: server {told!r}"
         command = self._command(entry)
         url = self._url(entry)
@@ -181,7 +181,7 @@ class _Reader:
         if url is not None:
             if kind in _STDIO:
                 raise UsageError(f"{self._at} has a URL, but its type is {kind!r}")
-            return Server(
+            return ServerConfig(
                 name=name,
                 url=self._http(url, kind),
                 headers=self._mapping(entry, "headers"),
@@ -191,7 +191,7 @@ class _Reader:
             raise UsageError(f"{self._at} has a command, but its type is {kind!r}")
         cwd = self._cwd(entry)
         self._refuse_loop(command, cwd)
-        return Server(name=name, command=command, env=self._mapping(entry, "env"), cwd=cwd)
+        return ServerConfig(name=name, command=command, env=self._mapping(entry, "env"), cwd=cwd)
 
     def _command(self, entry: Entry) -> tuple[str, ...] | None:
         command: object = entry.get("command")

@@ -1,20 +1,24 @@
 """The gateway on streamable HTTP: several clients at once, each with servers and Views of its own.
 
 1. Clients are told apart by their sessions, so there is one for each `initialize`. A 2026-07-28
-   client has none: its requests are answered with the versions that do, and it falls back.
-2. A session ends when its client says so (DELETE), when nothing of it has been open for a while,
-   and with the gateway. Its servers and its Views end with it.
-3. On a loopback address, Host and Origin must be that address: a page in a browser gets nothing.
-   On any other, and wherever a token is set, each request must bear the token.
+   client has no session: its requests are answered with the versions that have, and it falls back
+   to those.
+2. A session ends when its client says so (DELETE), when no request and no stream of it has been
+   open for a while, and with the gateway. Its servers and its Views end with it.
+3. On a loopback address, Host and Origin must be that address, so that no web page can use the
+   gateway. On any other address, and wherever a token is set, each request must bear the token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp.server.streamable_http import StreamableHTTPServerTransport
@@ -35,24 +39,30 @@ from transom.errors import (
     SERVER_ERROR,
     MessageRefused,
     TransomError,
+    UsageError,
 )
-from transom.gateway.adding import envelope_of, member
-from transom.gateway.http_channel import HttpChannel
-from transom.gateway.session import Connect, Session
+from transom.gateway.client import MAX_BYTES, MAX_DEPTH
+from transom.gateway.config import ServerConfig
+from transom.gateway.http_channel import HttpClientChannel
+from transom.gateway.members import connect_to
+from transom.gateway.proxy import Proxy
+from transom.gateway.stdio import on_signals
 from transom.gateway.views import ClientViews
-from transom.json_values import clean
+from transom.json_values import clean, member
 from transom.protocol import wire
+from transom.servers.connection import Connect
+from transom.servers.envelope import envelope_of
+from transom.serving import listen, serve
 
-__all__ = ["PATH", "HttpGateway"]
+__all__ = ["PATH", "HttpGateway", "address_of", "serve_http", "serving"]
 
 _log = logging.getLogger("transom.gateway")
 
 PATH = "/mcp"
-_MAX_BYTES = 32 * 1024 * 1024
-_MAX_DEPTH = 200
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
-_ENDS_WITHIN = 15.0
+_MIN_TOKEN = 16
+_SESSIONS_END_WITHIN = 15.0
 
 
 class HttpGateway:
@@ -77,15 +87,15 @@ class HttpGateway:
         max_clients: int = 100,
         idle: float = 1800.0,
     ) -> None:
-        self.clients: dict[str, _Client] = {}
-        """By session: those that are there."""
+        self.clients: dict[str, _HttpSession] = {}
+        """The sessions there are, by id."""
         self._servers = servers
         self._views = views
         self._token = None if token is None else token.encode()
         self.security = security
         self._max_clients = max_clients
         self._idle = idle
-        self._limited = RequestBodyLimitMiddleware(self._route, _MAX_BYTES)
+        self._limited = RequestBodyLimitMiddleware(self._route, MAX_BYTES)
         self._ending = False
 
     async def aclose(self) -> None:
@@ -95,7 +105,7 @@ class HttpGateway:
         for client in clients:
             client.end()
         if clients:
-            await asyncio.wait([client.task for client in clients], timeout=_ENDS_WITHIN)
+            await asyncio.wait([client.task for client in clients], timeout=_SESSIONS_END_WITHIN)
 
     # --- requests ----------------------------------------------------------------------------
 
@@ -108,7 +118,7 @@ class HttpGateway:
         await app(scope, receive, send)
 
     async def _refusal(self, request: Request) -> Response | None:
-        """Why a request is not let in."""
+        """The answer to a request that is not let in; None for one that is."""
         if request.url.path != PATH:
             return _problem(404, INVALID_REQUEST, f"The gateway is at {PATH}")
         if self.security is not None:
@@ -148,10 +158,10 @@ class HttpGateway:
     # --- sessions ----------------------------------------------------------------------------
 
     async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request without a session: only `initialize` is in order."""
+        """Answer a request without a session, which must be `initialize`."""
         body = await Request(scope, receive).body()
         try:
-            message = wire.decode(body, max_bytes=_MAX_BYTES, max_depth=_MAX_DEPTH)
+            message = wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
         except MessageRefused as refusal:
             await _problem(400, refusal.code, str(refusal))(scope, receive, send)
             return
@@ -170,42 +180,42 @@ class HttpGateway:
             client = self._admit(member(message.params, "clientInfo", "name"))
             await client.serve(scope, _replay(body, receive), send)
 
-    def _admit(self, name: object) -> _Client:
+    def _admit(self, name: object) -> _HttpSession:
         label = clean(name, 60) if isinstance(name, str) else ""
         same = sum(client.label == label for client in self.clients.values())
-        client = _Client(label, self._idle)
+        client = _HttpSession(label, self._idle)
         self.clients[client.id] = client
         shown = f"{label} ({same + 1})" if same else label
         client.start(self._serve(client, shown))
-        client.task.add_done_callback(lambda _: self._left(client))
+        client.task.add_done_callback(lambda _: self._session_ended(client))
         return client
 
-    def _left(self, client: _Client) -> None:
+    def _session_ended(self, client: _HttpSession) -> None:
         self.clients.pop(client.id, None)
-        client.left()
+        client.ended()
 
-    async def _serve(self, client: _Client, label: str) -> None:
+    async def _serve(self, client: _HttpSession, label: str) -> None:
         """One client, from its `initialize` to the end of its session."""
         try:
             async with client.transport.connect() as (read, write):
-                channel = client.open(HttpChannel(read, write))
+                channel = client.open(HttpClientChannel(read, write))
                 try:
-                    await Session(channel, self._servers, self._views(label)).run()
+                    await Proxy(channel, self._servers, self._views(label)).run()
                 except TransomError as error:
                     _log.warning("%s", error)
                     if channel.introduced:
                         return
-                    async with asyncio.timeout(_ENDS_WITHIN):
+                    async with asyncio.timeout(_SESSIONS_END_WITHIN):
                         await channel.refuse(str(error))
-                        await client.quiet()
+                        await client.wait_idle()
         except Exception:  # noqa: BLE001 - one client must not end the others
             _log.exception("a client's session failed")
         finally:
             await client.transport.terminate()
 
 
-class _Client:
-    """A client's session: what is open of it, and its end."""
+class _HttpSession:
+    """One client's session: its open requests and streams, and its end."""
 
     def __init__(self, label: str, idle: float) -> None:
         self.id = secrets.token_hex(16)
@@ -213,44 +223,44 @@ class _Client:
         self.transport = StreamableHTTPServerTransport(self.id)
         self.task: asyncio.Task[None]
         self._idle = idle
-        self._channel: HttpChannel | None = None
+        self._channel: HttpClientChannel | None = None
         self._opened = asyncio.Event()
         self._open = 0
-        self._quiet = asyncio.Event()
+        self._nothing_open = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self.ending = False
 
-    def start(self, work: Any) -> None:
-        """Begin to serve it."""
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run the session."""
         self.task = asyncio.create_task(work, name=f"transom-client-{self.id[:8]}")
 
-    def open(self, channel: HttpChannel) -> HttpChannel:
-        """Its requests can be taken now."""
+    def open(self, channel: HttpClientChannel) -> HttpClientChannel:
+        """Take requests from now on."""
         self._channel = channel
         self._opened.set()
         return channel
 
-    def left(self) -> None:
-        """It is over."""
+    def ended(self) -> None:
+        """The session is over."""
         self.ending = True
         self._opened.set()
         if self._timer is not None:
             self._timer.cancel()
 
     def end(self) -> None:
-        """Have it end, once."""
+        """End the session, unless it is ending already."""
         if not self.ending:
             self.ending = True
             self.task.cancel()
 
-    async def quiet(self) -> None:
-        """Wait until nothing of it is open."""
-        await self._quiet.wait()
+    async def wait_idle(self) -> None:
+        """Wait until no request and no stream is open."""
+        await self._nothing_open.wait()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one of its requests."""
+        """Answer one HTTP request of the session."""
         self._open += 1
-        self._quiet.clear()
+        self._nothing_open.clear()
         if self._timer is not None:
             self._timer.cancel()
         try:
@@ -263,31 +273,32 @@ class _Client:
         finally:
             self._open -= 1
             if not self._open:
-                self._quiet.set()
+                self._nothing_open.set()
                 if not self.ending:
                     loop = asyncio.get_running_loop()
                     self._timer = loop.call_later(self._idle, self.end)
 
     async def _serve(
-        self, channel: HttpChannel, scope: Scope, receive: Receive, send: Send
+        self, channel: HttpClientChannel, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        news = scope["method"] == "GET"
-        soon: asyncio.Handle | None = None
+        opens_stream = scope["method"] == "GET"
+        opened: asyncio.Handle | None = None
 
         async def sending(message: Message) -> None:
-            nonlocal soon
+            nonlocal opened
             await send(message)
-            if news and message["type"] == "http.response.start" and message["status"] == 200:
+            start = message["type"] == "http.response.start"
+            if opens_stream and start and message["status"] == 200:
                 # The transport has its stream ready by the time that this runs.
-                soon = asyncio.get_running_loop().call_soon(channel.listens)
+                opened = asyncio.get_running_loop().call_soon(channel.stream_opened)
 
         try:
             await self.transport.handle_request(scope, receive, sending)
         finally:
-            if soon is not None:
-                soon.cancel()
-                channel.listens_no_more()
-            channel.post_ended(scope)
+            if opened is not None:
+                opened.cancel()
+                channel.stream_closed()
+            channel.request_ended(scope)
             refused = scope["method"] == "POST" and not channel.introduced
             if refused or self.transport.is_terminated:
                 self.end()
@@ -302,7 +313,7 @@ def _problem(status: int, code: int, text: str, id: wire.RequestId | None = None
 
 
 def _fall_back(id: wire.RequestId | None, requested: str | None) -> Response:
-    """For a client of 2026-07-28: the versions that have sessions."""
+    """The answer that makes a 2026-07-28 client use a version that has sessions."""
     data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": requested or "2026-07-28"}
     error = {
         "code": UNSUPPORTED_PROTOCOL_VERSION,
@@ -314,10 +325,119 @@ def _fall_back(id: wire.RequestId | None, requested: str | None) -> Response:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, to be read again."""
+    """What receives a body that was read already."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
         return messages.pop() if messages else await receive()
 
     return again
+
+
+# --- serving at an address -------------------------------------------------------------------
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """The host and the port of `[HOST:]PORT`.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    host, _, number = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not number.isdecimal() or not number.isascii() or int(number) > 65535:
+        raise UsageError(f"--http {text!r} is no address: give a port, or HOST:PORT")
+    return host or "127.0.0.1", int(number)
+
+
+async def serve_http(
+    servers: Sequence[ServerConfig],
+    views: Callable[[str], ClientViews],
+    address: str,
+    *,
+    token: str | None,
+    max_clients: int,
+    idle: float,
+    tell: Callable[[str], object],
+) -> None:
+    """Serve clients at an address until a signal comes.
+
+    Args:
+        servers: the servers behind the gateway; each client has its own.
+        views: makes the Views of a client, given what it calls itself.
+        address: `[HOST:]PORT`; without a host, this machine alone.
+        token: what each request must bear; needed unless the address is this machine's own.
+        max_clients: how many clients there may be at once.
+        idle: seconds after which a client is gone that has nothing open.
+        tell: called with a text that says where the gateway listens.
+
+    Raises:
+        UsageError: the address cannot be used.
+    """
+    host, port = address_of(address)
+    gateway = HttpGateway(
+        [(each.name, connect_to(each)) for each in servers],
+        views,
+        token=_checked(token, host),
+        max_clients=max_clients,
+        idle=idle,
+    )
+    stopped = asyncio.Event()
+    on_signals(stopped.set)
+    async with serving(gateway, host, port) as url:
+        tell(f"The gateway listens at {url}")
+        await stopped.wait()
+
+
+@asynccontextmanager
+async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[str]:
+    """Serve a gateway while the block runs; its URL.
+
+    Raises:
+        UsageError: the address cannot be used.
+    """
+    sock = _listen(host, port)
+    port = sock.getsockname()[1]
+    if _is_loopback(host):
+        names = ("127.0.0.1", "localhost", "[::1]", _bracketed(host))
+        hosts = [f"{name}:{port}" for name in names] + (list(names) if port == 80 else [])
+        gateway.security = TransportSecuritySettings(
+            allowed_hosts=hosts, allowed_origins=[f"http://{each}" for each in hosts]
+        )
+    async with serve(gateway, [sock], ws="none"):
+        try:
+            yield f"http://{_bracketed(host)}:{port}{PATH}"
+        finally:
+            await gateway.aclose()
+
+
+def _checked(token: str | None, host: str) -> str | None:
+    if token is None and not _is_loopback(host):
+        raise UsageError(
+            f"Whoever reaches {host} could use the servers: set TRANSOM_TOKEN to a secret of at "
+            f"least {_MIN_TOKEN} characters, which clients send as a bearer token"
+        )
+    if token is not None and (len(token) < _MIN_TOKEN or not token.isascii() or " " in token):
+        raise UsageError(
+            f"The token must have at least {_MIN_TOKEN} ASCII characters and no spaces"
+        )
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return listen("127.0.0.1" if host == "localhost" else host, port)
+    except OSError as error:
+        text = f"{_bracketed(host)}:{port} cannot be used: {error.strerror or error}"
+        raise UsageError(text) from error

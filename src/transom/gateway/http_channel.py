@@ -3,8 +3,8 @@
 1. An answer goes to the request that it answers.
 2. Progress goes to the request that asked for it, and nowhere once that is answered.
 3. Everything else goes to the newest request that is being worked on; when there is none, to the
-   stream that the client keeps open for news (GET); when it keeps none, it waits for either.
-4. A cancelled request is answered, for only an answer ends its stream before 2026-07-28.
+   stream that the client opened with GET; when there is none either, it waits for one of them.
+4. A cancelled request is answered here, because before 2026-07-28 only an answer ends its stream.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from pydantic import ValidationError
 from transom.errors import INTERNAL_ERROR, SERVER_ERROR, ChannelClosed, MessageRefused
 from transom.protocol import wire
 
-__all__ = ["HttpChannel"]
+__all__ = ["HttpClientChannel"]
 
 _log = logging.getLogger("transom.gateway")
 
 _MAX_WAITING = 256
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 _POST = "transom.post"  # in a request's scope: the id of its message
-_OVER = "transom.over"  # in a request's scope: nobody listens to it any more
+_ENDED = "transom.ended"  # in a request's scope: its stream is closed
 
 
 class _InFlight:
-    """A request that is being worked on."""
+    """A request of the client's that is being worked on."""
 
     __slots__ = ("metadata", "token")
 
@@ -50,7 +50,7 @@ class _InFlight:
         self.token = token
 
 
-class HttpChannel:
+class HttpClientChannel:
     """A client.
 
     Args:
@@ -66,7 +66,7 @@ class HttpChannel:
         self._initialize: RequestId | None = None
         self._in_flight: dict[RequestId, _InFlight] = {}
         self._tokens: dict[str | int, RequestId] = {}
-        self._listens = False
+        self._stream_open = False
         self._waiting: deque[JSONRPCMessage] = deque()
         self._sending = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
@@ -86,18 +86,18 @@ class HttpChannel:
             except _GONE:
                 break
             if isinstance(item, SessionMessage):
-                await self._arrived(item)
+                await self._note_request(item)
                 return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         raise ChannelClosed("The session is over")
 
-    async def _arrived(self, item: SessionMessage) -> None:
+    async def _note_request(self, item: SessionMessage) -> None:
         message, metadata = item.message, item.metadata
         if isinstance(message, JSONRPCRequest):
             known = metadata if isinstance(metadata, ServerMessageMetadata) else None
             scope: dict[str, Any] = {}
             if known is not None and known.request_context is not None:
                 scope = known.request_context.scope
-            if _OVER in scope:
+            if _ENDED in scope:
                 return
             scope[_POST] = message.id
             token = _token((message.params or {}).get("_meta"))
@@ -113,7 +113,7 @@ class HttpChannel:
             await self._cancelled((message.params or {}).get("requestId"))
 
     async def _cancelled(self, id: object) -> None:
-        request = self._settled(id) if isinstance(id, str | int) else None
+        request = self._remove(id) if isinstance(id, str | int) else None
         if request is None or request.metadata is None:
             return
         answer = request.metadata.on_request_unanswered
@@ -125,23 +125,23 @@ class HttpChannel:
 
     # --- its streams -------------------------------------------------------------------------
 
-    def listens(self) -> None:
-        """The client opened its stream for news."""
-        self._listens = True
+    def stream_opened(self) -> None:
+        """The client opened a stream with GET."""
+        self._stream_open = True
         self._flush_soon()
 
-    def listens_no_more(self) -> None:
-        """It closed it."""
-        self._listens = False
+    def stream_closed(self) -> None:
+        """The client closed it."""
+        self._stream_open = False
 
-    def post_ended(self, scope: Any) -> None:
-        """The stream of a request is over, answered or not."""
-        scope[_OVER] = True
+    def request_ended(self, scope: Any) -> None:
+        """The stream of a request is closed, answered or not."""
+        scope[_ENDED] = True
         id = scope.pop(_POST, None)
         if id is not None:
-            self._settled(id)
+            self._remove(id)
 
-    def _settled(self, id: RequestId) -> _InFlight | None:
+    def _remove(self, id: RequestId) -> _InFlight | None:
         request = self._in_flight.pop(id, None)
         asked = None if request is None else request.token
         if asked is not None and self._tokens.get(asked) == id:
@@ -170,14 +170,14 @@ class HttpChannel:
                 return
             if message.id == self._initialize:
                 self.introduced = isinstance(message, JSONRPCResponse)
-            if self._settled(message.id) is not None:
+            if self._remove(message.id) is not None:
                 await self._put(SessionMessage(message))
         elif message.method == "notifications/progress":
             token: object = (message.params or {}).get("progressToken")
             related = self._tokens.get(token) if isinstance(token, str | int) else None
             if related is not None:
                 await self._put_to(message, related)
-        elif self._in_flight or self._listens:
+        elif self._in_flight or self._stream_open:
             await self._deliver(message)
         else:
             self._wait(message)
@@ -209,17 +209,17 @@ class HttpChannel:
     def _flushed(self, task: asyncio.Task[None]) -> None:
         self._flushing = None
         if not task.cancelled():
-            task.exception()  # that the session is over is seen where it is read
+            task.exception()  # the reader notices too when the session is over
 
     async def _flush(self) -> None:
         async with self._sending:
-            while self._waiting and (self._in_flight or self._listens):
+            while self._waiting and (self._in_flight or self._stream_open):
                 await self._deliver(self._waiting.popleft())
 
     # --- the end -----------------------------------------------------------------------------
 
     async def refuse(self, reason: str) -> None:
-        """Answer the first request with an error: nobody else will."""
+        """Answer the first request with an error, when there is no server to answer it."""
         item = await self._read.receive()
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
             data = wire.encode_error(item.message.id, SERVER_ERROR, reason)
@@ -241,7 +241,7 @@ def _token(meta: object) -> str | int | None:
 
 
 def _unreadable(data: bytes) -> JSONRPCMessage | None:
-    """What to send in place of a message that HTTP clients cannot be sent."""
+    """What to send in place of a message that the SDK's transport cannot send."""
     try:
         message = wire.decode(data, max_bytes=len(data))
     except MessageRefused:

@@ -15,16 +15,19 @@ import re
 import shutil
 import stat
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import tomlkit
+import tomlkit.items
 
 from transom.errors import UsageError
-from transom.gateway import jsonc, toml
-from transom.gateway.clients import Client, Machine, Scope, client_named
+from transom.gateway import jsonc
+from transom.gateway.agent_configs import AgentConfig, Machine, Scope, client_named
 from transom.gateway.config import (
     read_config,
     server_from_command,
@@ -33,7 +36,7 @@ from transom.gateway.config import (
 )
 from transom.naming import fitted_name
 
-__all__ = ["Plan", "Written", "make_plan", "transom_command"]
+__all__ = ["Plan", "Written", "make_plan", "put_table", "toml_table", "transom_command"]
 
 _LARGEST = 64_000_000
 _SCRIPT = re.compile(
@@ -53,7 +56,7 @@ class Written(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One entry for one client's configuration file."""
 
-    client: Client
+    client: AgentConfig
     scope: Scope
     path: Path
     name: str
@@ -63,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def snippet(self) -> str:
         """What to put into the file, as text that ends with a newline."""
         if self.client.written == "toml":
-            return toml.table(self.client.section, self.name, self.entry)
+            return toml_table(self.client.section, self.name, self.entry)
         return jsonc.rendered({self.client.section: {self.name: self.entry}}) + "\n"
 
     def write(self, *, force: bool = False) -> Written:
@@ -88,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 f"{where} has another entry called {self.name!r} already: "
                 f"{jsonc.rendered(there, None)}; --force replaces it, --name takes another name"
             )
-        put = toml.put_table if self.client.written == "toml" else jsonc.put_member
+        put = put_table if self.client.written == "toml" else jsonc.put_member
         changed = put(text, self.client.section, self.name, self.entry, where)
         try:
             return Written(self.path, changed=True, backup=_replace(path, data, changed))
@@ -100,7 +103,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def _there(self, text: str, where: str) -> object:
         if not text.strip("\ufeff \t\r\n"):
             return None
-        read = toml.read_table if self.client.written == "toml" else jsonc.read_object
+        read = _read_toml if self.client.written == "toml" else jsonc.read_object
         section: object = read(text, where).get(self.client.section)
         return (
             cast("dict[str, object]", section).get(self.name) if isinstance(section, dict) else None
@@ -206,7 +209,7 @@ def _settled(word: str, folder: Path, *, folders: bool = False) -> str:
 
 
 def _notes(
-    client: Client,
+    client: AgentConfig,
     scope: Scope,
     name: str,
     entry: Mapping[str, Any],
@@ -229,6 +232,118 @@ def _notes(
                 f"-m {module} is looked for in the folder that {client.title} starts it in: give "
                 "the path of the file instead, or install the package."
             )
+
+
+# --- TOML ------------------------------------------------------------------------------------
+
+TomlValue = str | Sequence[str] | Mapping[str, str]
+
+
+def _read_toml(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where} is not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{where}: this TOML is nested too deep") from None
+
+
+def toml_table(section: str, name: str, values: Mapping[str, TomlValue]) -> str:
+    """The table `[section.name]` as text."""
+    document = tomlkit.document()
+    document.add(tomlkit.key(section), outer := tomlkit.table(is_super_table=True))
+    outer.add(tomlkit.key(name), _new_table(values, "\n"))
+    return tomlkit.dumps(document)
+
+
+def put_table(
+    text: str, section: str, name: str, values: Mapping[str, TomlValue], where: str
+) -> str:
+    """The text with the table `[section.name]` in it, and everything else as it was.
+
+    A new table is appended, one that is there is replaced. A file that says the same in another way
+    (inline tables, dotted keys) is left to its owner.
+
+    Raises:
+        UsageError: the text is not TOML, or this cannot be done without loss.
+    """
+    before = _read_toml(text, where)
+    found: object = before.get(section, {})
+    others = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if name in others:
+        changed = _with_replaced(text, section, name, _new_table(values, newline), where)
+    else:
+        gap = "" if not text.strip("\ufeff \t\r\n") else newline
+        if text and not text.endswith("\n"):
+            gap += newline
+        changed = text + gap + toml_table(section, name, values).replace("\n", newline)
+    try:
+        right = _read_toml(changed, where) == {**before, section: {**others, name: dict(values)}}
+    except UsageError:
+        right = False
+    if not right:
+        raise UsageError(
+            f"{where}: [{section}.{name}] cannot be put there without changing more than that"
+        )
+    return changed
+
+
+def _new_table(values: Mapping[str, TomlValue], newline: str) -> tomlkit.items.Table:
+    table = tomlkit.table()
+    for key, value in values.items():
+        item: tomlkit.items.Item
+        if isinstance(value, Mapping):
+            item = inline = tomlkit.inline_table()
+            for name, text in value.items():
+                inline.add(tomlkit.key(name), tomlkit.item(text))
+        else:
+            item = tomlkit.item(value if isinstance(value, str) else list(value))
+        item.trivia.trail = newline
+        table.add(tomlkit.key(key), item)
+    return table
+
+
+def _with_replaced(
+    text: str, section: str, name: str, table: tomlkit.items.Table, where: str
+) -> str:
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    document = tomlkit.parse(text.removeprefix(mark))
+    outer: Any = document[section]
+    old: object = outer[name]
+    if not isinstance(old, tomlkit.items.Table) or old.is_super_table():
+        raise UsageError(
+            f"{where}: {section}.{name} is there, but not as a [{section}.{name}] table"
+        )
+    own, following = _split(old)
+    if any("#" in item.trivia.comment or isinstance(item, tomlkit.items.Comment) for item in own):
+        raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
+    table.trivia.indent, table.trivia.trail = old.trivia.indent, old.trivia.trail
+    for item in following:
+        table.add(item)
+    outer[name] = table
+    return mark + tomlkit.dumps(document)
+
+
+def _split(
+    table: tomlkit.items.Table,
+) -> tuple[list[tomlkit.items.Item], list[Any]]:
+    """All items of a table and its sub-tables; and the empty lines and comments after the last.
+
+    These come before the next table, so they are about that.
+    """
+    own: list[tomlkit.items.Item] = [table]
+    following: list[Any] = []
+    for _, item in table.value.body:
+        if isinstance(item, tomlkit.items.Whitespace | tomlkit.items.Comment):
+            following.append(item)
+            continue
+        own += [*following, item]
+        following = []
+        if isinstance(item, tomlkit.items.Table):
+            inner, following = _split(item)
+            own += inner
+    return own, following
 
 
 # --- the file --------------------------------------------------------------------------------

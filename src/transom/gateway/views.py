@@ -1,9 +1,11 @@
-"""The Views of one client: opened by its calls, their tools called by it, their words kept for it.
+"""The Views of one client: how its calls open them, call their tools, and get their messages.
 
 1. Nothing is loaded or shown until a tool opens a View: a server that has none costs nothing.
 2. A call that opens a View goes to the server as the client sent it, and its result comes back as
-   the server sent it, with one text more: which View is there, and what it can do.
+   the server sent it, with one text more: which View is open, and what it can do.
 3. What goes wrong with a View never touches the result of the call that opened it.
+4. Before 2026-07-28 a View opens while the server works on the call. From then on a server may ask
+   for input first, several times, so its View opens when the call is complete.
 """
 
 from __future__ import annotations
@@ -19,23 +21,34 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 from msgspec import Raw
 
-from transom.errors import ProtocolError, TransomError
-from transom.gateway.adding import (
-    ToolHead,
-    is_complete,
-    member,
-    members,
-    text_block,
-    with_blocks,
+from transom.background import Background, Debounced
+from transom.errors import (
+    INVALID_PARAMS,
+    InvalidResult,
+    ProtocolError,
+    TransomError,
+    ViewClosed,
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
-from transom.gateway.behind import Behind, Carried, InputWanted
-from transom.gateway.news import INDEX_URI, News, uri_of
-from transom.host.policy import ApprovalRequest, Decision, Deny
+from transom.gateway.client import Client, progress_token
+from transom.gateway.client_state import ClientState
+from transom.gateway.view_messages import (
+    INDEX_URI,
+    ViewMessages,
+    text_block,
+    uri_of,
+    with_blocks,
+)
+from transom.host.policy import ApprovalRequest, Decision, Deny, model_may_call
 from transom.host.surface import INDIRECT_TOOLS
 from transom.host.tool_names import owner_of
-from transom.json_values import clean
+from transom.json_values import clean, member, members
 from transom.protocol import wire
+from transom.protocol.extension import LEGACY_URI_KEY
+from transom.protocol.methods import read_result
+from transom.protocol.peer import Progress
+from transom.servers.connection import ServerConnection
+from transom.servers.envelope import is_complete, without_hop_keys
 from transom.types import ImageContent, TextContent, Tool, ToolAnnotations, ToolResult
 
 if TYPE_CHECKING:
@@ -43,9 +56,8 @@ if TYPE_CHECKING:
     from transom.host.renderers import Renderer
     from transom.host.surface import Style
     from transom.host.view import View
-    from transom.protocol.peer import Progress
 
-__all__ = ["SCREENSHOT_VIEW", "Call", "ClientViews", "Screen"]
+__all__ = ["SCREENSHOT_VIEW", "ClientViews", "Screen", "ToolCall", "ToolHead"]
 
 _log = logging.getLogger("transom.gateway")
 
@@ -63,37 +75,51 @@ _SCREENSHOT = Tool(
     },
     annotations=ToolAnnotations(read_only_hint=True),
 )
-_COALESCE = 0.05  # seconds in which several changes are told as one
+_COALESCE = 0.01  # seconds in which several changes become one notification
 _MAX_REASON = 500
 _MAX_NAMED = 20  # tools named in the result of a call that opened a View
 
 
-class Call(msgspec.Struct, frozen=True):
-    """A call of a tool, as the client made it."""
+class ToolHead(msgspec.Struct):
+    """As much of a tool's definition as it takes to know what to do with it."""
+
+    name: str
+    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
+
+    @property
+    def for_model(self) -> bool:
+        """Whether a model may see it."""
+        return model_may_call(Tool(name=self.name, meta=self.meta))
+
+    @property
+    def opens_view(self) -> bool:
+        """Whether calling it opens a View."""
+        meta = self.meta or {}
+        ui: object = meta.get("ui")
+        return (isinstance(ui, dict) and "resourceUri" in ui) or LEGACY_URI_KEY in meta
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A `tools/call` of the client's: the tool's name, as its owner knows it, and the params."""
 
     name: str
     params: Raw | None
-    progress: Callable[[float, float | None, str | None], object] | None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the tool is given.
+        """The tool's arguments.
 
         Raises:
-            ProtocolError: it is no object.
+            ProtocolError: they are no object.
         """
         raw = members(self.params).get("arguments")
         if raw is None or bytes(raw) == b"null":
             return {}
         given: object = member(raw)
         if not isinstance(given, dict):
-            raise ProtocolError(-32602, f"Invalid arguments for {self.name[:128]}: not an object")
+            text = f"Invalid arguments for {self.name[:128]}: not an object"
+            raise ProtocolError(INVALID_PARAMS, text)
         return given  # pyright: ignore[reportUnknownVariableType]
-
-    def on_progress(self, progress: Progress) -> None:
-        """Tell the client how a View's tool comes along."""
-        if self.progress is not None:
-            self.progress(progress.progress, progress.total, progress.message)
 
 
 class Screen(Protocol):
@@ -133,46 +159,40 @@ class ClientViews:
         self._style: Style = surface
         self._approval: Approval = approval
         self._label = label
-        self._news = News()
+        self._messages = ViewMessages()
+        self._background = Background(_log_problem)
         self._needed = False
         self._taken: set[str] = set()
-        self._opening: asyncio.Task[Host] | None = None
+        self._making: asyncio.Task[Host] | None = None
         self._host: Host | None = None
         self._adding = asyncio.Lock()
-        self._soon: asyncio.TimerHandle | None = None
-        self._closed = False
+        self._tools_changed = Debounced(self._notify_tools_changed, _log_problem, delay=_COALESCE)
 
-    def attach(
-        self,
-        *,
-        ask_client: Callable[[str, object], Awaitable[bytes]],
-        client_can: Callable[[str], bool],
-        modern: Callable[[], bool],
-        tools_changed: Callable[[], object],
-        resources_changed: Callable[[], object],
-        resource_updated: Callable[[str], object],
-    ) -> None:
+    def attach(self, client: Client, state: ClientState) -> None:
         """Say whose Views these are."""
-        self._ask_client = ask_client
-        self._client_can = client_can
-        self._modern = modern
-        self._tools_changed = tools_changed
-        self._resources_changed = resources_changed
-        self._resource_updated = resource_updated
+        self._client = client
+        self._state = state
         self._elicitation = Elicitation(
-            ask_client, lambda: client_can("elicitation"), modern, self._ask_on_page
+            lambda method, params: client.request(method, wire.encode(params)),
+            possible=lambda: state.supports("elicitation"),
+            modern=lambda: state.modern,
+            otherwise=self._ask_on_page,
         )
 
     # --- the host ----------------------------------------------------------------------------
 
-    def listed(self, heads: Iterable[ToolHead]) -> None:
-        """The server has these tools; if one opens a View, get ready for it."""
+    def learn_tools(self, heads: Iterable[ToolHead]) -> None:
+        """The client was listed these tools of servers. If one opens a View, get ready for it."""
         for head in heads:
             self._taken.add(head.name)
             if head.opens_view and self._screen is not None and not self._needed:
-                self._needed = True
-                self._opening = asyncio.ensure_future(self._make_host())
-                self._opening.add_done_callback(_retrieve)
+                self._begin_host()
+
+    def _begin_host(self) -> asyncio.Task[Host]:
+        self._needed = True
+        self._making = asyncio.ensure_future(self._make_host())
+        self._making.add_done_callback(_retrieve)
+        return self._making
 
     async def _make_host(self) -> Host:
         assert self._screen is not None  # noqa: S101 - see `opens`
@@ -184,37 +204,37 @@ class ClientViews:
         host: Host = module.Host(
             renderer=renderer, policy=policy, naming=self._style, call_timeout=None
         )
-        if self._client_can("sampling") and not self._modern():
+        if self._state.supports("sampling") and not self._state.modern:
             host.on_create_message = self._create_message
         host.on_message = self._message
         host.on_model_context = self._model_context
         host.on_view_opened = self._view_opened
         host.on_view_closed = self._view_closed
-        host.on_tools_changed = self._changed
+        host.on_tools_changed = self._tools_changed.trigger
         host.on_error = _log_problem
         await host.__aenter__()
         self._host = host
         return host
 
     async def _ready(self) -> Host:
-        if self._opening is None or (self._opening.done() and self._opening.exception()):
-            self._needed = True
-            self._opening = asyncio.ensure_future(self._make_host())
-            self._opening.add_done_callback(_retrieve)
-        return await asyncio.shield(self._opening)
+        making = self._making
+        if making is None or (making.done() and (making.cancelled() or making.exception())):
+            making = self._begin_host()
+        return await asyncio.shield(making)
 
-    async def _with_server(self, behind: Behind) -> Host:
+    async def _with_server(self, connection: ServerConnection) -> Host:
         host = await self._ready()
         async with self._adding:
-            if behind.leg.name not in host.servers:
-                await host.add_server(behind.leg.name, behind)
+            if connection.name not in host.servers:
+                await host.add_server(connection.name, connection)
         return host
 
-    async def server_lost(self, name: str, reason: str) -> None:
-        """A server went: its Views go too, until it is back and one is opened again."""
-        host = self._host
-        if host is None:
-            return
+    def server_lost(self, name: str, reason: str) -> None:
+        """A server went: close its Views, until it is back and one is opened again."""
+        if self._host is not None:
+            self._background.start(self._remove_server(self._host, name, reason))
+
+    async def _remove_server(self, host: Host, name: str, reason: str) -> None:
         async with self._adding:
             views = [view for view in host.views.values() if view.server == name]
             why = f"its server went away: {reason}"
@@ -224,11 +244,10 @@ class ClientViews:
 
     async def aclose(self) -> None:
         """Close every View."""
-        self._closed = True
-        if self._soon is not None:
-            self._soon.cancel()
-        if self._opening is not None and not self._opening.done():
-            await asyncio.wait([self._opening], timeout=10)
+        self._tools_changed.close()
+        await self._background.aclose()
+        if self._making is not None and not self._making.done():
+            await asyncio.wait([self._making], timeout=10)
         if self._host is not None:
             await self._host.aclose()
 
@@ -252,102 +271,20 @@ class ClientViews:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
-    def tools(self) -> list[bytes] | Awaitable[list[bytes]]:
-        """What to add to the server's tools."""
+    async def tools(self) -> list[bytes]:
+        """What to add to the servers' tools."""
         if not self._needed:
             return []
-        host = self._host
-        if host is None or not host.views:
-            return [wire.encode(tool) for tool in self._standing().values()]
-        return self._tools(host)
-
-    async def _tools(self, host: Host) -> list[bytes]:
-        await host.list_tools()  # asks those again that said that they changed
         shown = list(self._standing().values())
-        if self._style != "indirect":
-            for view_id in host.views:
-                shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
+        host = self._host
+        if host is not None and host.views:
+            await host.list_tools()  # lists those again that said that they changed
+            if self._style != "indirect":
+                for view_id in host.views:
+                    shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
         return [wire.encode(tool) for tool in shown]
 
-    def opens(self, behind: Behind, name: str) -> bool:
-        """Whether a call of this server's tool opens a View."""
-        if self._screen is None:
-            return False
-        tool = behind.known(name)
-        return tool is not None and ToolHead(name, tool.meta).opens_view
-
-    async def open(self, behind: Behind, call: Call) -> bytes:
-        """Call a server's tool that opens a View.
-
-        Raises:
-            ProtocolError: the server's error.
-            ConnectionClosed: the server is gone.
-        """
-        params = _bytes(call.params)
-        carried = Carried(call.name, params)
-        try:
-            if "task" in members(params):
-                return await behind.pass_on("tools/call", params)  # there is no result to show yet
-            if self._modern():
-                # It may want input first, maybe more than once, and there is to be one View.
-                carried.result = await behind.pass_on("tools/call", params)
-            about = await self._show(behind, call, carried)
-            if carried.result is None:
-                carried.result = await behind.pass_on("tools/call", params)
-        except InputWanted as wanted:
-            return wanted.result
-        return with_blocks(carried.result, [*self.news(), *about])
-
-    async def _show(self, behind: Behind, call: Call, carried: Carried) -> list[dict[str, Any]]:
-        """Make the call through a host, which opens the View; what to say of it.
-
-        Raises:
-            ProtocolError, ConnectionClosed: it is the call that failed, and not the View.
-        """
-        try:
-            host = await self._with_server(behind)
-            with carried:
-                answer = await host.call_server_tool(behind.leg.name, call.name, call.arguments)
-        except Exception as error:
-            if carried.begun and carried.result is None:
-                raise
-            if not isinstance(error, TransomError):
-                _log.exception("a View could not be opened")
-                error = "the gateway failed"
-            return [text_block(f"The View of this tool could not be shown: {error}")]
-        note: dict[str, Any] = (answer.meta or {}).get("transom/view", {})
-        return self._about(host, note)
-
-    def _about(self, host: Host, note: dict[str, Any]) -> list[dict[str, Any]]:
-        """What the model is told of the View that a call opened."""
-        assert self._screen is not None  # noqa: S101 - there would be no View
-        view_id, where = note.get("id", ""), self._screen.where()
-        if note.get("state") != "live":
-            if "error" not in note:
-                return []
-            why = clean(str(note["error"]), _MAX_REASON)
-            text = f"The View of this tool could not be opened: {why}"
-            return [text_block(text if where is None else f"{text}\nViews are shown at {where}")]
-        names = [tool.name for tool in host.view_tools(view_id)]
-        lines = [
-            f"View {view_id} is open in a browser without a window; {SCREENSHOT_VIEW} shows it"
-            if where is None
-            else f"View {view_id} is open, and the user sees it at {where}"
-        ]
-        if names:
-            more = len(names) - _MAX_NAMED
-            listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            lines.append(f"It has tools of its own, which you can call: {listed}")
-            if self._style != "flat":
-                lines.append(
-                    "If they are not in your list of tools, use list_view_tools and "
-                    f'call_view_tool with view_id "{view_id}".'
-                )
-        else:
-            lines.append("It has no tools of its own right now.")
-        return [text_block("\n".join(lines))]
-
-    async def call(self, call: Call) -> bytes:
+    async def call(self, call: ToolCall) -> bytes:
         """Call a tool of a View, or one that stands for them.
 
         Raises:
@@ -360,7 +297,7 @@ class ClientViews:
                 result = await _picture(host, call.arguments)
             else:
                 result = await host.call_tool(
-                    call.name, call.arguments, on_progress=call.on_progress
+                    call.name, call.arguments, on_progress=self._progress_relay(call.params)
                 )
         except ProtocolError:
             raise
@@ -368,66 +305,178 @@ class ClientViews:
             if asking.wanted is not None:
                 return asking.wanted
             result = ToolResult(content=[TextContent(str(error))], is_error=True)
-        return with_blocks(result.to_wire(), self.news())
+        answer = with_blocks(result.to_wire(), self._messages.take_unseen())
+        if self._state.modern and "resultType" not in members(answer):
+            return wire.encode({**members(answer), "resultType": "complete"})
+        return answer
 
-    # --- what Views tell ---------------------------------------------------------------------
+    def _progress_relay(self, params: Raw | None) -> Callable[[Progress], None] | None:
+        token = progress_token(params)
+        if token is None:
+            return None
 
-    def news(self) -> list[Any]:
-        """What the model has not seen yet, as content blocks."""
-        return self._news.take()
+        def relay(progress: Progress) -> None:
+            told: dict[str, object] = {"progressToken": token, "progress": progress.progress}
+            if progress.total is not None:
+                told["total"] = progress.total
+            if progress.message is not None:
+                told["message"] = progress.message
+            self._client.notify("notifications/progress", wire.encode(told))
 
-    def with_news(self, result: Raw | bytes) -> bytes:
+        return relay
+
+    # --- opening -----------------------------------------------------------------------------
+
+    def opens(self, connection: ServerConnection, name: str) -> bool:
+        """Whether a call of this server's tool opens a View."""
+        if self._screen is None:
+            return False
+        tool = connection.tool_cache.known(name)
+        return tool is not None and ToolHead(name, tool.meta).opens_view
+
+    async def open(
+        self,
+        connection: ServerConnection,
+        call: ToolCall,
+        forward: Callable[[], Awaitable[bytes]],
+    ) -> bytes:
+        """Make a call that opens a View; its result, with a text about the View.
+
+        Args:
+            connection: the server.
+            call: the call, as the server gets it.
+            forward: sends it to the server.
+
+        Raises:
+            ProtocolError: the server's error.
+            ConnectionClosed: the server is gone.
+        """
+        if "task" in members(call.params):
+            return await forward()  # there is no result to show yet
+        if self._state.modern:
+            result = await forward()
+            if not is_complete(result):
+                return result
+            opened = await self._open_view(connection, call)
+        else:
+            opening = asyncio.ensure_future(self._open_view(connection, call))
+            try:
+                result = await forward()
+                opened = await asyncio.shield(opening)
+            except BaseException as error:
+                cancelled = isinstance(error, asyncio.CancelledError)
+                reason = "The call was cancelled" if cancelled else "The call failed"
+                self._background.start(self._withdraw(opening, reason))
+                raise
+        if isinstance(opened, str):
+            about = f"The View of this tool could not be shown: {opened}"
+        else:
+            about = await self._show_result(opened, result)
+        return with_blocks(result, [*self._messages.take_unseen(), text_block(about)])
+
+    async def _open_view(self, connection: ServerConnection, call: ToolCall) -> View | str:
+        """Begin to open the View of a call; the reason when there can be none."""
+        try:
+            host = await self._with_server(connection)
+            return await host.open_view(connection.name, call.name, call.arguments)
+        except TransomError as error:
+            return clean(str(error), _MAX_REASON)
+        except Exception:  # noqa: BLE001 - the call's result is not touched by it
+            _log.exception("a View could not be opened")
+            return "the gateway failed"
+
+    @staticmethod
+    async def _withdraw(opening: asyncio.Future[View | str], reason: str) -> None:
+        """Tell a View that there will be no result for it."""
+        opened = await opening
+        if not isinstance(opened, str):
+            await opened.deliver(cancelled=reason)
+
+    async def _show_result(self, view: View, result: bytes) -> str:
+        """Give a View the result of its call; what to tell the model about the View."""
+        try:
+            answer = without_hop_keys("tools/call", result)
+            await view.deliver(read_result("tools/call", ToolResult, answer))
+        except InvalidResult:
+            await view.deliver(cancelled="The call's result cannot be read")
+        with suppress(ViewClosed):
+            await view.opened()
+        return self._describe(view)
+
+    def _describe(self, view: View) -> str:
+        assert self._screen is not None  # noqa: S101 - there would be no View
+        assert self._host is not None  # noqa: S101 - as above
+        where = self._screen.where()
+        if view.state != "live":
+            text = f"The View of this tool could not be opened: {clean(view.reason, _MAX_REASON)}"
+            return text if where is None else f"{text}\nViews are shown at {where}"
+        lines = [
+            f"View {view.id} is open in a browser without a window; {SCREENSHOT_VIEW} shows it"
+            if where is None
+            else f"View {view.id} is open, and the user sees it at {where}"
+        ]
+        names = [tool.name for tool in self._host.view_tools(view.id)]
+        if names:
+            more = len(names) - _MAX_NAMED
+            listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+            lines.append(f"It has tools of its own, which you can call: {listed}")
+            if self._style != "flat":
+                lines.append(
+                    "If they are not in your list of tools, use list_view_tools and "
+                    f'call_view_tool with view_id "{view.id}".'
+                )
+        else:
+            lines.append("It has no tools of its own right now.")
+        return "\n".join(lines)
+
+    # --- messages of Views -------------------------------------------------------------------
+
+    def with_messages(self, result: bytes) -> bytes:
         """A tool's result with what the model has not seen yet, if it is one that ends a call."""
-        if not is_complete(result) or "task" in members(result):
-            return bytes(result)
-        news = self.news()
-        return with_blocks(result, news) if news else bytes(result)
+        if not self._needed or not is_complete(result) or "task" in members(result):
+            return result
+        unseen = self._messages.take_unseen()
+        return with_blocks(result, unseen) if unseen else result
 
     def resources(self) -> list[bytes]:
         """What can be read of Views, as it is listed."""
-        return self._news.resources()
+        return self._messages.resources()
 
     def read(self, uri: str) -> bytes | None:
         """The result of reading that; None when `uri` is none of it."""
-        return self._news.read(uri)
+        return self._messages.read(uri)
 
     def _message(self, view: View, blocks: list[Any]) -> None:
-        self._news.message(view.id, blocks)
-        self._updated(view.id)
+        self._messages.add_message(view.id, blocks)
+        self._notify_updated(view.id)
 
     def _model_context(self, view: View) -> None:
-        told = view.model_context
-        if told is not None:
-            self._news.context(view.id, told.content, told.structured_content)
-            self._updated(view.id)
-
-    def _updated(self, view_id: str) -> None:
-        self._resource_updated(uri_of(view_id))
-        self._resource_updated(INDEX_URI)
+        context = view.model_context
+        if context is not None:
+            self._messages.set_context(view.id, context.content, context.structured_content)
+            self._notify_updated(view.id)
 
     def _view_opened(self, view: View) -> None:
-        self._news.opened(view.id, view.label.text())
-        self._resources_changed()
+        self._messages.view_opened(view.id, view.label.text())
+        self._state.notify_list_changed("resources")
 
     def _view_closed(self, view: View) -> None:
-        self._news.closed(view.id)
-        self._resources_changed()
+        self._messages.view_closed(view.id)
+        self._state.notify_list_changed("resources")
 
-    def _changed(self) -> None:
-        if self._soon is None and not self._closed:
-            loop = asyncio.get_running_loop()
-            self._soon = loop.call_later(_COALESCE, self._announce)
+    def _notify_updated(self, view_id: str) -> None:
+        self._state.notify_resource_updated(uri_of(view_id))
+        self._state.notify_resource_updated(INDEX_URI)
 
-    def _announce(self) -> None:
-        self._soon = None
-        self._tools_changed()
+    def _notify_tools_changed(self) -> None:
+        self._state.notify_list_changed("tools")
 
-    # --- what Views ask for ------------------------------------------------------------------
+    # --- requests of Views -------------------------------------------------------------------
 
     async def _create_message(self, view: View, params: Any) -> dict[str, Any]:
         del view
-        raw = await self._ask_client("sampling/createMessage", msgspec.to_builtins(params))
-        return msgspec.json.decode(raw)
+        asked = wire.encode(msgspec.to_builtins(params))
+        return msgspec.json.decode(await self._client.request("sampling/createMessage", asked))
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
         if self._on_page is None:
@@ -442,17 +491,12 @@ def _log_problem(error: BaseException) -> None:
 async def _picture(host: Host, arguments: dict[str, Any]) -> ToolResult:
     view_id: object = arguments.get("view_id")
     if not isinstance(view_id, str):
-        raise ProtocolError(-32602, f"{SCREENSHOT_VIEW} needs a view_id")
+        raise ProtocolError(INVALID_PARAMS, f"{SCREENSHOT_VIEW} needs a view_id")
     png = await host.view(view_id).screenshot()
     data = b64encode(png).decode()
     return ToolResult(content=[ImageContent(data=data, mime_type="image/png")])
 
 
-def _bytes(params: Raw | None) -> bytes | None:
-    return None if params is None else bytes(params)
-
-
 def _retrieve(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
-        with suppress(Exception):
-            task.exception()  # whoever needs the host is told
+        task.exception()  # whoever needs the host gets it

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from transom.channel import Channel
+from transom.channel import Channel, Throttled
 from transom.errors import (
     METHOD_NOT_FOUND,
     ConnectionClosed,
@@ -165,8 +165,8 @@ class ServerConnection:
     def _keep(self, attempts: int) -> None:
         self._task = asyncio.create_task(self._run(attempts), name=f"transom-server-{self.name}")
 
-    async def wait_up(self, timeout: float) -> bool:
-        """Wait until requests reach it; whether they do."""
+    async def wait_up(self, timeout: float | None) -> bool:
+        """Wait until requests reach it, for as long as it takes with None; whether they do."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while not self.up and not self._closed:
@@ -178,6 +178,11 @@ class ServerConnection:
         """Wait while the server is slow to read."""
         if self._session is not None:
             await self._session.wait_writable()
+
+    async def drop(self, reason: str) -> None:
+        """Treat the server as gone, for this reason; with `reconnect` it is reached again."""
+        if self._session is not None:
+            await self._session.aclose(reason)
 
     async def aclose(self) -> None:
         """Close the connection for good. Safe to repeat."""
@@ -196,7 +201,7 @@ class ServerConnection:
     def _attach(self, channel: Channel) -> None:
         self._channel = channel
         if self._backpressure is not None:
-            channel = _Throttled(channel, self._backpressure)
+            channel = Throttled(channel, self._backpressure)
         self._session = Session(
             channel,
             on_request=lambda request: self._on_request(request),
@@ -610,23 +615,6 @@ class _Discovered(msgspec.Struct, rename="camel"):
 class _Initialized(msgspec.Struct, rename="camel"):
     protocol_version: str
     capabilities: dict[str, Any] = {}
-
-
-class _Throttled:
-    """A Channel that is read only when its messages can be handled."""
-
-    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[None]]) -> None:
-        self._channel = channel
-        self._wait = wait
-        self.send = channel.send
-        self.aclose = channel.aclose
-        send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
-        if send_nowait is not None:
-            self.send_nowait = send_nowait
-
-    async def receive(self) -> bytes:
-        await self._wait()
-        return await self._channel.receive()
 
 
 async def _negotiate(connection: ServerConnection) -> None:

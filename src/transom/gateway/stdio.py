@@ -1,4 +1,4 @@
-"""Running a gateway for one client on standard input and output.
+"""Serving one client on standard input and output.
 
 Nothing but protocol goes to standard output: while a gateway runs, whatever else is printed in this
 process goes to standard error.
@@ -8,51 +8,41 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 from transom.channel import Channel, lines
-from transom.errors import UsageError
-from transom.gateway.config import Server
-from transom.gateway.session import Connect, Session
-from transom.gateway.signals import on_signals
-from transom.gateway.views import ClientViews
-from transom.servers.process import ServerProcess
 
-__all__ = ["connect_to", "serve_stdio"]
+if TYPE_CHECKING:
+    from transom.gateway.config import ServerConfig
+    from transom.gateway.views import ClientViews
+    from transom.servers.connection import Connect
 
-
-def connect_to(server: Server) -> Connect:
-    """What starts or reaches a server."""
-
-    async def connect() -> Channel:
-        if server.url is not None:
-            # The SDK takes most of a second to load: only those who need it wait for it.
-            module = await asyncio.to_thread(import_module, "transom.gateway.http_upstream")
-            return await module.HttpServer.connect(server.url, headers=server.headers)
-        if server.command is None:
-            raise UsageError(f"Server {server.name} has neither a command nor a URL")
-        return await ServerProcess.start(server.command, env=server.env, cwd=server.cwd)
-
-    return connect
+__all__ = ["on_signals", "serve_stdio"]
 
 
-def _beginning_with(started: Channel, connect: Connect) -> Connect:
-    """Takes what is started already the first time."""
-    waiting = [started]
+def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
+    """Call this when the process is asked to end; with `interrupt`, also on Ctrl-C.
 
-    async def next_one() -> Channel:
-        return waiting.pop() if waiting else await connect()
-
-    return next_one
+    Where an event loop cannot do that (Windows), signals do what they always do.
+    """
+    loop = asyncio.get_running_loop()
+    names = ("SIGTERM", "SIGHUP", "SIGINT") if interrupt else ("SIGTERM", "SIGHUP")
+    for number in (getattr(signal, name, None) for name in names):
+        if number is not None:
+            try:
+                loop.add_signal_handler(number, call)
+            except NotImplementedError:
+                return
 
 
 async def serve_stdio(
-    servers: Sequence[Server], views: ClientViews, *, started: Channel | None = None
+    servers: Sequence[ServerConfig], views: ClientViews, *, started: Channel | None = None
 ) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes.
 
@@ -64,20 +54,34 @@ async def serve_stdio(
     Raises:
         NotConnected: a server cannot be started.
     """
+    # Imported here, so that whoever needs `on_signals` can start a server before all this loads.
+    from transom.gateway.members import connect_to  # noqa: PLC0415
+    from transom.gateway.proxy import Proxy  # noqa: PLC0415
+
     async with _standard_streams() as channel:
-        ways = [(each.name, connect_to(each)) for each in servers]
+        connects = [(each.name, connect_to(each)) for each in servers]
         if started is not None:
-            ways[0] = (ways[0][0], _beginning_with(started, ways[0][1]))
-        session = Session(channel, ways, views)
-        running = asyncio.ensure_future(session.run())
+            connects[0] = (connects[0][0], _starting_with(started, connects[0][1]))
+        proxy = Proxy(channel, connects, views)
+        running = asyncio.ensure_future(proxy.run())
 
         def stop() -> None:
-            if not session.closing:  # else it is about to end, and has to put everything away
+            if not proxy.closing:  # else it is about to end, and has to close everything
                 running.cancel()
 
         on_signals(stop)
         with suppress(asyncio.CancelledError):
             await running
+
+
+def _starting_with(started: Channel, connect: Connect) -> Connect:
+    """Connects to what is started already the first time."""
+    waiting = [started]
+
+    async def next_one() -> Channel:
+        return waiting.pop() if waiting else await connect()
+
+    return next_one
 
 
 @asynccontextmanager

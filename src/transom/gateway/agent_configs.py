@@ -16,7 +16,7 @@ import msgspec
 from transom.errors import UsageError
 from transom.gateway.jsonc import rendered
 
-__all__ = ["CLIENTS", "Client", "Machine", "Scope", "client_named"]
+__all__ = ["CLIENTS", "AgentConfig", "Machine", "Scope", "client_named"]
 
 Entry = dict[str, Any]
 
@@ -53,8 +53,8 @@ class Machine(msgspec.Struct, frozen=True):
         return self.under("XDG_CONFIG_HOME", ".config")
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """One MCP client."""
+class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one MCP client keeps its servers, and how it writes them down."""
 
     name: str
     title: str
@@ -125,12 +125,12 @@ def _vscode_command(name: str, entry: Entry, scope: Scope) -> str:
     return shlex.join(["code", "--add-mcp", rendered({"name": name, **entry}, None)])
 
 
-def _known(*clients: Client) -> dict[str, Client]:
+def _known(*clients: AgentConfig) -> dict[str, AgentConfig]:
     return {client.name: client for client in clients}
 
 
-CLIENTS: Mapping[str, Client] = _known(
-    Client(
+CLIENTS: Mapping[str, AgentConfig] = _known(
+    AgentConfig(
         name="claude-code",
         title="Claude Code",
         section="mcpServers",
@@ -144,7 +144,7 @@ CLIENTS: Mapping[str, Client] = _known(
         },
         by_command=_claude_command,
     ),
-    Client(
+    AgentConfig(
         name="codex",
         title="Codex",
         section="mcp_servers",
@@ -157,7 +157,7 @@ CLIENTS: Mapping[str, Client] = _known(
             Scope.PROJECT: "Codex reads it in projects that you have marked as trusted.",
         },
     ),
-    Client(
+    AgentConfig(
         name="cursor",
         title="Cursor",
         section="mcpServers",
@@ -167,7 +167,7 @@ CLIENTS: Mapping[str, Client] = _known(
         expands="${",
         afterwards=dict.fromkeys(Scope, "Turn the server on in Cursor's settings, under MCP."),
     ),
-    Client(
+    AgentConfig(
         name="gemini",
         title="Gemini CLI",
         section="mcpServers",
@@ -179,7 +179,7 @@ CLIENTS: Mapping[str, Client] = _known(
             Scope, "Start Gemini CLI anew in a folder that it trusts; /mcp shows the server."
         ),
     ),
-    Client(
+    AgentConfig(
         name="vscode",
         title="VS Code",
         section="servers",
@@ -190,7 +190,7 @@ CLIENTS: Mapping[str, Client] = _known(
         afterwards=dict.fromkeys(Scope, "Run 'MCP: List Servers' in VS Code to start the server."),
         by_command=_vscode_command,
     ),
-    Client(
+    AgentConfig(
         name="zed",
         title="Zed",
         section="context_servers",
@@ -202,7 +202,7 @@ CLIENTS: Mapping[str, Client] = _known(
 )
 
 
-def client_named(name: str) -> Client:
+def client_named(name: str) -> AgentConfig:
     """The client of that name.
 
     Raises:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from transom.gateway.apart import Names, server_names
-from transom.gateway.merging import fits_template
+from transom.gateway.merge import Names, fits_template, server_names
 
 
 def test_the_first_to_have_a_name_keeps_it_for_good():

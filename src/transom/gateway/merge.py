@@ -1,0 +1,224 @@
+"""Several servers as one: what they say about themselves, and the names of what they have.
+
+1. A name stays as it is. When two servers have it, it belongs to the one that came first: in the
+   order of the configuration, when both are there. The other's is `SERVER__NAME`.
+2. A name that would pass for a View's tool, for a server's or for one of the gateway's own gets its
+   server in front in any case.
+3. A name that was given out never means anything else, whether or not its server is there.
+4. With one server, names are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from msgspec import Raw
+
+from transom.host.tool_names import looks_owned, owned_name, owner_of
+from transom.json_values import as_list, as_object, member, members, with_member
+from transom.protocol import wire
+from transom.version import __version__
+
+__all__ = [
+    "Names",
+    "as_modern",
+    "fits_template",
+    "merge_discovered",
+    "merge_initialized",
+    "renamed",
+    "server_names",
+    "with_own_capabilities",
+]
+
+_MAX_SERVER = 32
+_MAX_HELD = 20_000  # names of one server
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
+_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+_INFO: Final = {"name": "transom-gateway", "version": __version__}
+
+# What a server that is not there yet may be able to do once it comes.
+_POSSIBLE: Final[Mapping[str, Any]] = {
+    "tools": {},
+    "resources": {},
+    "prompts": {},
+    "logging": {},
+    "completions": {},
+}
+
+
+# --- what servers say about themselves -------------------------------------------------------
+
+
+def with_own_capabilities(answer: Raw | bytes) -> bytes:
+    """A server's answer to `initialize` or `server/discover`, with what the gateway adds to it."""
+    can = members(members(answer).get("capabilities"))
+    if "tools" in can:
+        can["tools"] = _raw({**members(can["tools"]), "listChanged": True})
+    resources = members(can.get("resources"))
+    can["resources"] = _raw({**resources, "subscribe": True, "listChanged": True})
+    return with_member(answer, "capabilities", can)
+
+
+def merge_initialized(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
+    """The result of `initialize` for several servers.
+
+    Args:
+        answers: what each server answered, by name; one at least.
+        missing: whether there are more servers, which may come later.
+    """
+    versions = [str(member(each, "protocolVersion")) for each in answers.values()]
+    capabilities = _merged_capabilities(answers, _POSSIBLE if missing else {})
+    merged: dict[str, Any] = {
+        "protocolVersion": min(versions),
+        "capabilities": capabilities,
+        "serverInfo": _INFO,
+    }
+    return wire.encode({**merged, **_merged_instructions(answers)})
+
+
+def merge_discovered(answers: Mapping[str, bytes]) -> bytes | None:
+    """The result of `server/discover` for several servers; None: they have no version in common."""
+    offered = [as_list(member(each, "supportedVersions")) for each in answers.values()]
+    common = [version for version in offered[0] if all(version in each for each in offered)]
+    if not common:
+        return None
+    merged: dict[str, Any] = {
+        "supportedVersions": common,
+        "capabilities": _merged_capabilities(answers, {}),
+        "_meta": {_SERVER_INFO: _INFO},
+    }
+    return as_modern(wire.encode({**merged, **_merged_instructions(answers)}))
+
+
+def _merged_capabilities(
+    answers: Mapping[str, bytes], possible: Mapping[str, Any]
+) -> dict[str, Any]:
+    can: dict[str, Any] = {}
+    for each in answers.values():
+        can = _union(can, as_object(member(each, "capabilities")))
+    can = _union(can, dict(possible))
+    for key in ("tools", "prompts"):
+        if key in can:
+            can[key] = _union(can[key], {"listChanged": True})
+    can["resources"] = _union(can.get("resources"), {"subscribe": True, "listChanged": True})
+    return can
+
+
+def _merged_instructions(answers: Mapping[str, bytes]) -> dict[str, str]:
+    parts: list[str] = []
+    for name, answer in answers.items():
+        text: object = member(answer, "instructions")
+        if isinstance(text, str) and text.strip():
+            parts.append(f"# {name}\n\n{text.strip()}")
+    return {"instructions": "\n\n".join(parts)} if parts else {}
+
+
+def _union(one: Any, other: Any) -> Any:
+    """Both; where they differ, the one that says more."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return cast("Any", one or other)
+    both = cast("dict[str, Any]", one).copy()
+    for key, value in cast("dict[str, Any]", other).items():
+        both[key] = _union(both[key], value) if key in both else value
+    return both
+
+
+def as_modern(result: bytes) -> bytes:
+    """A listing or a resource of the gateway's own, with what a 2026-07-28 result must say."""
+    given = members(result)
+    given["resultType"] = Raw(b'"complete"')
+    given["ttlMs"] = Raw(b"0")
+    given["cacheScope"] = Raw(b'"private"')
+    return wire.encode(given)
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def server_names(names: Sequence[str]) -> list[str]:
+    """The servers' names, with a `_` in one that could be the id of another one's View.
+
+    `shop-2` is what the second View of `shop` is called, so next to a `shop` it becomes `shop_2`.
+    """
+    taken = set(names)
+    apart: list[str] = []
+    for name in names:
+        server, _, number = name.rpartition("-")
+        chosen = name
+        if number.isdecimal() and server in taken:
+            while chosen in taken:
+                chosen = f"{server[: _MAX_SERVER - 1 - len(number)].rstrip('-_')}_{number}"
+                number += "0"
+            taken.add(chosen)
+        apart.append(chosen)
+    return apart
+
+
+class Names:
+    """One kind of names of all servers, as the client knows them.
+
+    Args:
+        servers: the names of the servers.
+        reserved: names that are no server's.
+    """
+
+    def __init__(self, servers: Sequence[str], reserved: Iterable[str] = ()) -> None:
+        self._only = servers[0] if len(servers) == 1 else None
+        self._held = dict.fromkeys(servers, 0)
+        self._reserved = frozenset(reserved)
+        self._shown: dict[tuple[str, str], str] = {}
+        self._meant: dict[str, tuple[str, str]] = {}
+
+    def shown(self, server: str, name: str) -> str | None:
+        """What the client calls it; None when this server has had too many names."""
+        if self._only is not None:
+            return name
+        key = (server, name)
+        found = self._shown.get(key)
+        if found is None and self._held[server] < _MAX_HELD:
+            self._held[server] += 1
+            found = self._shown[key] = self._new(server, name)
+            self._meant[found] = key
+        return found
+
+    def meant(self, shown: str) -> tuple[str, str] | None:
+        """The server and its own name for what the client calls so."""
+        return self._meant.get(shown) if self._only is None else (self._only, shown)
+
+    def _new(self, server: str, name: str) -> str:
+        odd = name in self._reserved or looks_owned(name) or owner_of(name) in self._held
+        if not odd and name not in self._meant:
+            return name
+        owned = owned_name(server, name)
+        return owned if owned not in self._meant else owned_name(server, name, digest=True)
+
+
+def renamed(value: Raw | bytes | None, before: str, after: str) -> bytes:
+    """A definition or params with another `name`; as they came when the names are the same."""
+    return bytes(value or b"{}") if before == after else with_member(value, "name", after)
+
+
+def fits_template(uri: str, template: str) -> bool:
+    """Whether a URI may come from a template: what stands outside of its braces is there, in order.
+
+    It says no more than that: a server knows its own best.
+    """
+    first, *others = _EXPRESSION.split(template)
+    if not others:
+        return uri == template
+    last = others.pop()
+    if len(uri) < len(first) + len(last) or not (uri.startswith(first) and uri.endswith(last)):
+        return False
+    at, end = len(first), len(uri) - len(last)
+    for literal in others:
+        at = uri.find(literal, at, end)
+        if at < 0:
+            return False
+        at += len(literal)
+    return True
+
+
+def _raw(value: object) -> Raw:
+    return Raw(wire.encode(value))

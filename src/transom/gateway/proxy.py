@@ -1,0 +1,686 @@
+"""The proxy between one client and its servers: one or many, which look like one to the client.
+
+1. Params and results pass as they came. What is added: to `initialize` and `server/discover`, that
+   Views can be shown and that lists change; to lists, what Views have; to results of tools, what
+   Views want the model to know. Ids and progress tokens are translated on both sides.
+2. With several servers, their lists are merged into one page each, names are told apart (`merge`),
+   and a request goes to the server that has what it names. What belongs to no server in particular
+   goes to all of them (notifications, the log level), or to the first that knows the method.
+3. With one server nothing is renamed or merged, and its errors and pages are its own.
+4. A request goes to its server in the order in which it came, unless something has to be found out
+   first. What a server sent before a result reaches the client before that result.
+5. Every request of the client is answered once. When a server goes, its requests fail and its Views
+   close; the other servers do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from transom.channel import Channel
+from transom.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    ConnectionClosed,
+    ProtocolError,
+    TransomError,
+)
+from transom.gateway.client import Client, progress_token
+from transom.gateway.client_state import ACKNOWLEDGED, OWN_RESOURCES, ClientState, Stream
+from transom.gateway.members import LISTS, Member, Members
+from transom.gateway.merge import (
+    Names,
+    as_modern,
+    merge_discovered,
+    merge_initialized,
+    renamed,
+    server_names,
+    with_own_capabilities,
+)
+from transom.gateway.views import SCREENSHOT_VIEW, ClientViews, ToolCall, ToolHead
+from transom.host.surface import INDIRECT_TOOLS
+from transom.json_values import member as member_of
+from transom.json_values import members, with_entries
+from transom.protocol import wire
+from transom.protocol.peer import Progress
+from transom.servers.connection import Connect
+
+__all__ = ["Proxy"]
+
+_RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
+_ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of several servers
+_MAX_ASKING = 1000  # requests of one server that the client has not answered
+_MAX_TASKS = 10_000
+_RESOURCE_NOT_FOUND = -32002
+_FIRST_REQUESTS = frozenset({"initialize", "server/discover", "ping"})
+
+T = TypeVar("T")
+Handler = Callable[[wire.Request], Awaitable[bytes]]
+Listed = list[tuple[Member, list[Raw]]]
+"""What servers listed."""
+
+
+class Proxy:
+    """Serves one client. `run` returns when the client is gone.
+
+    Args:
+        channel: the client.
+        servers: a name, and what starts or reaches each of the servers.
+        views: shows Views, and has their tools.
+    """
+
+    def __init__(
+        self, channel: Channel, servers: Sequence[tuple[str, Connect]], views: ClientViews
+    ) -> None:
+        self.closing = False
+        """Whether everything is being closed, which is best let alone then."""
+        names = server_names([name for name, _ in servers])
+        connects = [connect for _, connect in servers]
+        self._views = views
+        self._client = Client(
+            channel,
+            handle_request=self.handle_request,
+            handle_notification=self.handle_notification,
+            wait_for_servers=lambda: self._members.wait_writable(),
+        )
+        self._state = ClientState(self._client.notify)
+        self._members = Members(list(zip(names, connects, strict=True)), self, self._state)
+        self._introducing: asyncio.Future[Any] | None = None
+        standing = [SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)]
+        self._tools = _Directory(Names(names, standing), self._relist_tools)
+        self._prompts = _Directory(Names(names), self._relist_prompts)
+        self._tasks: dict[str, Member] = {}
+        self._handlers: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "subscriptions/listen": self._listen,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._get_prompt,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "completion/complete": self._complete,
+            "tasks/list": self._list_tasks,
+        }
+        views.attach(self._client, self._state)
+
+    async def run(self) -> None:
+        """Start the servers and serve the client until it is gone.
+
+        Raises:
+            NotConnected: the server cannot be started; of several, none of them can.
+        """
+        try:
+            await self._members.start()
+            await self._client.serve()
+        finally:
+            self.closing = True
+            await self._client.aclose()
+            await asyncio.gather(self._views.aclose(), self._members.aclose())
+
+    # --- from the client ---------------------------------------------------------------------
+
+    async def handle_request(self, request: wire.Request) -> bytes:
+        """Answer a request of the client's; the result as JSON.
+
+        Raises:
+            TransomError: there is no result; the error to answer with.
+        """
+        request = self._state.take_request(request)
+        if self._members.only is None and request.method not in _FIRST_REQUESTS:
+            await self._introduced()
+        otherwise = self._forward_task if request.method.startswith("tasks/") else self._forward_any
+        return await self._handlers.get(request.method, otherwise)(request)
+
+    def handle_notification(self, notification: wire.Notification) -> None:
+        """Pass a notification of the client's on to every server."""
+        if notification.method == "notifications/initialized":
+            self._state.initialized = self._state.initialize is not None
+        for each in self._members.present:
+            each.connection.notify(notification.method, notification.params)
+
+    async def _introduced(self) -> None:
+        """Wait until several servers know of the client.
+
+        Raises:
+            ProtocolError: it has not introduced itself.
+        """
+        if self._state.introduction is None:
+            raise ProtocolError(INVALID_REQUEST, "The first request must be initialize")
+        introducing = self._introducing
+        if introducing is None:  # 2026-07-28: any request may be the first
+            introducing = self._introducing = asyncio.ensure_future(self._members.discover())
+        if not introducing.done():
+            await asyncio.wait([introducing])
+
+    # --- to and from servers -----------------------------------------------------------------
+
+    async def _forward(
+        self, request: wire.Request, server: Member, params: Raw | bytes | None = None
+    ) -> bytes:
+        """Have a server answer; with other params than the client's, if they are given."""
+        return await server.forward(
+            request.method,
+            request.params if params is None else params,
+            on_progress=self._client.progress_relay(request.params),
+        )
+
+    async def _forward_first(self, request: wire.Request, servers: Sequence[Member]) -> bytes:
+        """Have the first server answer that knows the method."""
+        unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
+        _, result = await self._members.first(
+            servers,
+            request.method,
+            request.params,
+            unknown,
+            only=METHOD_NOT_FOUND,
+            on_progress=self._client.progress_relay(request.params),
+        )
+        return result
+
+    async def _forward_any(self, request: wire.Request) -> bytes:
+        return await self._forward_first(request, self._members.able())
+
+    async def handle_server_request(self, member: Member, request: wire.Request) -> bytes:
+        """Have the client answer a request of a server's.
+
+        Raises:
+            ProtocolError: the client's error, or too many wait for it already.
+        """
+        if member.asking >= _MAX_ASKING:
+            text = f"{_MAX_ASKING} requests wait for the client already"
+            raise ProtocolError(SERVER_ERROR, text)
+        token = progress_token(request.params)
+
+        def relay(progress: Progress) -> None:
+            params = wire.encode({**members(progress.params), "progressToken": token})
+            member.connection.notify("notifications/progress", params)
+
+        member.asking += 1
+        try:
+            return await self._client.request(
+                request.method,
+                None if request.params is None else bytes(request.params),
+                on_progress=None if token is None else relay,
+            )
+        except ProtocolError:
+            raise
+        except TransomError as error:
+            raise ProtocolError(SERVER_ERROR, str(error)) from error
+        finally:
+            member.asking -= 1
+
+    def handle_server_notification(self, notification: wire.Notification) -> None:
+        """Pass a notification of a server's on to the client."""
+        method, params = notification.method, notification.params
+        unsolicited = self._state.initialize is not None and not self._state.initialized
+        if unsolicited and self._members.only is None and method.endswith("/list_changed"):
+            return  # one server was quicker than others, and the client has not listed anything
+        data = None if params is None else bytes(params)
+        self._client.in_order(self._client.notify, method, data)
+
+    async def wait_for_client(self) -> None:
+        """Wait while the client is slow to read."""
+        await self._client.wait_writable()
+
+    def server_lost(self, member: Member, reason: str) -> None:
+        """A server is gone: so are its Views and what it listed."""
+        self._views.server_lost(member.name, reason)
+        self.server_came(member)
+
+    def server_came(self, member: Member) -> None:
+        """A server can be used: its lists have changed."""
+        for name in LISTS:
+            if member.can(name):
+                self._state.notify_list_changed(name)
+
+    # --- the introduction --------------------------------------------------------------------
+
+    async def _initialize(self, request: wire.Request) -> bytes:
+        self._state.take_initialize(request.params)
+        only = self._members.only
+        if only is not None:
+            answer = await self._forward(request, only, self._state.initialize)
+            self._members.take_answer(only, answer)
+            return with_own_capabilities(answer)
+        present = await self._introduce(self._members.initialize())
+        missing = len(present) < len(list(self._members))
+        return merge_initialized(_answers(present), missing=missing)
+
+    async def _discover(self, request: wire.Request) -> bytes:
+        only = self._members.only
+        if only is not None:
+            answer = await self._forward(request, only)
+            self._members.take_answer(only, answer)
+            return with_own_capabilities(answer)
+        merged = None
+        if self._state.modern:
+            present = await self._introduce(self._members.discover())
+            merged = None if present is None else merge_discovered(_answers(present))
+        if merged is None:  # upon which the client begins with `initialize`
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found: server/discover")
+        return merged
+
+    async def _introduce(self, introducing: Awaitable[T]) -> T:
+        task = self._introducing = asyncio.ensure_future(introducing)
+        return await asyncio.shield(task)
+
+    async def _ping(self, request: wire.Request) -> bytes:
+        only = self._members.only
+        return b"{}" if only is None else await self._forward(request, only)
+
+    async def _set_level(self, request: wire.Request) -> bytes:
+        if request.params is not None:
+            self._state.log_level = bytes(request.params)
+        sending = (self._forward(request, each) for each in self._members.able("logging"))
+        answers = await asyncio.gather(*sending, return_exceptions=True)
+        results = [answer for answer in answers if isinstance(answer, bytes)]
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors and not results:
+            raise errors[0]
+        return results[0] if results else b"{}"
+
+    # --- streams -----------------------------------------------------------------------------
+
+    async def _listen(self, request: wire.Request) -> bytes:
+        """Open a 2026-07-28 stream: one to the client, fed by every server that knows streams."""
+        servers = list(self._members)
+        try:
+            stream = Stream(request, self._client.notify, [each.name for each in servers])
+        except msgspec.DecodeError:
+            return await self._forward_any(request)  # a server's to refuse
+        self._state.add_stream(request.id, stream)
+        listening = [asyncio.ensure_future(self._listen_to(each, stream)) for each in servers]
+        try:
+            if self._members.only is None:
+                await asyncio.wait(listening, timeout=_ACKNOWLEDGED_WITHIN)
+                stream.stop_waiting()
+            await asyncio.wait(listening)
+            ends = [each.result() for each in listening]
+            if None in ends:  # a server knows no streams, but the gateway has this one
+                await asyncio.Event().wait()
+            for end in ends:
+                if isinstance(end, bytes):
+                    return stream.ended(end)
+            raise next(end for end in ends if isinstance(end, ProtocolError))
+        finally:
+            self._state.remove_stream(request.id)
+            for each in listening:
+                each.cancel()
+
+    async def _listen_to(self, server: Member, stream: Stream) -> bytes | ProtocolError | None:
+        """Feed a stream from one server, and again when it was started again.
+
+        Returns:
+            The result or the error with which the server ended it; None: it knows no streams.
+        """
+
+        def handle(notification: wire.Notification) -> None:
+            if notification.method == ACKNOWLEDGED:
+                stream.acknowledge(server.name, notification.params)
+            else:
+                stream.notify(notification.method, members(notification.params))
+
+        def in_order(notification: wire.Notification) -> None:
+            self._client.in_order(handle, notification)
+
+        while True:
+            connection = server.connection
+            if not connection.up:
+                stream.skip(server.name)
+                await connection.wait_up(None)
+            try:
+                return bytes(await connection.listen(stream.server_params, in_order))
+            except ConnectionClosed:
+                stream.skip(server.name)
+            except ProtocolError as error:
+                if error.code == METHOD_NOT_FOUND:
+                    stream.skip(server.name)
+                    return None
+                stream.refuse(server.name)
+                return error
+
+    # --- lists -------------------------------------------------------------------------------
+
+    async def _list(self, request: wire.Request, key: str) -> tuple[bytes, Listed | None, bool]:
+        """The lists of all servers, or a page of the only one's.
+
+        Returns:
+            The result around the entries; what each server listed, or None when the only server's
+            result is no listing and passes as it is; and whether this is the last page.
+        """
+        only = self._members.only
+        if only is None:
+            if member_of(request.params, "cursor") is not None:
+                raise ProtocolError(INVALID_PARAMS, "Invalid cursor: there is one page only")
+            return self._own_result(b"{}"), await self._list_all(request.method, key), True
+        result = await self._forward(request, only)
+        try:
+            entries = msgspec.json.decode(members(result).get(key, b"[]"), type=list[Raw])
+        except msgspec.DecodeError:
+            return result, None, True
+        return result, [(only, entries)], member_of(result, "nextCursor") is None
+
+    async def _list_all(self, method: str, key: str) -> Listed:
+        return await self._members.list_all(method, key, method.partition("/")[0])
+
+    def _own_result(self, result: bytes) -> bytes:
+        """A listing or a resource of the gateway's own, in the client's version of the protocol."""
+        return as_modern(result) if self._state.modern else result
+
+    async def _list_tools(self, request: wire.Request) -> bytes:
+        first = member_of(request.params, "cursor") is None
+        result, listed, last = await self._list(request, "tools")
+        if listed is None:
+            return result
+        entries = self._merge_tools(listed, whole=first and last)
+        if last:
+            entries += await self._views.tools()
+        return with_entries(result, "tools", entries)
+
+    def _merge_tools(self, listed: Listed, *, whole: bool) -> list[Raw | bytes]:
+        merged: list[Raw | bytes] = []
+        heads: dict[str, ToolHead] = {}
+        for server, entries in listed:
+            if whole:
+                server.connection.tool_cache.fill(entries)
+            for entry in entries:
+                try:
+                    head = msgspec.json.decode(entry, type=ToolHead)
+                except msgspec.DecodeError:
+                    # Nothing that could be called. The only server's client may complain about it.
+                    if server is self._members.only:
+                        merged.append(entry)
+                    continue
+                shown = self._tools.names.shown(server.name, head.name) if head.for_model else None
+                if shown is None or (shown in heads and server is not self._members.only):
+                    continue
+                heads.setdefault(shown, ToolHead(shown, head.meta))
+                merged.append(renamed(entry, head.name, shown))
+        self._views.learn_tools(heads.values())
+        return merged
+
+    async def _relist_tools(self) -> None:
+        self._merge_tools(await self._list_all("tools/list", "tools"), whole=True)
+
+    async def _list_prompts(self, request: wire.Request) -> bytes:
+        result, listed, _ = await self._list(request, "prompts")
+        if listed is None:
+            return result
+        return with_entries(result, "prompts", self._merge_prompts(listed))
+
+    def _merge_prompts(self, listed: Listed) -> list[Raw | bytes]:
+        merged: dict[str, Raw | bytes] = {}
+        for server, entries in listed:
+            if server is self._members.only:
+                return list(entries)
+            for name, entry in _by(entries, "name").items():
+                shown = self._prompts.names.shown(server.name, name)
+                if shown is not None:
+                    merged.setdefault(shown, renamed(entry, name, shown))
+        return list(merged.values())
+
+    async def _relist_prompts(self) -> None:
+        self._merge_prompts(await self._list_all("prompts/list", "prompts"))
+
+    async def _list_resources(self, request: wire.Request) -> bytes:
+        try:
+            result, listed, last = await self._list(request, "resources")
+        except ProtocolError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            result, listed, last = self._own_result(b"{}"), [], True
+        if listed is None:
+            return result
+        entries = self._merge_resources(listed)
+        if last:
+            entries += self._views.resources()
+        return with_entries(result, "resources", entries)
+
+    def _merge_resources(self, listed: Listed) -> list[Raw | bytes]:
+        merged: dict[str, Raw | bytes] = {}
+        for server, entries in listed:
+            if server is self._members.only:
+                return list(entries)
+            theirs = _by(entries, "uri")
+            server.uris = frozenset(theirs)
+            for uri, entry in theirs.items():
+                if not uri.startswith(OWN_RESOURCES):
+                    merged.setdefault(uri, entry)
+        return list(merged.values())
+
+    async def _list_templates(self, request: wire.Request) -> bytes:
+        result, listed, _ = await self._list(request, "resourceTemplates")
+        if listed is None:
+            return result
+        return with_entries(result, "resourceTemplates", self._merge_templates(listed))
+
+    def _merge_templates(self, listed: Listed) -> list[Raw]:
+        merged: dict[str, Raw] = {}
+        for server, entries in listed:
+            if server is self._members.only:
+                return entries
+            theirs = _by(entries, "uriTemplate")
+            server.templates = tuple(theirs)
+            for template, entry in theirs.items():
+                merged.setdefault(template, entry)
+        return list(merged.values())
+
+    async def _relist_resources(self) -> None:
+        listing = [
+            self._list_all("resources/list", "resources"),
+            self._list_all("resources/templates/list", "resourceTemplates"),
+        ]
+        resources, templates = await asyncio.gather(*listing, return_exceptions=True)
+        if isinstance(resources, list):
+            self._merge_resources(resources)
+        if isinstance(templates, list):
+            self._merge_templates(templates)
+
+    async def _list_tasks(self, request: wire.Request) -> bytes:
+        result, listed, _ = await self._list(request, "tasks")
+        if listed is None:
+            return result
+        merged: list[Raw] = []
+        for server, entries in listed:
+            for entry in entries:
+                self._remember_task(server, member_of(entry, "taskId"))
+            merged += entries
+        return with_entries(result, "tasks", merged)
+
+    # --- tools and prompts -------------------------------------------------------------------
+
+    async def _call_tool(self, request: wire.Request) -> bytes:
+        name = self._text(request.params, "name")
+        if name is None:
+            return self._views.with_messages(await self._forward_any(request))
+        found = None if self._views.owns(name) else await self._tools.find(name)
+        if found is None and self._views.owns(name):
+            return await self._views.call(ToolCall(name, request.params))
+        if found is None:
+            raise self._members.unknown("tool", name)
+        server, own = self._members[found[0]], found[1]
+        params = request.params if own == name else Raw(renamed(request.params, name, own))
+        if not server.connection.current:
+            await server.ready()
+            with suppress(TransomError):
+                await server.connection.tools()
+
+        async def forward() -> bytes:
+            result = await self._forward(request, server, params)
+            if self._members.only is None:
+                self._remember_task(server, member_of(result, "task", "taskId"))
+            return result
+
+        if self._views.opens(server.connection, own):
+            return await self._views.open(server.connection, ToolCall(own, params), forward)
+        return self._views.with_messages(await forward())
+
+    async def _get_prompt(self, request: wire.Request) -> bytes:
+        name = self._text(request.params, "name")
+        if name is None:
+            return await self._forward_any(request)
+        server, own = await self._prompt(name)
+        return await self._forward(request, server, renamed(request.params, name, own))
+
+    async def _prompt(self, name: str) -> tuple[Member, str]:
+        """The server that has a prompt, and its own name for it.
+
+        Raises:
+            ProtocolError: there is none.
+        """
+        found = await self._prompts.find(name)
+        if found is None:
+            raise self._members.unknown("prompt", name)
+        return self._members[found[0]], found[1]
+
+    async def _complete(self, request: wire.Request) -> bytes:
+        ref = members(request.params).get("ref")
+        kind: object = member_of(ref, "type")
+        if kind == "ref/prompt" and (name := self._text(ref, "name")) is not None:
+            server, own = await self._prompt(name)
+            params = {**members(request.params), "ref": Raw(renamed(ref, name, own))}
+            return await self._forward(request, server, wire.encode(params))
+        if kind == "ref/resource" and (uri := self._text(ref, "uri")) is not None:
+            only = self._members.only
+            candidates = self._members.candidates(uri)
+            able = [each for each in candidates if each is only or each.can("completions")]
+            return await self._forward_first(request, able)
+        if self._members.only is None:
+            raise ProtocolError(INVALID_PARAMS, "The ref must be a ref/prompt or a ref/resource")
+        return await self._forward_any(request)
+
+    def _text(self, params: Raw | None, key: str) -> str | None:
+        """A text that params must have; None: it is missing, for the only server to say so.
+
+        Raises:
+            ProtocolError: it is missing, and nobody else could say so.
+        """
+        text: object = member_of(params, key)
+        if isinstance(text, str):
+            return text
+        if self._members.only is None:
+            raise ProtocolError(INVALID_PARAMS, f"The params need a {key}, which is text")
+        return None
+
+    # --- resources ---------------------------------------------------------------------------
+
+    async def _read_resource(self, request: wire.Request) -> bytes:
+        uri = self._text(request.params, "uri")
+        if uri is None:
+            return await self._forward_any(request)
+        own = self._views.read(uri)
+        if own is not None:
+            return self._own_result(own)
+        return (await self._forward_to_owner(request, uri))[1]
+
+    async def _subscribe(self, request: wire.Request) -> bytes:
+        uri = self._text(request.params, "uri")
+        if uri is None:
+            return await self._forward_any(request)
+        if self._views.read(uri) is not None:
+            self._state.subscribe(uri)
+            return b"{}"
+        if self._members.owner(uri) is None:
+            # Many servers let anybody subscribe to anything: find out first whose it is.
+            await self._relist_resources()
+        server, result = await self._forward_to_owner(request, uri)
+        server.subscriptions[uri] = bytes(request.params or b"{}")
+        return result
+
+    async def _unsubscribe(self, request: wire.Request) -> bytes:
+        uri = self._text(request.params, "uri")
+        if uri is None:
+            return await self._forward_any(request)
+        if self._state.unsubscribe(uri):
+            return b"{}"
+        for each in self._members:
+            if each.subscriptions.pop(uri, None) is not None:
+                return await self._forward(request, each)
+        return (await self._forward_to_owner(request, uri))[1]
+
+    async def _forward_to_owner(self, request: wire.Request, uri: str) -> tuple[Member, bytes]:
+        text = f"Resource not found: {uri[:1000]}"
+        return await self._members.first(
+            self._members.candidates(uri),
+            request.method,
+            request.params,
+            ProtocolError(_RESOURCE_NOT_FOUND, text, {"uri": uri}),
+            on_progress=self._client.progress_relay(request.params),
+        )
+
+    # --- tasks -------------------------------------------------------------------------------
+
+    async def _forward_task(self, request: wire.Request) -> bytes:
+        id: object = member_of(request.params, "taskId")
+        server = self._tasks.get(id) if isinstance(id, str) else None
+        if server is not None:
+            return await self._forward(request, server)
+        unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
+        able = self._members.able("tasks")
+        return (await self._members.first(able, request.method, request.params, unknown))[1]
+
+    def _remember_task(self, server: Member, id: object) -> None:
+        """A server has a task of that id, so requests about it are for this server."""
+        if isinstance(id, str):
+            self._tasks.setdefault(id, server)
+            if len(self._tasks) > _MAX_TASKS:
+                del self._tasks[next(iter(self._tasks))]
+
+
+class _Directory:
+    """Which server has what a name means, for one kind of names.
+
+    Args:
+        names: the names.
+        relist: lists everything, which makes the names known.
+    """
+
+    def __init__(self, names: Names, relist: Callable[[], Awaitable[object]]) -> None:
+        self.names = names
+        self._relist = relist
+        self._finding = asyncio.Lock()
+        self._relisted_at = float("-inf")
+
+    async def find(self, shown: str) -> tuple[str, str] | None:
+        """The server that a name means, and its own name for it; lists before it returns None.
+
+        Raises:
+            TransomError: the servers were asked, and all failed.
+        """
+        if (found := self.names.meant(shown)) is not None:
+            return found
+        async with self._finding:
+            now = asyncio.get_running_loop().time()
+            if self.names.meant(shown) is None and now - self._relisted_at >= _RELIST_AFTER:
+                await self._relist()
+                self._relisted_at = now
+        return self.names.meant(shown)
+
+
+def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:
+    """Entries by a text in each; the first of those with the same."""
+    found: dict[str, Raw] = {}
+    for entry in entries:
+        text: object = member_of(entry, key)
+        if isinstance(text, str):
+            found.setdefault(text, entry)
+    return found
+
+
+def _answers(present: Sequence[Member]) -> dict[str, bytes]:
+    return {each.name: each.introduction for each in present if each.introduction is not None}
