@@ -126,9 +126,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_costs_work_in_proportion_to_its_length(name):
     """In processor time, which does not depend on what else the machine does."""
-    short, long = (min(cost(HOSTILE[name](n)) for _ in range(3)) for n in (50_000, 200_000))
+    short, long = (min(cost(HOSTILE[name](n)) for _ in range(2)) for n in (10_000, 40_000))
 
-    assert long < max(8 * short, 0.05), (short, long)  # 4 if it is linear, 16 if it is quadratic
+    assert long < max(8 * short, 0.1), (short, long)  # 4 if it is linear, 16 if it is quadratic
 
 
 def cost(html: str) -> float:
