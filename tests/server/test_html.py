@@ -42,6 +42,7 @@ def test_a_document_is_served_as_it_is(text: str):
         "<p>hi</p>",
         "<html><body></body></html>",
         "<!-- <!doctype html> --><p>",
+        pytest.param("<!-- -->" * 10_000 + "<p>", id="many comments"),
         "<!doctype htmlx>",
         "<svg/>",
     ],
