@@ -33,17 +33,29 @@ async def test_the_first_page_works_as_it_stands(context: BrowserContext):
 
 async def test_the_other_code_runs_in_order(context: BrowserContext):
     code = blocks("js")
-    assert len(code) == 5
+    assert len(code) == 6
     page = page_with(f"""
       globalThis.app = new App({{ name: "docs", version: "1" }});
       {"".join(code)}
-      globalThis.say = {{ asked, told }};
+      Object.assign(globalThis, {{ unavailable, say: {{ asked, told }} }});
       await app.connect();
     """)
     async with mounted(context, page, csp=STRICT) as view:
-        assert await view.names() == ["play", "remove_from_queue"]
+        assert await view.names() == [
+            "yearly_report", "render_chart", "play", "remove_from_queue",
+        ]  # fmt: skip
         assert await view.text("play", {"id": "two"}) == "Playing two."
         assert await view.text("remove_from_queue", {"position": 1}) == "Removed 1."
+        assert await view.run("unavailable.map(({ name }) => name)") == []
+        task = (await view.ask("tools/call", {"name": "render_chart", "task": {}}))["result"][
+            "task"
+        ]
+        drawn = await view.ask("tasks/result", {"taskId": task["taskId"]})
+        assert drawn["result"]["content"][0]["text"] == "Drawn."
+        handle = {"taskId": "report-1", "status": "working"}
+        await view.page.evaluate("task => { answers['tools/call'] = { task } }", handle)
+        made = {"name": "yearly_report", "arguments": {"year": 2026}, "task": {}}
+        assert (await view.ask("tools/call", made))["result"] == {"task": handle}
         await view.page.evaluate("answers = new Proxy({}, { has: () => true, get: () => ({}) })")
         await view.run("void (app.getHostCapabilities().sampling = {})")
         await view.run("Promise.all([...say.asked, ...say.told].map((ask) => ask()))")

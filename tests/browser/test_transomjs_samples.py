@@ -4,15 +4,13 @@ The samples import `@modelcontextprotocol/ext-apps` and `zod`. The first becomes
 is the real one, so tools get schemas of a library we know nothing of.
 """
 
-import subprocess
-from functools import cache
-
 from playwright.async_api import BrowserContext
 
-from tests.browser.transomjs_host import LIBRARY, PAGES, ROOT, mounted
+from tests.browser.bundling import EXT_APPS, bundled_page
+from tests.browser.transomjs_host import PAGES, mounted
 
 # What the samples take for granted.
-EDITOR = """<!doctype html><html><head><meta charset="utf-8"></head><body>
+EDITOR = """
 <p id="text">Some words to select.</p>
 <script>
   const inserted = [], listeners = {}, log = [];
@@ -28,25 +26,9 @@ EDITOR = """<!doctype html><html><head><meta charset="utf-8"></head><body>
 """
 
 
-@cache
 def page_of(sample: str) -> str:
     """A page that runs a sample, bundled as the author of a View would."""
-    built = subprocess.run(
-        [
-            str(ROOT / "node_modules" / ".bin" / "esbuild"),
-            str(PAGES / "samples" / sample),
-            "--bundle",
-            "--format=esm",
-            "--minify",
-            f"--alias:@modelcontextprotocol/ext-apps={LIBRARY}",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    ).stdout
-    script = built.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    return f'{EDITOR}<script type="module">{script}</script></body></html>'
+    return bundled_page(PAGES / "samples" / sample, alias=(EXT_APPS,), body=EDITOR)
 
 
 async def test_the_example_from_end_to_end(context: BrowserContext):
@@ -97,7 +79,7 @@ async def test_errors_are_returned(context: BrowserContext):
 async def test_a_registry_that_changes(context: BrowserContext):
     async with mounted(context, page_of("dynamic.ts")) as view:
         assert await view.names() == ["insert-text", "refresh"]
-        assert (await view.tools())[1]["_meta"] == {"ui": {"visibility": ["app"]}}
+        assert (await view.tools())[1]["_meta"]["ui"] == {"visibility": ["app"]}
         refused = await view.call("save")
         assert refused["content"][0]["text"] == "Tool save is disabled"
         await view.run("listeners.dirty()")

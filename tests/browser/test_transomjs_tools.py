@@ -55,13 +55,18 @@ class TestListing:
                     "inputSchema": empty,
                     "outputSchema": empty,
                     "annotations": {"readOnlyHint": True},
-                    "_meta": {"ui": {"visibility": ["app"]}},
+                    "_meta": {"ui": {"visibility": ["app"]}, "transom/registration": 1},
                 },
                 {
                     "name": "1",
                     "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
+                    "_meta": {"transom/registration": 2},
                 },
-                {"name": "constructor", "inputSchema": empty},
+                {
+                    "name": "constructor",
+                    "inputSchema": empty,
+                    "_meta": {"transom/registration": 3},
+                },
             ]
             assert await view.text("constructor") == "ran"
 
@@ -176,7 +181,10 @@ class TestRegistering:
               catch (error) { return `${error.message} ${app.tools.length}`; }
             }"""
             for _ in range(2):
-                assert await view.run(attempt) == "tools was not declared before connect() 0"
+                assert await view.run(attempt) == (
+                    "Tool t was registered after connect() without the capability tools: do so "
+                    "before, or declare it 0"
+                )
 
     async def test_names_are_checked(self, context: BrowserContext):
         async with mounted(context, app_with("", capabilities="{ tools: {} }")) as view:
@@ -335,7 +343,8 @@ class TestChanging:
                 "inputSchema": {
                     "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
                 },
-                "annotations": {"readOnlyHint": True}, "_meta": {"x": 1},
+                "annotations": {"readOnlyHint": True},
+                "_meta": {"x": 1, "transom/registration": 1},
             }  # fmt: skip
             assert await view.text("first", {"n": 1}) == '{"n":1}'
             assert (await view.call("first", {"n": "x"}))["isError"]
@@ -706,22 +715,21 @@ class TestCalling:
                 properties: { text: { description: target } } }),
               output: () => ({ type: "array" }),
             } } };
-          const callable = Object.assign(() => { throw new Error("not lazy"); },
-            { "~standard": { ...schema["~standard"], jsonSchema: undefined } });
+          const callable = Object.assign(() => { throw new Error("not lazy"); }, schema);
           app.registerTool("t", { inputSchema: schema }, ({ text }) => text);
           app.registerTool("u", { inputSchema: callable }, ({ text }) => text);
           app.registerTool("lazy", { inputSchema: () => schema }, ({ text }) => text);
           app.registerTool("out", { outputSchema: { "~standard": { ...schema["~standard"],
             validate: (value) => ({ value: [...value, "checked"] }) } } }, () => ["x"]);
           app.registerTool("broken",
-            { inputSchema: { "~standard": { validate() { throw new Error("secret"); } } } },
+            { inputSchema: { "~standard": { validate() { throw new Error("secret"); } } },
+              jsonSchema: { type: "object" } },
             () => "");
         """)
         async with mounted(context, page) as view:
             t, u, lazy, out, _ = await view.tools()
             described = {"type": "object", "properties": {"text": {"description": "draft-2020-12"}}}
-            assert t["inputSchema"] == lazy["inputSchema"] == described
-            assert u["inputSchema"] == {"type": "object", "properties": {}}
+            assert t["inputSchema"] == u["inputSchema"] == lazy["inputSchema"] == described
             assert out["outputSchema"]["properties"] == {"result": {"type": "array"}}
             for name in ("t", "u", "lazy"):
                 assert await view.text(name, {"text": "x"}) == "X"

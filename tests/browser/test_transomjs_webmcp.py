@@ -1,5 +1,6 @@
 """`document.modelContext` of `transom.js`, without and with the browser's own. In Chromium."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -138,6 +139,7 @@ class TestByItself:
                 "name": "b", "title": "Bee", "description": "B",
                 "annotations": {"readOnlyHint": True},
                 "inputSchema": {"type": "object", "properties": {}, "required": ["x"]},
+                "_meta": {"transom/registration": 2},
             }  # fmt: skip
 
     async def test_mistakes_are_rejections_and_change_nothing(self, context: BrowserContext):
@@ -160,6 +162,188 @@ class TestByItself:
             }.items():  # fmt: skip
                 assert await view.run(f"({say})(document.modelContext.{attempt})") == said
             assert await view.names() == ["a"]
+
+    async def test_a_developer_sees_every_tool_and_a_model_only_what_it_may_call(
+        self, context: BrowserContext
+    ):
+        page = page_with(f"""{APP}
+          const {{ modelContext }} = document;
+          modelContext.registerTool({{ name: "on", description: "O", execute: ({{ x }}) => x }});
+          modelContext.registerTool({{ name: "off", disabled: true, execute() {{}} }});
+          app.registerTool("save", {{}}, () => "").disable("nothing to save");
+          app.registerTool("plumbing", {{ _meta: {{ ui: {{ visibility: ["app"] }} }} }}, () => "");
+          await app.connect();
+        """)
+        async with mounted(context, page) as view:
+            for place in ("document", "navigator"):
+                tools = f"{place}.modelContext.tools"
+                assert await view.run(f"{tools}.map(({{ name }}) => name)") == [
+                    "on", "off", "save", "plumbing",
+                ]  # fmt: skip
+                disabled = f"{tools}.filter((tool) => !tool.enabled)"
+                said = await view.run(f"{disabled}.map((tool) => [tool.name, tool.reason ?? ''])")
+                assert said == [["off", ""], ["save", "nothing to save"]]
+            seen = await view.run("""async () => {
+              const tools = await document.modelContext.getTools();
+              return tools.map(({ name, window: own, inputSchema }) =>
+                [name, own === window, inputSchema.type]);
+            }""")
+            assert seen == [["on", True, "object"]]
+            used = await view.run("""async () => {
+              const [tool] = await document.modelContext.getTools();
+              return [
+                await document.modelContext.executeTool(tool, { x: "object" }),
+                await document.modelContext.executeTool(tool, '{"x":"json"}'),
+                await document.modelContext.executeTool({ name: "off" }),
+                await document.modelContext.executeTool({ name: "no" }).catch((e) => e.message),
+              ];
+            }""")
+            texts = [json.loads(text)["content"][0]["text"] for text in used[:3]]
+            assert texts == ["object", "json", "Tool off is disabled"]
+            assert used[3] == "Tool no not found"
+
+    async def test_the_event_has_a_handler_of_its_own(self, context: BrowserContext):
+        page = page_with(f"""{APP}
+          document.modelContext.ontoolchange = ({{ type }}) => {{ globalThis.changed = type; }};
+          await document.modelContext.registerTool({{ name: "a", execute() {{}} }});
+          await app.connect();
+        """)
+        async with mounted(context, page) as view:
+            assert await view.run("changed") == "toolchange"
+
+    async def test_what_is_gone_says_what_to_use_now(self, context: BrowserContext):
+        page = page_with(f"{APP}\nvoid navigator.modelContext;\nawait app.connect();")
+        async with mounted(context, page) as view:
+            attempt = """(call) => {
+              try { return `returned ${call()}`; } catch (error) { return error.message; }
+            }"""
+            for call, said in {
+                "document.modelContext.provideContext({ tools: [] })":
+                    "provideContext() is gone from WebMCP: use registerTool() for each tool, and "
+                    "updateTool() when something about it changes",
+                "navigator.modelContext.clearContext()":
+                    "clearContext() is gone from WebMCP: use the signal given to registerTool()",
+                "navigator.modelContextTesting.listTools()": TESTING,
+                "navigator.modelContextTesting.executeTool('a', '{}')": TESTING,
+                "navigator.modelContextTesting.addEventListener('toolchange', () => 1)": TESTING,
+            }.items():  # fmt: skip
+                assert await view.run(f"({attempt})(() => {call})") == said
+
+    async def test_a_page_that_says_nothing_of_webmcp_does_not_carry_it(
+        self, context: BrowserContext
+    ):
+        page = page_with("globalThis.app = new App({ name: 'a', version: '1' }); app.connect();")
+        async with mounted(context, page) as view:
+            assert await view.run("document['model' + 'Context'] === undefined")
+
+    async def test_it_is_a_module_too_and_finds_the_app_that_was_there_before(
+        self, context: BrowserContext
+    ):
+        page = """<!doctype html><body><script type="module" nonce="x">
+          import("./transom.js").then(async ({ App }) => {
+            const app = new App({ name: "a", version: "1" });
+            app.registerTool("early", {}, () => "early");
+            await import("./webmcp.js");
+            document.modelContext.registerTool({ name: "late", execute: () => "late" });
+            await app.connect();
+          });
+        </script>"""
+        csp = "default-src 'none'; script-src 'nonce-x' 'strict-dynamic'"
+        async with mounted(context, page, csp=csp) as view:
+            assert await view.names() == ["early", "late"]
+            assert await view.run("document.modelContext.tools.length") == 2
+
+
+TESTING = (
+    "navigator.modelContextTesting is gone from WebMCP: use getTools(), executeTool(), tools and "
+    "the event toolchange of document.modelContext"
+)
+
+# What browsers had before: on the navigator, without a promise, removed by name ...
+ON_THE_NAVIGATOR = """<script>
+  globalThis.native = new Map();
+  Object.defineProperty(navigator, "modelContext", { configurable: true, value: {
+    registerTool(tool) {
+      if (native.has(tool.name)) throw new DOMException("taken", "InvalidStateError");
+      if (!tool.description) throw new TypeError("no description");
+      native.set(tool.name, tool);
+    },
+    unregisterTool(name) {
+      if (!native.delete(name)) throw new DOMException("unknown", "InvalidStateError");
+    },
+  } });
+  globalThis.use = (name, given) =>
+    native.get(name).execute(given, { requestUserInteraction() {} });
+</script>"""
+
+# ... then on the document, with schemas and arguments as JSON.
+WITH_JSON = """<script>
+  globalThis.native = new Map();
+  Object.defineProperty(document, "modelContext", { configurable: true, value: {
+    async registerTool(tool, { signal } = {}) {
+      if (native.has(tool.name)) throw new DOMException("taken", "InvalidStateError");
+      native.set(tool.name, tool);
+      signal?.addEventListener("abort", () => native.delete(tool.name));
+    },
+    async getTools() {
+      return [...native.values()].map(({ name, description, inputSchema }) => ({ name, description,
+        inputSchema: inputSchema ? JSON.stringify(inputSchema) : "" }));
+    },
+    async executeTool({ name }, given) {
+      if (typeof given !== "string") throw new TypeError("not JSON");
+      const result = await native.get(name).execute(JSON.parse(given));
+      return typeof result === "string" ? result : JSON.stringify(result);
+    },
+    dispatchEvent() {},
+  } });
+  document.modelContext.registerTool({ name: "early", description: "E",
+    inputSchema: { type: "object", properties: { a: { type: "integer" } } },
+    execute: ({ a }) => ({ got: a }) });
+  globalThis.use = (name, given) => native.get(name).execute(JSON.stringify(given), {});
+</script>"""
+
+
+class TestWhatBrowsersHadBefore:
+    PAGE = page_with(f"""{APP}
+      document.modelContext.registerTool({{ name: "page", description: "P",
+        execute: ({{ x }}) => ({{ got: x }}) }});
+      globalThis.own = app.registerTool("own", {{
+        inputSchema: {{ type: "object", properties: {{ n: {{ type: "integer" }} }} }} }},
+          ({{ n }}) => `own ${{n}}`);
+      await app.connect();
+    """)
+
+    @pytest.mark.parametrize("version", [ON_THE_NAVIGATOR, WITH_JSON], ids=["navigator", "json"])
+    async def test_tools_are_offered_to_it_and_taken_back(
+        self, context: BrowserContext, version: str
+    ):
+        page = self.PAGE.replace("<body>", f"<body>{version}")
+        async with mounted(context, page) as view:
+            early = ["early"] if version == WITH_JSON else []
+            native = "[...native.keys()].sort()"
+            assert await view.run("document.modelContext === navigator.modelContext")
+            assert await view.run(native) == sorted([*early, "own", "page"])
+            assert await view.names() == ["page", "own", *early]
+            assert (await view.run("use('page', { x: 1 })"))["structuredContent"] == {"got": 1}
+            assert (await view.run("use('own', { n: 'x' })"))["isError"]
+            await view.run("own.update({ name: 'renamed', description: 'new' })")
+            await view.run("document.modelContext.updateTool('page', { disabled: true })")
+            assert await view.run(native) == sorted([*early, "renamed"])
+            assert await view.run("native.get('renamed').description") == "new"
+            await view.run("own.remove()")
+            assert await view.run(native) == early
+            assert view.console == []
+
+    async def test_schemas_and_arguments_as_json_are_read_and_written(
+        self, context: BrowserContext
+    ):
+        async with mounted(context, self.PAGE.replace("<body>", f"<body>{WITH_JSON}")) as view:
+            early = (await view.tools())[-1]
+            assert early["inputSchema"] == {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+            }
+            assert (await view.call("early", {"a": 7}))["structuredContent"] == {"got": 7}
 
 
 class TestBesideTheBrowsersOwn:
@@ -189,7 +373,8 @@ class TestBesideTheBrowsersOwn:
           globalThis.early = new AbortController();
           document.modelContext?.registerTool({ name: "early", description: "E",
             inputSchema: { type: "object", properties: { a: {} } },
-            execute: ({ a }) => a === "fail" ? Promise.reject(new Error("secret")) : `early ${a}` },
+            execute: ({ a }) => a === "fail" ? Promise.reject(new Error("secret"))
+              : a === "object" ? { a } : a === "nothing" ? undefined : `early ${a}` },
             { signal: early.signal });
         </script>""",
     )
@@ -203,8 +388,17 @@ class TestBesideTheBrowsersOwn:
             assert await view.names() == ["page", "own", "plumbing", "early", "search"]
             assert await view.run(self.NATIVE) == ["early", "own", "page", "search"]
 
+            # `registerTool` of the browser's own gives a promise, and so does ours.
+            assert await view.run(
+                "document.modelContext.registerTool({ name: 'n', execute() {} }) instanceof Promise"
+            )
+            await view.run("document.modelContext.unregisterTool('n')")
+
             # The host calls what the page told the browser, and the browser what it told us.
             assert await view.text("early", {"a": 1}) == "early 1"
+            structured = await view.call("early", {"a": "object"})
+            assert structured["structuredContent"] == {"a": "object"}
+            assert await view.text("early", {"a": "nothing"}) == "Done."
             failed = await view.ask("tools/call", {"name": "early", "arguments": {"a": "fail"}})
             assert failed["error"] == {"code": -32603, "message": "Tool early failed"}
             assert (await view.call("page", {"x": 1}))["structuredContent"] == {"got": 1}

@@ -116,8 +116,10 @@ async def host_page(
         elif route.request.url == VIEW_URL:
             headers = {"content-type": "text/html", "content-security-policy": csp}
             await route.fulfill(body=inline_transom(view), headers=headers)
-        elif route.request.url == VIEW_URL + "transom.js":
-            await route.fulfill(body=LIBRARY.read_text(), content_type="text/javascript")
+        elif route.request.url in (VIEW_URL + "transom.js", VIEW_URL + "webmcp.js"):
+            file = LIBRARY.with_name(route.request.url.removeprefix(VIEW_URL))
+            headers = {"content-type": "text/javascript", "access-control-allow-origin": "*"}
+            await route.fulfill(body=file.read_text(), headers=headers)
         else:
             await route.abort()
 

@@ -6,6 +6,8 @@
    `script-src 'unsafe-inline'`: no data: or blob: module, no import map.
 2. `transom.js` is a module without imports. Its `export` statements start a line, and those that
    declare do so one name at a time. The inlined copy makes members of `window.transom` of them.
+3. `webmcp.js` goes in with it where the page mentions WebMCP. It imports from `transom.js` alone,
+   in one line, and exports nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ _EXPORT_DECLARATION: Final = re.compile(
     r"^export\s+(?=(?:async\s+)?(?:class|function\*?|const|let)\s+(?P<name>[\w$]+))", re.MULTILINE
 )
 _EXPORT_LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\}\s*;?", re.MULTILINE)
+_OWN_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./transom\.js\";$", re.MULTILINE)
+_WEBMCP: Final = re.compile(r"\bmodelContext|\btoolname\b")
 _STRAY: Final = re.compile(r"^\s*(?:export\b|import\b(?!\s*\())", re.MULTILINE)
 
 
@@ -94,16 +98,17 @@ def inline_transom(text: str, uri: str = "the page") -> str:
     if "transom" not in text:
         return text
     edits: list[tuple[int, int, str]] = []
+    webmcp = _WEBMCP.search(text) is not None
     for script in _Scripts(text).found:
         if script.source is not None:
             if script.source.strip() in _SCRIPT_NAMES:
-                edits.append((script.start, script.close, "" if edits else _library()))
+                edits.append((script.start, script.close, "" if edits else _library(webmcp)))
         elif script.kind == "module":
             body = text[script.body : script.end]
             rewritten = _IMPORT.sub(functools.partial(_destructured, uri), body)
             if rewritten != body:
                 if not edits:
-                    edits.append((script.start, script.start, _library()))
+                    edits.append((script.start, script.start, _library(webmcp)))
                 edits.append((script.body, script.end, rewritten))
     for start, end, replacement in reversed(edits):
         text = text[:start] + replacement + text[end:]
@@ -125,23 +130,24 @@ def _destructured(uri: str, match: re.Match[str]) -> str:
 
 
 @functools.cache
-def _library() -> str:
+def _library(webmcp: bool) -> str:
     try:
         module = _file().read_text(encoding="utf-8")
+        more = _file("webmcp.js").read_text(encoding="utf-8") if webmcp else ""
     except OSError:
         raise RegistrationError(
             "the page asks for transom.js, and this installation of Transom does not have it. "
             "Install Transom again from a complete package."
         ) from None
-    return f"<script>{_as_classic(module)}</script>"
+    return f"<script>{_as_classic(module, _OWN_IMPORT.sub('', more))}</script>"
 
 
-def _file() -> Traversable:
+def _file(name: str = "transom.js") -> Traversable:
     # By path inside the package: importing transom.web from here would go up a layer.
-    return importlib.resources.files("transom").joinpath("web", "static", "transom.js")
+    return importlib.resources.files("transom").joinpath("web", "static", name)
 
 
-def _as_classic(module: str) -> str:
+def _as_classic(module: str, more: str = "") -> str:
     members: list[str] = []
 
     def declared(match: re.Match[str]) -> str:
@@ -156,6 +162,7 @@ def _as_classic(module: str) -> str:
 
     body = _EXPORT_DECLARATION.sub(declared, module)
     body = _EXPORT_LIST.sub(listed, body)
+    body += f"{{\n{more}}}"  # a block: its names are its own
     if stray := _STRAY.search(body):
         line = body[stray.start() :].lstrip().partition("\n")[0]
         raise RegistrationError(

@@ -1,5 +1,6 @@
 /**
- * transom.js: the View's side of MCP Apps, and WebMCP, in one file without dependencies.
+ * transom.js: the View's side of MCP Apps in one file without dependencies. `webmcp.js` beside it
+ * adds WebMCP.
  *
  *   const app = new App({ name: "doc-editor", version: "1.0.0" });
  *   app.registerTool("get_selection", { description: "Return the user's selection" },
@@ -11,8 +12,9 @@
  * 2. Messages are taken from the parent window alone, and only if they are JSON-RPC.
  * 3. What a callback throws stays in the page, unless it is a ToolError or a ProtocolError.
  * 4. It runs under `script-src 'unsafe-inline'`: nothing is evaluated, fetched or loaded.
- * 5. It has a budget of 12 KB, minified, that a test holds it to. So state lives in closures, which
+ * 5. It has a budget of 16 KB, minified, that a test holds it to. So state lives in closures, which
  *    minify best, and the smaller of two ways to say a thing is taken.
+ * 6. What is ours on the wire is named `transom/...`. A host that does not know it loses nothing.
  */
 
 /** A tool cannot do what it was asked. The text becomes a result that the model can read. */
@@ -29,18 +31,22 @@ class ProtocolError extends Error {
 const { assign, defineProperty, entries, fromEntries, hasOwn: has, keys } = Object;
 const { isArray } = Array;
 // Taken before a page can put something else in their place. Outside a browser there are none.
-const { parent, document: page, navigator: agent } = globalThis;
+const { parent, document: page } = globalThis;
 const is = (type) => (value) => typeof value === type;
 const isString = is("string");
 const isFunction = is("function");
+const onAbort = (signal, act) => signal?.addEventListener("abort", act);
 const isObject = (value) => typeof value === "object" && value !== null && !isArray(value);
 const write = JSON.stringify;
-const copy = (value) => JSON.parse(write(value));
+const read = JSON.parse;
+const copy = (value) => read(write(value));
 
 /** Throw unless a condition holds. `Kind` is a class of errors, or a code of JSON-RPC. */
 const must = (condition, text, Kind = Error) => {
   if (!condition) throw isFunction(Kind) ? new Kind(text) : new ProtocolError(Kind, text);
 };
+
+const cancelled = (what) => new ProtocolError(-32000, `The ${what} was cancelled`);
 
 // --- JSON Schema --------------------------------------------------------------------------------
 
@@ -134,13 +140,39 @@ const describesObject = ({ type, properties, required, anyOf, oneOf = anyOf, all
   type ? `${type}` === "object" : (properties ?? required ?? allOf?.every(describesObject));
 
 /**
- * Make `{ json, parse }` of a JSON Schema or a Standard Schema (zod, Valibot, ArkType, ...).
+ * The JSON Schema of a Standard Schema (zod, Valibot, ArkType, ...): what the author gave beside it,
+ * else what it says of itself, else what the App's `converter` makes of it.
+ */
+const toJson = (source, io, beside, converter) => {
+  const { vendor, jsonSchema: own } = source["~standard"];
+  const options = { target: "draft-2020-12", io, typeMode: io }; // zod reads io, Valibot typeMode
+  const json =
+    (io === "input" && beside.jsonSchema) ||
+    beside.toJSONSchema?.(source, options) ||
+    own?.[io](options) ||
+    source.toJSONSchema?.(options) ||
+    source.toJsonSchema?.(options) ||
+    converter?.(source, options);
+  must(
+    json,
+    `A ${vendor} schema that does not say its JSON Schema: give toJSONSchema (as z.toJSONSchema) ` +
+      `or jsonSchema beside it, or take a newer ${vendor}`,
+  );
+  return json;
+};
+
+/**
+ * Make `{ json, parse }` of a JSON Schema or a Standard Schema.
  * Results that are no object travel as `{ result: value }`, and then `wrapped` is set.
  */
-const makeSchema = (source, output) => {
+const makeSchema = (source, output, beside = {}, converter) => {
   const standard = source["~standard"];
+  must(
+    standard || output || !beside.jsonSchema,
+    "jsonSchema goes with a Standard Schema",
+  );
   const given = standard
-    ? (standard.jsonSchema?.[output ? "output" : "input"]({ target: "draft-2020-12" }) ?? {})
+    ? toJson(source, output ? "output" : "input", beside, converter)
     : source;
   must(isObject(given) && !given.then, "A schema is an object");
   const inner = copy(given);
@@ -215,10 +247,71 @@ const toResult = async (value, output) => {
   return result;
 };
 
+// --- Problems -----------------------------------------------------------------------------------
+
+// What goes wrong in the page, for the eyes of its author: a host that wants to know is told, and
+// never shows it to a model. The page around this one may listen as well, and does so before there
+// is a connection. Who tells of an event, or watches the console, leaves this mark on it, so that
+// nothing is told twice.
+const TOLD = Symbol.for("transom/problem");
+let tellHost; // sends a problem to a host that wants to know
+let told = 0;
+
+const words = (value) => {
+  try {
+    return isString(value) || value instanceof Error ? `${value}` : write(value);
+  } catch {
+    return typeof value;
+  }
+};
+
+/** Tell the host of a problem, and of the event it came with; at most a hundred in a page. */
+const noteProblem = (kind, message, more, event = {}) => {
+  if (!tellHost || event[TOLD] || told > 100) return;
+  event[TOLD] = true;
+  told += 1;
+  tellHost(
+    told > 100
+      ? { kind, message: "There are more than 100 problems" }
+      : { kind, message: `${words(message)}`.slice(0, 2000), ...more },
+  );
+};
+
+const watchConsole = () => {
+  const { error } = console;
+  if (error[TOLD]) return;
+  console.error = (...given) => {
+    error(...given);
+    if (!globalThis[TOLD]) noteProblem("console", given.map(words).join(" "));
+  };
+  console.error[TOLD] = error;
+};
+
+const PROBLEMS = {
+  error: ({ error, message, filename: source, lineno: line, colno: column }) => [
+    "error",
+    error ?? message,
+    { source, line, column },
+  ],
+  unhandledrejection: ({ reason }) => ["rejection", reason, {}],
+  securitypolicyviolation: ({
+    blockedURI,
+    effectiveDirective,
+    sourceFile: source,
+    lineNumber: line,
+    columnNumber: column,
+  }) => ["blocked", `${effectiveDirective} blocked ${blockedURI}`, { source, line, column }],
+};
+for (const type in page && PROBLEMS) {
+  addEventListener(type, (event) => noteProblem(...PROBLEMS[type](event), event));
+}
+
 // --- App ----------------------------------------------------------------------------------------
 
-const FIELDS =
-  "name title description inputSchema outputSchema annotations _meta enabled reason".split(" ");
+const FIELDS = (
+  "name title description inputSchema outputSchema annotations _meta execution enabled reason " +
+  "jsonSchema toJSONSchema returnsTask"
+).split(" ");
 
 /** What the host tells: `ui/notifications/tool-input` is the event `toolinput`, and so on. */
 const EVENTS = [
@@ -246,73 +339,122 @@ const REQUESTS = {
   requestTeardown: "ui/notifications/request-teardown",
 };
 
-let current; // the App that speaks for the page
-let automatic; // the same, if it was made for a page that has tools and no App
+const MAX_TASKS = 1000;
+const DEFAULT_TTL = 600_000;
+const DAY = 86_400_000;
+
+/** One page of rows; `cursor` is where it begins. */
+const paged = (rows, cursor = "0") => {
+  must(/^\d+$/.test(cursor), "Invalid cursor", -32602);
+  const end = +cursor + 100;
+  return [rows.slice(cursor, end), rows[end] && `${end}`];
+};
+
+/**
+ * Where `webmcp.js` takes part; of no use to anyone else. `current` is the App that speaks for the
+ * page, `automatic` the same if it was made for a page that has tools and no App, `native` the
+ * browser's own WebMCP. `browserTool` finds what can take the place of `oncalltool` for one call.
+ */
+const hooks = { toolChanged() {}, browserTools: () => [], browserTool() {} };
 
 /**
  * A View's end of the conversation with its host: `new App({ name, version }, capabilities,
- * options)`. The one option is `autoResize`, true unless given.
+ * options)`. Options: `autoResize`, true unless given; `toJSONSchema`, which makes a JSON Schema of
+ * a Standard Schema that cannot do so itself.
  *
  * Handlers: `ontoolinput ontoolinputpartial ontoolresult ontoolcancelled onhostcontextchanged`,
  * also through `addEventListener`; `onlisttools oncalltool onteardown onerror onclose`.
  */
 function App(info, capabilities = {}, options = {}) {
+  const { automatic } = hooks;
   if (automatic) return automatic.become(info, capabilities, options);
   const app = this;
   const tools = new Set();
+  const handlers = {}; // onlisttools, oncalltool
   const listeners = {};
   const pending = new Map(); // requests of ours that wait for an answer: what to do with it
   const running = new Map(); // requests of the host that wait for ours: how to stop
+  const tasks = new Map(); // calls that go on in this page after they were answered
+  const serverTasks = new WeakSet(); // handles that the server gave
+  const handedOn = new Set(); // ids of those that the host has now
   let nextId = 0;
-  let declared, host, ready, wanted, due, observer;
-  current = app;
+  let registrations = 0;
+  let declared, host, ready, wanted, due, observer, styled;
+  hooks.current = app;
 
-  /** Tell of an error that nobody else hears of. Async, so that it never throws. */
-  const report = async (error) => (app.onerror ?? console.error)(error);
+  /**
+   * Report an error to `onerror`, or to the console; with a kind of problem, to the host as well.
+   * Async, so that it never throws.
+   */
+  const report = async (error, kind, tool) => {
+    if (kind) noteProblem(kind, error, { tool });
+    globalThis[TOLD] = true; // onerror writes it to the console more often than not
+    try {
+      return (app.onerror ?? console.error)(error);
+    } finally {
+      globalThis[TOLD] = false;
+    }
+  };
 
   /** Run a handler; what goes wrong is reported, and nobody else's problem. */
   const run = async (handler, ...given) => {
     try {
       return await handler?.(...given);
     } catch (error) {
-      report(error);
+      report(error, "error");
     }
   };
 
   /** What the host is told of an error: no more than was meant for it. */
-  const outside = (error, text) =>
-    error instanceof ProtocolError ? error : (report(error), new ProtocolError(-32603, text));
+  const outside = (error, text, ...problem) =>
+    error instanceof ProtocolError
+      ? error
+      : (report(error, ...problem), new ProtocolError(-32603, text));
 
-  /** Run a callback on behalf of a host: the result, or the error to answer with. */
+  /** Run a callback on behalf of a host: the result, or a handle of the server's. */
   const outcome = async (name, callback, output) => {
     try {
-      return await toResult(await callback(), output);
+      const value = await callback();
+      return serverTasks.has(value) ? value : await toResult(value, output);
     } catch (error) {
       if (error instanceof ToolError) return { content: [asBlock(error.message)], isError: true };
-      throw outside(error, `Tool ${name} failed`);
+      throw outside(error, `Tool ${name} failed`, "tool", name);
     }
   };
+
+  /** The result itself, from the server if it works on it. */
+  const whole = async (value, signal) =>
+    serverTasks.has(value)
+      ? ask("tasks/result", { taskId: value.taskId }, { timeout: DAY, signal })
+      : value;
 
   // --- tools
 
   const find = (name) => [...tools].find((tool) => tool.name === name);
 
-  /** The browser's own tools: what the page registered past us, and ours. */
-  const foreign = async () =>
-    ((await modelContext.getTools?.().catch(() => {})) ?? []).filter(
-      (tool) => tool.window === window,
+  /** See that it is not too late to have tools. */
+  const wantTools = (what) =>
+    must(
+      !declared || declared.tools,
+      `${what} after connect() without the capability tools: do so before, or declare it`,
     );
 
-  /** The tools have changed: tell the host, once for all that changes in this turn. */
-  const told = () => {
-    if (!ready || !declared.tools?.listChanged || due) return;
-    due = true;
-    queueMicrotask(() => due && tell());
+  /** Whether both sides said that the host is to be told when the tools change. */
+  const tellsChanges = () => {
+    const { tools: theirs = { listChanged: true } } = host?.hostCapabilities ?? {};
+    return ready && declared.tools?.listChanged && theirs.listChanged;
   };
 
-  const tell = () => {
+  /** The tools have changed: tell the host, once for all that changes in this turn. */
+  const listChanged = () => {
+    if (due || !tellsChanges()) return;
+    due = true;
+    queueMicrotask(() => due && notifyListChanged());
+  };
+
+  const notifyListChanged = () => {
     due = false;
-    if (ready) send({ method: "notifications/tools/list_changed", params: {} });
+    if (tellsChanges()) send({ method: "notifications/tools/list_changed", params: {} });
   };
 
   /**
@@ -324,20 +466,28 @@ function App(info, capabilities = {}, options = {}) {
     let fields = { enabled: true };
     let input, output;
 
+    const make = (source, isOutput, beside = fields) =>
+      makeSchema(source, isOutput, beside, options.toJSONSchema);
+
     /** Change all that is given, or nothing. */
     const apply = (changes) => {
       const next = { ...fields };
+      if (has(changes, "inputSchema")) next.jsonSchema = undefined; // it was beside another one
       for (const field of FIELDS) {
         if (has(changes, field)) next[field] = changes[field] ?? undefined;
       }
-      const { name, inputSchema, outputSchema } = next;
+      const { name, inputSchema, outputSchema, execution } = next;
       must(isString(name) && /^[\w.-]{1,128}$/.test(name), `Not a tool name: ${name}`);
       must(name === fields.name || !find(name), `Tool ${name} is already registered`);
+      must(
+        /^(forbidden|optional|required)$/.test(execution?.taskSupport ?? "forbidden"),
+        "Not a taskSupport",
+      );
       const lazy = isFunction(inputSchema) && !inputSchema["~standard"];
       must(!lazy || inputSchema.constructor === Function, "A lazy inputSchema is sync");
       [input, output, fields] = [
-        lazy ? undefined : makeSchema(inputSchema ?? {}),
-        outputSchema && makeSchema(outputSchema, true),
+        lazy ? undefined : make(inputSchema ?? {}, false, next),
+        outputSchema && make(outputSchema, true, next),
         next,
       ];
     };
@@ -345,26 +495,39 @@ function App(info, capabilities = {}, options = {}) {
     /** The input schema as it is now; undefined if a lazy one cannot be made. */
     const schema = () => {
       try {
-        const made = input ?? makeSchema(fields.inputSchema());
+        const made = input ?? make(fields.inputSchema());
         tool.error = undefined;
         return made;
       } catch (error) {
-        if (`${error}` !== `${tool.error}`) report(error);
+        if (`${error}` !== `${tool.error}`) report(error, "schema", fields.name);
         tool.error = error;
       }
     };
 
     const entry = (known) => {
-      const { enabled, reason, ...rest } = fields;
-      return enabled && { ...rest, inputSchema: known?.json, outputSchema: output?.json };
+      const { enabled, reason, jsonSchema, toJSONSchema, returnsTask, _meta, ...rest } = fields;
+      return (
+        enabled && {
+          ...rest,
+          inputSchema: known?.json,
+          outputSchema: output?.json,
+          _meta: {
+            ..._meta,
+            "transom/registration": tool.registration,
+            ...(!input && { "transom/lazy": true }),
+          },
+        }
+      );
     };
 
     const changed = (listed) => {
-      if (listed) told();
-      mirror(tool);
+      if (listed) listChanged();
+      hooks.toolChanged(tool);
     };
 
     const tool = {
+      /** Tells this tool from an earlier one of the same name. */
+      registration: ++registrations,
       enable: () => tool.update({ enabled: true, reason: undefined }),
       /** Hide it from hosts and refuse calls, saying why. It stays registered. */
       disable: (reason) => tool.update({ enabled: false, reason }),
@@ -386,13 +549,12 @@ function App(info, capabilities = {}, options = {}) {
         const known = fields.enabled && schema();
         return known && entry(known);
       },
-      /** Run it for a host; the result to answer with. */
-      call: (given, extra, signal) =>
+      /** Run it for a host: the result to answer with, or a handle of the server's. */
+      run: (given, extra) =>
         outcome(
           fields.name,
           async () => {
             const { name, enabled, reason } = fields;
-            extra ??= makeExtra(signal);
             must(enabled, `Tool ${name} is disabled${reason ? `: ${reason}` : ""}`, ToolError);
             const known = schema();
             must(known, `Tool ${name} is unavailable right now`, ToolError);
@@ -405,6 +567,9 @@ function App(info, capabilities = {}, options = {}) {
           },
           output,
         ),
+      /** Run it for the browser; the result. */
+      call: (given, signal) =>
+        call({ name: fields.name, arguments: given }, makeExtra(signal)),
     };
     for (const field of FIELDS) {
       defineProperty(tool, field, {
@@ -418,38 +583,61 @@ function App(info, capabilities = {}, options = {}) {
     return tool;
   };
 
-  // --- what the host says
+  // --- what the host asks
 
-  const list = async ({ cursor = "0" }, extra) => {
-    must(/^\d+$/.test(cursor), "Invalid cursor", -32602);
+  const list = async ({ cursor }, extra) => {
     const rows = [...tools].flatMap((tool) => tool.definition() || []);
-    const more = ({ inputSchema = { type: "object" }, ...row }) =>
-      find(row.name) || rows.push({ ...row, inputSchema });
+    const more = (given) => {
+      const { inputSchema = { type: "object" }, ...row } = isString(given)
+        ? { name: given }
+        : Object(given);
+      if (!isString(row.name) || inputSchema?.type !== "object") {
+        report(Error(`Not a tool: ${words(given)}`), "error");
+      } else if (!find(row.name)) rows.push({ ...row, inputSchema });
+    };
     let next;
     do {
-      const given = await app.onlisttools?.({ cursor: next }, extra);
+      const given = await handlers.onlisttools?.({ cursor: next }, extra);
       (given?.tools ?? given ?? []).map(more);
       next = given?.nextCursor;
     } while (next && rows.length < 1e4);
-    for (const { window, ...row } of await foreign()) more(row);
-    const end = +cursor + 100;
-    return { tools: rows.slice(cursor, end), nextCursor: rows[end] && `${end}` };
+    (await hooks.browserTools()).map(more);
+    const [page, nextCursor] = paged(rows, cursor);
+    const disabled = [...tools].filter((tool) => !tool.enabled).slice(0, 100);
+    return {
+      tools: page,
+      nextCursor,
+      // For the host and its user: models do not see this.
+      ...(!cursor &&
+        disabled[0] && {
+          _meta: {
+            "transom/disabled": disabled.map(({ name, reason, registration }) => ({
+              name,
+              reason: reason && `${reason}`.slice(0, 500),
+              registration,
+            })),
+          },
+        }),
+    };
   };
 
-  const call = async (params, extra) => {
+  const call = async (params, extra, control) => {
     const { name, task } = params;
     params.arguments ??= {};
-    must(isString(name) && isObject(params.arguments), "Invalid params", -32602);
-    must(!task, `Tool ${name} cannot run as a task`, -32601);
-    const tool = find(name);
-    if (tool) return tool.call(params.arguments, extra);
-    const other = (await foreign()).find((each) => each.name === name);
-    must(other || app.oncalltool, `Tool ${name} not found`, -32602);
-    return outcome(name, () =>
-      other
-        ? modelContext.executeTool(other, params.arguments, extra)
-        : app.oncalltool(params, extra),
+    must(
+      isString(name) && isObject(params.arguments) && isObject(task ?? {}),
+      "Invalid params",
+      -32602,
     );
+    const tool = find(name);
+    const support = tool?.execution?.taskSupport;
+    must(!task || /^[or]/.test(support), `Tool ${name} cannot run as a task`, -32601);
+    must(task || support !== "required", `Tool ${name} must be called as a task`, -32601);
+    if (task) return callAsTask(tool, params, extra, control);
+    if (tool) return whole(await tool.run(params.arguments, extra), extra.signal);
+    const other = (await hooks.browserTool(name)) ?? handlers.oncalltool;
+    must(other, `Tool ${name} not found`, -32602);
+    return outcome(name, () => other(params, extra));
   };
 
   const methods = {
@@ -459,6 +647,10 @@ function App(info, capabilities = {}, options = {}) {
       Object(await run(app.onteardown, params, extra)),
     "tools/list": list,
     "tools/call": call,
+    "tasks/list"({ cursor }) {
+      const [page, nextCursor] = paged([...tasks.values()], cursor);
+      return { tasks: page.map(({ task }) => task), nextCursor };
+    },
     "notifications/cancelled": ({ requestId, reason }) => running.get(requestId)?.abort(reason),
     "notifications/progress": (params) => pending.get(params.progressToken)?.({ params }),
   };
@@ -469,9 +661,81 @@ function App(info, capabilities = {}, options = {}) {
       if (host && /^h/.test(name)) {
         const next = (host.hostContext = { ...host.hostContext, ...params });
         for (const key in next) if (next[key] === null) delete next[key];
+        if (styled) applyStyle();
       }
       if (/lt$/.test(name)) params.content ??= [];
       for (const handler of [app["on" + event], ...all]) run(handler, params);
+    };
+  }
+
+  // --- tasks
+
+  /** Answer a call with a handle: of the server's task, or of one in this page. */
+  const callAsTask = async (tool, { arguments: given, task: { ttl } }, extra, control) => {
+    must(tasks.size < MAX_TASKS, "Too many tasks", -32000);
+    const work = tool.run(given, extra);
+    const task = tool.returnsTask && (await work);
+    if (!serverTasks.has(task)) return { task: keepTask(work, ttl, control) };
+    handedOn.add(task.taskId);
+    if (handedOn.size > MAX_TASKS) handedOn.delete([...handedOn][0]);
+    return { task };
+  };
+
+  /** Keep work that goes on, and what came of it, for as long as the host may ask. */
+  const keepTask = (work, ttl, control) => {
+    const { signal } = control;
+    const taskId = crypto.getRandomValues(new Uint32Array(4)).join("-");
+    const task = {
+      taskId,
+      ttl: ttl > 0 ? Math.ceil(Math.min(ttl, DAY)) : DEFAULT_TTL,
+      pollInterval: 500,
+    };
+    const become = (status) => {
+      task.status = status;
+      task.lastUpdatedAt = new Date().toISOString();
+    };
+    become("working");
+    task.createdAt = task.lastUpdatedAt;
+    const result = new Promise((resolve, reject) => {
+      onAbort(signal, () => reject(cancelled("task")));
+      work.then((made) => whole(made, signal)).then(resolve, reject);
+    });
+    result.then(
+      ({ isError }) => become(isError ? "failed" : "completed"),
+      () => become(signal.aborted ? "cancelled" : "failed"),
+    );
+    const forget = () => {
+      clearTimeout(timer);
+      tasks.delete(taskId);
+      control.abort();
+    };
+    const timer = setTimeout(forget, task.ttl);
+    tasks.set(taskId, { task, result, control, forget });
+    return task;
+  };
+
+  const TASK_METHODS = {
+    get: ({ task }) => task,
+    async result({ task: { taskId }, result }) {
+      const made = await result;
+      const related = { "io.modelcontextprotocol/related-task": { taskId } };
+      return { ...made, _meta: { ...made._meta, ...related } };
+    },
+    async cancel({ task, result, control }) {
+      const { taskId, status } = task;
+      must(status === "working", `Task ${taskId} has ended already: ${status}`, -32602);
+      control.abort();
+      await result.catch(() => {});
+      return task;
+    },
+  };
+  for (const [name, answer] of entries(TASK_METHODS)) {
+    const method = "tasks/" + name;
+    methods[method] = ({ taskId }, { signal }) => {
+      must(isString(taskId), "Invalid params", -32602);
+      if (handedOn.has(taskId)) return ask(method, { taskId }, { timeout: DAY, signal });
+      must(tasks.has(taskId), `Task ${taskId.slice(0, 100)} not found`, -32602);
+      return answer(tasks.get(taskId));
     };
   }
 
@@ -482,12 +746,11 @@ function App(info, capabilities = {}, options = {}) {
     parent.postMessage(copy({ jsonrpc: "2.0", ...message }), "*");
   };
 
-  const receive = ({ source, data }) =>
-    source === parent &&
-    data?.jsonrpc === "2.0" &&
-    run(() => {
+  const receive = async ({ source, data }) => {
+    if (source !== parent || data?.jsonrpc !== "2.0") return;
+    try {
       const text = write(data);
-      const message = text.length > 2 ** 24 ? {} : JSON.parse(text);
+      const message = text.length > 2 ** 24 ? {} : read(text);
       const { id, method, params = {}, result, error } = message;
       const silent = id === undefined;
       must(
@@ -496,10 +759,13 @@ function App(info, capabilities = {}, options = {}) {
           (silent || isString(id) || Number.isSafeInteger(id)),
         "Invalid message",
       );
-      if (method) return silent ? methods[method]?.(params) : serve(method, params, id);
+      if (method) return await (silent ? methods[method]?.(params) : serve(method, params, id));
       must(pending.has(id), `Unknown response: ${id}`);
       pending.get(id)(message);
-    });
+    } catch (error) {
+      report(error);
+    }
+  };
 
   /** What a callback may use while it runs. */
   const makeExtra = (signal, id, method, _meta = {}) => {
@@ -526,21 +792,20 @@ function App(info, capabilities = {}, options = {}) {
     try {
       must(running.size <= 1024, "Too many requests", -32000);
       must(
-        methods[method] && (declared.tools || !/^tools/.test(method)),
+        methods[method] && (declared.tools || !/^t/.test(method)),
         "Method not found",
         -32601,
       );
-      answer = {
-        result: copy(await methods[method](params, makeExtra(signal, id, method, params._meta))),
-      };
+      const extra = makeExtra(signal, id, method, params._meta);
+      answer = { result: copy(await methods[method](params, extra, control)) };
     } catch (problem) {
-      answer = { error: outside(problem, "Internal error") };
+      answer = { error: outside(problem, "Internal error", "error") };
     }
     running.delete(id);
     if (!signal.aborted) send({ id, ...answer });
   };
 
-  /** Ask the host. Progress begins the waiting anew. */
+  /** Ask the host. Each notice of progress starts the timeout again. */
   const ask = (method, params, { timeout = 60_000, signal, onprogress } = {}) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -570,8 +835,11 @@ function App(info, capabilities = {}, options = {}) {
       send({ id, method, params });
       let timer = wait();
       pending.set(id, settle);
-      signal?.addEventListener("abort", () => quit(signal.reason));
+      onAbort(signal, () => quit(signal.reason));
     });
+
+  /** What of ours the host said that it takes. */
+  const takes = (name) => host?.hostCapabilities.experimental?.["transom/" + name];
 
   // --- what the page uses
 
@@ -594,6 +862,15 @@ function App(info, capabilities = {}, options = {}) {
       });
     };
   }
+  for (const name of ["onlisttools", "oncalltool"]) {
+    defineProperty(app, name, {
+      get: () => handlers[name],
+      set(handler) {
+        if (handler) wantTools(`${name} was set`);
+        handlers[name] = handler;
+      },
+    });
+  }
   defineProperty(app, "tools", { get: () => [...tools] });
   assign(app, {
     /**
@@ -601,7 +878,7 @@ function App(info, capabilities = {}, options = {}) {
      * there is no inputSchema; then the arguments are `extra.arguments`.
      */
     registerTool(name, config, callback) {
-      must(!declared || declared.tools, "tools was not declared before connect()");
+      wantTools(`Tool ${name} was registered`);
       wanted = add(
         { ...config, name },
         config.inputSchema ? callback : (_, extra) => callback(extra),
@@ -624,10 +901,33 @@ function App(info, capabilities = {}, options = {}) {
         ...(disabled === tool.enabled && { enabled: !disabled, reason: undefined }),
       });
     },
-    /** Tell the host that the tools have changed, now. Counts for all changes of this turn. */
+    /**
+     * Tell the host that the tools have changed, now. Counts for all changes of this turn. A host
+     * that has tools and said that it does not take such notices gets none.
+     */
     async sendToolListChanged() {
       must(ready && declared.tools?.listChanged, "Not connected or not declared");
-      tell();
+      notifyListChanged();
+    },
+    /**
+     * Call a tool of the server as a task; the server's handle. A tool with `returnsTask` that
+     * returns it hands the work on: the host can follow it there, also when this View is gone.
+     */
+    async startServerTask(params, { ttl, ...options } = {}) {
+      const { task } = await app.callServerTool({ ...params, task: { ttl } }, options);
+      must(isString(task?.taskId), `${params.name} started no task`);
+      serverTasks.add(task);
+      return task;
+    },
+    /** Ask the host to keep this View open; whether it does. No is a normal answer. */
+    async requestPin(reason) {
+      const pinned = ({ isError }) => !isError;
+      return !!takes("pin") && ask("transom/request-pin", { reason }).then(pinned, () => false);
+    },
+    /** Let the page have the host's theme and style variables, from now on. */
+    followHostStyle() {
+      styled ??= [];
+      if (host) applyStyle();
     },
     addEventListener(event, handler) {
       must(listeners[event], `Unknown event: ${event}`);
@@ -642,7 +942,7 @@ function App(info, capabilities = {}, options = {}) {
     /** Shake hands with the host. Set handlers and register tools first. */
     async connect(_, asked) {
       must(!declared, "App is already connected");
-      const offers = wanted || app.onlisttools || app.oncalltool || native;
+      const offers = wanted || handlers.onlisttools || handlers.oncalltool || hooks.native;
       const mine = { ...(offers && { tools: { listChanged: true } }), ...capabilities };
       declared = mine;
       addEventListener("message", receive);
@@ -664,6 +964,11 @@ function App(info, capabilities = {}, options = {}) {
         throw error;
       }
       ready = true;
+      if (takes("problems")) {
+        tellHost = (params) => send({ method: "transom/notifications/problem", params });
+        watchConsole();
+      }
+      if (styled) applyStyle();
       if (options.autoResize ?? true) watchSize();
     },
     /** End the connection. Calls that run are cancelled. Tools and handlers stay. */
@@ -671,25 +976,37 @@ function App(info, capabilities = {}, options = {}) {
       if (!declared) return;
       for (const [id, control] of running) {
         if (!control.signal.aborted) {
-          send({ id, error: { code: -32000, message: "The call was cancelled" } });
+          send({ id, error: cancelled("call") });
         }
         control.abort();
       }
       running.clear();
+      for (const { forget } of tasks.values()) forget();
+      handedOn.clear();
       for (const settle of pending.values()) settle({ problem: Error("Connection closed") });
       removeEventListener("message", receive);
       observer?.disconnect();
-      declared = host = ready = undefined;
+      declared = host = ready = tellHost = undefined;
       run(app.onclose);
     },
     /** Take the name and the options of an App that the page makes after all. */
     become(...given) {
       app.close();
       [info, capabilities, options] = given;
-      automatic = undefined;
+      hooks.automatic = undefined;
       return app;
     },
   });
+
+  /** Give the page the look of the host as it is now. */
+  const applyStyle = () => {
+    const { theme, styles = {} } = host.hostContext;
+    const { style, dataset } = page.documentElement;
+    if (theme) style.colorScheme = dataset.theme = theme;
+    for (const name of styled) style.removeProperty(name);
+    styled = keys(styles.variables ?? {}).filter((name) => /^--/.test(name));
+    for (const name of styled) style.setProperty(name, styles.variables[name] ?? "");
+  };
 
   /** Report the size of the content now and whenever it changes. */
   const watchSize = () => {
@@ -711,62 +1028,6 @@ function App(info, capabilities = {}, options = {}) {
   };
 }
 
-// --- WebMCP -------------------------------------------------------------------------------------
-
-/** The App of the page; one is made, and connected once the page has loaded, if it has none. */
-const speaker = () => {
-  if (!current) {
-    automatic = new App({ name: page.title || "page", version: "1" });
-    const connect = () => automatic?.connect().catch(() => {});
-    if (page.readyState === "complete") setTimeout(connect);
-    else addEventListener("load", connect);
-  }
-  return current;
-};
-
-// `document.modelContext` and `navigator.modelContext`: the browser's own where it has one.
-const native = page?.modelContext;
-const modelContext = native ?? new EventTarget();
-const registerNative = native?.registerTool.bind(native);
-const toolChanged = () => modelContext.dispatchEvent(new Event("toolchange"));
-
-/** Tell of a tool that has changed: the browser if it takes tools, else who listens. */
-const mirror = (tool) => {
-  tool.mirrored?.abort();
-  if (!native) return toolChanged();
-  const entry = tool.definition();
-  if (!entry || entry._meta?.ui?.visibility?.includes("model") === false) return;
-  tool.mirrored = new AbortController();
-  const register = async () =>
-    registerNative(
-      {
-        ...entry,
-        description: entry.description ?? entry.name,
-        execute: (given, { signal }) => tool.call(given, undefined, signal),
-      },
-      tool.mirrored,
-    );
-  register().catch(toolChanged);
-};
-
-assign(modelContext, {
-  async registerTool({ name, execute, disabled, ...config }, { signal } = {}) {
-    const tool = speaker().registerTool(
-      name,
-      { inputSchema: {}, ...config, enabled: !disabled },
-      execute,
-    );
-    signal?.addEventListener("abort", tool.remove);
-  },
-  async unregisterTool(name) {
-    speaker().tools.find((tool) => tool.name === name)?.remove();
-  },
-  async updateTool(name, changes) {
-    speaker().updateTool(name, changes);
-  },
-});
-[page, agent].map(
-  (place) => place && defineProperty(place, "modelContext", { value: modelContext }),
-);
+App.hooks = hooks;
 
 export { App, ProtocolError, ToolError };
