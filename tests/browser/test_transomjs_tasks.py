@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import BrowserContext
 
 from tests.browser.transomjs_host import View, mounted, page_with
-from tests.host.scripted_server import ScriptedServer
+from tests.connections.scripted_server import ScriptedServer
 from transom import Host, Policy
 from transom.errors import ProtocolError, ViewClosed
 from transom.server.inline import inline_transom
@@ -344,7 +344,7 @@ def task_server(state: dict[str, str]) -> ScriptedServer:
 async def test_a_task_that_was_handed_to_the_server_outlives_its_view() -> None:
     state = {"status": "working"}
     async with (
-        task_server(state).client() as client,
+        task_server(state).negotiated() as client,
         Host(renderer=HeadlessRenderer(), policy=Policy.trusting(), open_timeout=40) as host,
     ):
         await host.add_server("orders", client)
