@@ -24,7 +24,7 @@ from transom.check.snapshot import (
     RpcFault,
     ServedPage,
     Snapshot,
-    ToolCall,
+    TrialCall,
     ViewObservation,
     Visit,
     served_page,
@@ -280,7 +280,7 @@ class _Caller:
         self._calling = calling
         self._announce = announce
         self._notes = notes
-        self.calls: list[ToolCall] = []
+        self.calls: list[TrialCall] = []
         self.uncalled: list[tuple[str, str]] = []
 
     async def call_tools(self, server: Conversation, tools: Sequence[ListedTool]) -> None:
@@ -337,13 +337,13 @@ class _Caller:
 
     async def _call(
         self, server: Conversation, tool: ListedTool, kind: CallKind, client: Client = "apps"
-    ) -> ToolCall | None:
+    ) -> TrialCall | None:
         arguments = self._arguments(tool, kind)
         if arguments is None:
             if kind == "example":
                 self.uncalled.append((tool.name, "no arguments could be made from its schema"))
             return None
-        call = ToolCall(tool.name, arguments, client, kind)
+        call = TrialCall(tool.name, arguments, client, kind)
         try:
             params: JsonObject = {"name": tool.name, "arguments": arguments}
             result = await server.request("tools/call", params)

@@ -33,7 +33,7 @@ __all__ = [
     "RpcFault",
     "ServedPage",
     "Snapshot",
-    "ToolCall",
+    "TrialCall",
     "ViewObservation",
     "ViewToolFault",
     "Visit",
@@ -246,8 +246,11 @@ class RpcFault(msgspec.Struct, frozen=True):
     message: str
 
 
-class ToolCall(msgspec.Struct, frozen=True):
-    """One `tools/call` and its outcome: a `result`, a `fault`, or neither and a `problem`."""
+class TrialCall(msgspec.Struct, frozen=True):
+    """One `tools/call` that the checker made.
+
+    It gave a `result` or a `fault`, or there was no answer and `problem` says why.
+    """
 
     tool: str
     arguments: JsonObject
@@ -371,7 +374,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     no_mime: Visit | None = None
     no_mime_problem: str | None = None
     pages: tuple[ServedPage, ...] = ()
-    calls: tuple[ToolCall, ...] | None = None
+    calls: tuple[TrialCall, ...] | None = None
     """`None` when calling was not allowed."""
     uncalled: tuple[tuple[str, str], ...] = ()
     """Tools that were not called, each with the reason."""
@@ -392,7 +395,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     def called(
         self, *kinds: CallKind, client: Client = "apps"
-    ) -> Iterator[tuple[ListedTool, ToolCall]]:
+    ) -> Iterator[tuple[ListedTool, TrialCall]]:
         """The calls by that client for these purposes (`example` if none), with their tools."""
         tools = {tool.name: tool for tool in reversed(self.tools)}
         for call in self.calls or ():

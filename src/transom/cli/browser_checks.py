@@ -17,7 +17,7 @@ from transom.check.snapshot import (
     Blocked,
     ServedPage,
     Snapshot,
-    ToolCall,
+    TrialCall,
     ViewObservation,
     ViewToolFault,
 )
@@ -160,7 +160,7 @@ class _Rendering:
         if call is not None and call.result is not None:
             await bridge.send_tool_result(ToolResult.from_wire(call.result))
 
-    def _opening_call(self) -> ToolCall | None:
+    def _opening_call(self) -> TrialCall | None:
         for call in self._seen.calls or ():
             wanted = (call.client, call.kind) == ("apps", "example")
             if wanted and call.tool in self._page.linked_by:

@@ -254,7 +254,7 @@ def check(
     show_all: Annotated[bool, _tell("--all", "Show every finding of a rule in the table.")] = False,
     rules: Annotated[bool, _tell("--rules", "List all rules and stop.")] = False,
     explain: Annotated[
-        str | None, _tell("--explain", "Tell what a rule wants and how to mend it.", "RULE")
+        str | None, _tell("--explain", "Explain what a rule wants and how to fix it.", "RULE")
     ] = None,
 ) -> None:
     """Check an MCP server against the contract of MCP Apps.
@@ -262,7 +262,7 @@ def check(
     The server is started (or reached) and asked for its tools, resources and Views, as a host with
     MCP Apps and as one without. Nothing is called unless you allow it.
 
-    Exit codes: 0 nothing found that --fail-on minds, 1 something found, 2 the server could not be
+    Exit codes: 0 no finding that --fail-on counts, 1 there is one, 2 the server could not be
     checked.
     """
     # Loaded here: the rules take longer to load than other commands have to start.
