@@ -59,9 +59,13 @@ PARTS = [
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host.policy": ["ApprovalRequest", "Approve"],
             "transom  ": ["Limits", "InProcessRenderer"],
-            "transom.host.renderers": ["Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp"],
+            "transom.host.renderers": ["Renderer", "TakesScreenshots", "MakeApp"],
+            "transom.host.host": ["AttachesToHost"],
             "transom.host.page": ["Page"],
-            "transom.host.audit": ["AuditLog", "AuditEvent", "Redact", "Sink", "read_audit"],
+            "transom.host.view_tools": ["CallOptions"],
+            "transom.host.audit": [
+                *("AuditLog", "AuditEvent", "AuditFilter", "Redact", "Sink", "read_audit"),
+            ],
         },
     ),
     Part(
@@ -116,7 +120,7 @@ used, so that `import transom` is cheap.
 SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
-    "Bridge": {"report"},
+    "Bridge": {"notify_tools_changed", "report", "request_task"},
     "Policy": {"decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
@@ -124,7 +128,10 @@ SKIPPED = {
         *("page_origin", "page_there", "room", "save", "set_mode", "settled", "take_off"),
         *("unmount", "violated", "welcome"),
     },
-    "View": {"fail", "gone", "label", "may_explain", "retire", "settled", "start"},
+    "View": {
+        *("begin_closing", "call", "closed_error", "fail", "label", "may_explain", "record"),
+        *("refreshed", "start"),
+    },
 }
 """What parts of Transom use of each other, and nobody else should."""
 

@@ -39,7 +39,7 @@ def the_server(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 async def main() -> None:
     async with hosting(app) as bridge:
         assert (await bridge.list_tools())[0].execution is not None
-        task = await bridge.call_tool("render_chart", {"points": 3}, task={"ttl": 60_000})
+        task = await bridge.start_task("render_chart", {"points": 3}, ttl=60_000)
         assert isinstance(task, Task)
         assert task.status == "working"
         drawn.set()
@@ -47,7 +47,7 @@ async def main() -> None:
         assert (await bridge.call_tool("render_chart", {"points": 4})).text == "4 points"
 
         bridge.on_call_tool = the_server
-        task = await bridge.call_tool("yearly_report", {"year": 2026}, task={})
+        task = await bridge.start_task("yearly_report", {"year": 2026})
         assert isinstance(task, Task)
         assert task.task_id == "server-7"  # the server's own handle
 

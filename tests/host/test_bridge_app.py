@@ -157,7 +157,7 @@ async def test_long_work_runs_as_a_task():
 
     app.register_tool("work", work, task="optional")
     async with joined(app) as bridge:
-        handle = await bridge.call_tool("work", task={"ttl": 60_000})
+        handle = await bridge.start_task("work", ttl=60_000)
         assert isinstance(handle, Task)
         assert (await bridge.get_task(handle.task_id)).status == "working"
         assert [t.task_id for t in (await bridge.list_tasks()).tasks] == [handle.task_id]

@@ -6,65 +6,34 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.host.bare_view import HOST
+from transom.channel import memory_pair
 from transom.errors import NotConnected
-from transom.events import Slot
-from transom.host.coalesce import Coalesced
-from transom.host.reports import Reports
-from transom.host.view_server import Forward
+from transom.host.bridge import _MAX_REPORTS, Bridge
+from transom.host.view_server import ViewServer
 from transom.protocol.encoding import object_json, result_json
 from transom.protocol.peer import Progress
 from transom.types import HostContext, Tool
 
 
-async def test_a_coalesced_call_that_fails_is_reported_and_the_next_one_runs():
-    calls: list[int] = []
-    done = asyncio.Event()
-
-    async def call() -> None:
-        calls.append(len(calls))
-        if len(calls) == 1:
-            coalesced.want()
-            raise RuntimeError("first")
-        done.set()
-
-    reported: list[str] = []
-    coalesced = Coalesced(call, lambda error: reported.append(str(error)))
-    coalesced.want()
-    coalesced.want()
-    await done.wait()
-    assert calls == [0, 1]
-    assert reported == ["first"]
-
-
-async def test_a_coalesced_call_that_is_closed_before_its_turn_never_runs():
-    calls: list[None] = []
-    coalesced = Coalesced(lambda: calls.append(None), print)
-    coalesced.want()
-    coalesced.close()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert calls == []
-
-
 async def test_reports_to_slow_handlers_do_not_pile_up_without_end():
     release = asyncio.Event()
     ended: list[int] = []
-    handlers = Slot("on_error")
+    bridge = Bridge(memory_pair()[0], host_info=HOST)
 
-    @handlers
-    async def _(about: int) -> None:
+    @bridge.on_error
+    async def _(error: BaseException) -> None:
         await release.wait()
-        ended.append(about)
+        ended.append(int(str(error)))
 
-    reports = Reports(most=3)
-    for number in range(10):
-        reports.tell(handlers, number)
+    for number in range(_MAX_REPORTS + 7):
+        bridge.report(ValueError(number))
     release.set()
-    while len(ended) < 3:  # noqa: ASYNC110 - nobody waits for a report
+    while len(ended) < _MAX_REPORTS:  # noqa: ASYNC110 - nobody waits for a report
         await asyncio.sleep(0)
     for _ in range(5):
         await asyncio.sleep(0)
-    assert ended == [0, 1, 2]
+    assert ended == list(range(_MAX_REPORTS))
 
 
 class SlowServer:
@@ -97,10 +66,10 @@ async def test_progress_that_a_slow_view_cannot_take_is_dropped():
         sent.append(params)
         await release.wait()
 
+    server = ViewServer(SlowServer())
+    server.start(notify, print)
     asking = asyncio.ensure_future(
-        Forward(SlowServer(), notify).ask(
-            "tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}'
-        )
+        server.forward("tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}')
     )
     while not sent:  # noqa: ASYNC110 - the progress is not told to anyone else
         await asyncio.sleep(0)
@@ -113,9 +82,9 @@ async def test_progress_for_a_view_that_is_gone_stops_nothing():
     async def notify(method: str, params: bytes) -> None:
         raise NotConnected("gone")
 
-    answer = Forward(SlowServer(), notify).ask(
-        "tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}'
-    )
+    server = ViewServer(SlowServer())
+    server.start(notify, print)
+    answer = server.forward("tools/call", b'{"name":"t","_meta":{"progressToken":"p"}}')
     assert await answer == b'{"content":[]}'
 
 

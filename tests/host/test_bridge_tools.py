@@ -167,7 +167,7 @@ async def test_a_list_that_goes_round_in_circles_ends():
     async with ready(answers={"tools/list": answer}) as (bridge, view, errors):
         assert names(await bridge.list_tools()) == ["a"]
         assert len(view.requests) == 2
-        assert "goes round in circles" in errors[-1]
+        assert "repeats a cursor" in errors[-1]
 
 
 async def test_a_list_without_end_ends():
@@ -505,14 +505,14 @@ async def test_a_handler_of_list_changed_may_list_the_tools():
 
 async def test_a_call_as_a_task_brings_its_handle():
     async with ready(answers={"tools/call": {"task": WORKING}}) as (bridge, view, _):
-        handle = await bridge.call_tool("long", {"n": 1}, task={"ttl": 1000})
+        handle = await bridge.start_task("long", {"n": 1}, ttl=1000)
         assert handle == Task("t1", "working", ttl=1000)
         assert view.requests[0][1] == {"name": "long", "arguments": {"n": 1}, "task": {"ttl": 1000}}
 
 
 async def test_a_view_that_knows_no_tasks_answers_with_the_result():
     async with ready() as (bridge, _, _):
-        result = await bridge.call_tool("long", task={})
+        result = await bridge.start_task("long")
         assert not isinstance(result, Task)
         assert result.text == "called long"
 
@@ -526,7 +526,7 @@ async def test_a_task_that_nobody_asked_for_is_an_invalid_result():
 async def test_a_task_handle_that_makes_no_sense_is_an_invalid_result():
     async with ready(answers={"tools/call": {"task": {"status": "dreaming"}}}) as (bridge, _, _):
         with pytest.raises(InvalidResult, match="long: "):
-            await bridge.call_tool("long", task={})
+            await bridge.start_task("long")
 
 
 async def test_tasks_are_asked_after_listed_awaited_and_cancelled():

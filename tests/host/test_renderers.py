@@ -9,7 +9,7 @@ from mcp.server.mcpserver import MCPServer
 from tests.host.shop import HTML, URI, BareRenderer, editor, shop
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel
-from transom.errors import InvalidResult, UsageError
+from transom.errors import ChannelClosed, InvalidResult, UsageError
 from transom.host.page import Page, load_page, view_uri
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.protocol import wire
@@ -222,7 +222,9 @@ async def test_leaving_the_renderer_ends_what_is_still_connecting():
         channel = await renderer.open(page())
         await asyncio.sleep(0)
         assert b"ui/initialize" in await channel.receive()
-    assert renderer._connecting == set()
+    assert b"notifications/cancelled" in await channel.receive()
+    with pytest.raises(ChannelClosed):
+        await channel.receive()
 
 
 # --- renderers of one's own ------------------------------------------------------------------

@@ -17,7 +17,7 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host.policy import ApprovalRequest
-from transom.host.view_tools import _known_under
+from transom.host.view_tools import _shared_definitions
 from transom.types import TextContent, ToolResult
 
 
@@ -553,7 +553,7 @@ async def test_views_that_list_the_same_definition_share_it_as_long_as_one_does(
         await host.call_tool("show_orders")
         [one], [two] = (view.tools for view in host.views.values())
         assert one is two
-        kept = _known_under(host.limits)
+        kept = _shared_definitions(host.limits)
         assert len(kept) == 1
         for view in list(host.views.values()):
             await view.close()

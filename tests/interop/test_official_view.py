@@ -277,7 +277,7 @@ async def test_a_view_that_knows_no_tasks_answers_with_the_result_or_refuses(joi
     await joined.view.do("registerTool", name="echo")
     await joined.shake_hands()
     try:
-        result = await joined.bridge.call_tool("echo", task={"ttl": 1000})
+        result = await joined.bridge.start_task("echo", ttl=1000)
     except ProtocolError as refusal:  # what 1.x does
         assert refusal.message == "Task handlers are not supported in MCP Apps"
     else:

@@ -1,4 +1,4 @@
-"""Asking for leave before a View's tool runs."""
+"""Approval: a call of a View's tool is checked against the policy, and the user is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from transom.errors import Refused
-from transom.host.audit import AuditLog
+from transom.host.audit import AuditKind, AuditLog
 from transom.host.policy import AllowAlways, ApprovalRequest, Deny, Grants, Policy
 from transom.types import Implementation, Tool
 
@@ -17,12 +17,12 @@ __all__ = ["Approvals"]
 
 
 class Approvals:
-    """Applies a policy, keeps what was allowed for good, and tells the audit.
+    """Applies a policy, remembers what was allowed for good, and records every decision.
 
     Args:
         policy: who decides.
-        audit: told of every question and every refusal.
-        on_problem: told when an approver raises.
+        audit: records every question and every refusal.
+        on_problem: called when an approver raises.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class Approvals:
 
     @property
     def trusting(self) -> bool:
-        """Whether everything may run, whatever it is."""
+        """Whether every tool may run."""
         return self._policy.trusts_everything
 
-    def decide(
+    def check(
         self,
         view_id: str,
         server: str,
@@ -46,7 +46,7 @@ class Approvals:
         tool: Tool,
         arguments: Mapping[str, Any],
     ) -> ApprovalRequest | None:
-        """None when the call may go on; what to `ask` when somebody has to be asked.
+        """None when the call may go on, or else what to `obtain` approval for.
 
         Raises:
             Refused: it may not.
@@ -57,14 +57,14 @@ class Approvals:
         verdict = self._policy.decide(request, self.grants)
         if verdict is None:
             changed = self.grants.outdated(view_id, tool)
-            # The approver sees what will be sent, whatever becomes of the caller's own object.
+            # The approver sees what will be sent, even if the caller changes its own object.
             copied = msgspec.json.decode(msgspec.json.encode(arguments))
             return msgspec.structs.replace(request, arguments=copied, changed=changed)
         if isinstance(verdict, Deny):
             self.refuse(request, verdict.reason)
         return None
 
-    async def ask(self, request: ApprovalRequest) -> None:
+    async def obtain(self, request: ApprovalRequest) -> None:
         """Ask the approver.
 
         Raises:
@@ -75,7 +75,7 @@ class Approvals:
             answer = None if approve is None else approve(request)
             if inspect.isawaitable(answer):
                 answer = await answer
-        except Exception as error:  # noqa: BLE001 - a broken approver has not said yes
+        except Exception as error:  # noqa: BLE001 - an approver that fails has not said yes
             self._on_problem(error)
             self._record("approval", "failed", request)
             self.refuse(request, "The approver failed, so nobody said yes")
@@ -87,7 +87,7 @@ class Approvals:
         self._record("approval", outcome, request)
 
     def refuse(self, request: ApprovalRequest, reason: str) -> NoReturn:
-        """Note a refusal and raise it.
+        """Record a refusal and raise it.
 
         Raises:
             Refused: always.
@@ -96,7 +96,7 @@ class Approvals:
         raise Refused(f"{request.tool.name} of View {request.view_id}: {reason}")
 
     def _record(
-        self, event: Any, outcome: str, request: ApprovalRequest, detail: str | None = None
+        self, event: AuditKind, outcome: str, request: ApprovalRequest, detail: str | None = None
     ) -> None:
         self._audit.record(
             event,

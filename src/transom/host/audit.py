@@ -1,29 +1,39 @@
-"""What happened, kept: every registration, call, refusal and approval as one JSON line.
+"""The audit: every registration, call, refusal and approval as one JSON line.
 
-1. Recording never waits and never raises. Lines are gathered and written in batches by a thread
-   of their own; a crash loses at most the batch that was not written yet.
+1. Recording never waits and never raises. Lines are written in batches by a thread of their own; a
+   crash loses at most the batch that was not written yet.
 2. A sink that fails is reported once for each streak of failures; calls go on.
 3. Arguments are copied as they were when the call began. Long ones are replaced by their size.
-4. The oldest lines go when there are more than `max_rows`, or more than `max_bytes`.
+4. The oldest lines are dropped when there are more than `max_rows`, or more than `max_bytes`.
+5. Only the writing thread touches the SQLite connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import Raw
 
-from transom.host.audit_store import AuditDb, read_lines
-
-__all__ = ["AuditEvent", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
+__all__ = [
+    "AuditDetails",
+    "AuditEvent",
+    "AuditFilter",
+    "AuditKind",
+    "AuditLog",
+    "Redact",
+    "Sink",
+    "read_audit",
+]
 
 AuditKind = Literal["server", "view", "registration", "call", "refusal", "approval", "lost"]
 
@@ -57,13 +67,40 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self).decode()
 
 
+class AuditDetails(TypedDict, total=False):
+    """What an event of a View is about; all of it is optional."""
+
+    tool: str | None
+    arguments: object
+    ms: float | None
+    by: str | None
+    detail: str | None
+
+
+class AuditFields(AuditDetails, total=False):
+    """What an event is about; all of it is optional."""
+
+    server: str | None
+    view: str | None
+
+
+class AuditFilter(TypedDict, total=False):
+    """Which events to read; those that pass every filter given."""
+
+    event: AuditKind | None
+    server: str | None
+    view: str | None
+    tool: str | None
+    since: float | None
+
+
 Redact = Callable[[AuditEvent], AuditEvent | None]
 """Takes an event before it is kept; returns what to keep of it, or None to keep nothing."""
 
 Sink = Callable[[str], object]
 """Takes one JSON line. It runs in the event loop, so it must not block."""
 
-_MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are given up
+_MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are dropped
 _MAX_AT_ONCE = 4096  # events in one statement
 
 _Call = tuple[float, str, str, str | None, str, bytes, float, str | None]
@@ -90,7 +127,7 @@ class AuditLog:
         max_arguments: arguments whose JSON is longer than this many bytes are left out.
         batch: how many events are written at once.
         interval: how many seconds an event waits for its batch at most.
-        on_problem: told when the sink fails or `redact` raises. Must not raise.
+        on_problem: called when the sink fails or `redact` raises. Must not raise.
     """
 
     def __init__(
@@ -106,15 +143,16 @@ class AuditLog:
         on_problem: Callable[[BaseException], object] = _ignore,
     ) -> None:
         self.on_problem = on_problem
-        self._call = sink if callable(sink) else None
-        keeps = isinstance(sink, str | Path)
-        self._db = AuditDb(str(sink), max_rows, max_bytes) if keeps else None
+        self._sink = sink if callable(sink) else None
+        self._db = (
+            _Database(str(sink), max_rows, max_bytes) if isinstance(sink, str | Path) else None
+        )
         self._redact = redact
         self._max_arguments = max_arguments
         self._batch = batch
         self._interval = interval
         self._waiting: deque[AuditEvent | _Call] = deque()
-        self._given_up = 0
+        self._dropped = 0
         self._failing = False
         self._timer: asyncio.Handle | None = None
         self._writing: asyncio.Future[None] | None = None
@@ -124,34 +162,24 @@ class AuditLog:
 
     # --- writing -----------------------------------------------------------------------------
 
-    def record(
-        self,
-        event: AuditKind,
-        outcome: str,
-        *,
-        server: str | None = None,
-        view: str | None = None,
-        tool: str | None = None,
-        arguments: object = None,
-        ms: float | None = None,
-        by: str | None = None,
-        detail: str | None = None,
-    ) -> None:
+    def record(self, event: AuditKind, outcome: str, **fields: Unpack[AuditFields]) -> None:
         """Keep one event."""
         if self._closed:
             return
-        copied = None if arguments is None else self._copy(arguments)
-        entry = AuditEvent(_now(), event, outcome, server, view, tool, copied, ms, by, detail)
+        arguments = fields.get("arguments")
+        if arguments is not None:
+            fields["arguments"] = self._copy(arguments)
+        entry: AuditEvent | None = AuditEvent(_now(), event, outcome, **fields)
         if self._redact is not None:
             entry = self._redacted(entry)
             if entry is None:
                 return
-        if self._call is not None:
-            self._hand_over(self._call, entry)
+        if self._sink is not None:
+            self._send_to(self._sink, entry)
             return
         self._waiting.append(entry)
         if self._timer is None or len(self._waiting) >= self._batch:
-            self._hurry()
+            self._schedule_write()
 
     def record_call(
         self,
@@ -163,18 +191,10 @@ class AuditLog:
         ms: float,
         detail: str | None = None,
     ) -> None:
-        """Keep a call. The same as `record`, made for what happens most."""
+        """Keep a call. `record` does the same; this is faster, because calls happen most."""
         if self._slow:
-            self.record(
-                "call",
-                outcome,
-                server=server,
-                view=view,
-                tool=tool,
-                arguments=arguments,
-                ms=ms,
-                detail=detail,
-            )
+            about = AuditDetails(tool=tool, arguments=arguments, ms=ms, detail=detail)
+            self.record("call", outcome, server=server, view=view, **about)
             return
         try:
             data = _encode(arguments)
@@ -183,10 +203,10 @@ class AuditLog:
         waiting = self._waiting
         waiting.append((_now(), outcome, server, view, tool, data, ms, detail))
         if self._timer is None or len(waiting) >= self._batch:
-            self._hurry()
+            self._schedule_write()
 
-    def _hurry(self) -> None:
-        """See that what waits is written in time, and that not too much does."""
+    def _schedule_write(self) -> None:
+        """Write after `interval`, or at once when a batch is full; drop what is too much."""
         waiting, loop = self._waiting, asyncio.get_running_loop()
         if self._timer is None:
             self._timer = loop.call_later(self._interval, self._write)
@@ -195,7 +215,7 @@ class AuditLog:
             self._timer = loop.call_soon(self._write)
         elif len(waiting) > _MAX_WAITING:
             waiting.popleft()
-            self._given_up += 1
+            self._dropped += 1
 
     def _copy(self, arguments: object) -> object:
         try:
@@ -216,9 +236,9 @@ class AuditLog:
             self._report(error)
             return AuditEvent(entry.when, entry.event, entry.outcome, detail="redaction failed")
 
-    def _hand_over(self, call: Sink, entry: AuditEvent) -> None:
+    def _send_to(self, sink: Sink, entry: AuditEvent) -> None:
         try:
-            call(entry.line())
+            sink(entry.line())
             self._failing = False
         except Exception as error:  # noqa: BLE001 - a broken sink must not break the call
             self._report(error)
@@ -231,12 +251,12 @@ class AuditLog:
     def _write(self) -> None:
         """Hand what waits to the thread, unless it is still busy with the batch before."""
         self._timer = None
-        if self._writing is not None or self._db is None or not (self._waiting or self._given_up):
+        if self._writing is not None or self._db is None or not (self._waiting or self._dropped):
             return
-        if self._given_up:
-            text = f"{self._given_up} events: the disk was too slow"
+        if self._dropped:
+            text = f"{self._dropped} events: the disk was too slow"
             self._waiting.appendleft(AuditEvent(_now(), "lost", "lost", detail=text))
-            self._given_up = 0
+            self._dropped = 0
         waiting = self._waiting
         batch = [waiting.popleft() for _ in range(min(len(waiting), _MAX_AT_ONCE))]
         loop = asyncio.get_running_loop()
@@ -264,17 +284,12 @@ class AuditLog:
 
     # --- reading -----------------------------------------------------------------------------
 
-    async def read(
-        self,
-        *,
-        event: AuditKind | None = None,
-        server: str | None = None,
-        view: str | None = None,
-        tool: str | None = None,
-        since: float | None = None,
-        limit: int = 1000,
-    ) -> list[AuditEvent]:
-        """The newest events that fit, oldest first. A callable sink has nothing to read.
+    async def read(self, *, limit: int = 1000, **filters: Unpack[AuditFilter]) -> list[AuditEvent]:
+        """The newest events that pass, oldest first. A callable sink has nothing to read.
+
+        Args:
+            limit: how many at most.
+            filters: `event`, `server`, `view`, `tool` must be equal; `since` is the earliest time.
 
         Raises:
             sqlite3.Error: the file cannot be read.
@@ -282,9 +297,8 @@ class AuditLog:
         await self.flush()
         if self._db is None:
             return []
-        filters = {"since": since, "event": event, "server": server, "view": view, "tool": tool}
         loop = asyncio.get_running_loop()
-        lines = await loop.run_in_executor(self._executor(), self._db.read, filters, limit)
+        lines = await loop.run_in_executor(self._executor(), self._db.read, limit, filters)
         return [_decode(line) for line in lines]
 
     async def flush(self) -> None:
@@ -315,7 +329,7 @@ class AuditLog:
             self._thread = None
 
 
-def _write_batch(db: AuditDb, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
+def _write_batch(db: _Database, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
     events = [
         _call_event(each, max_arguments) if isinstance(each, tuple) else each for each in batch
     ]
@@ -330,20 +344,122 @@ def _call_event(call: _Call, max_arguments: int) -> AuditEvent:
 
 
 def read_audit(
-    path: str | Path,
-    *,
-    event: AuditKind | None = None,
-    server: str | None = None,
-    view: str | None = None,
-    tool: str | None = None,
-    since: float | None = None,
-    limit: int = 1000,
+    path: str | Path, *, limit: int = 1000, **filters: Unpack[AuditFilter]
 ) -> list[AuditEvent]:
-    """The newest events of an audit file that fit, oldest first. The host may go on writing to it.
+    """The newest events of an audit file, as `AuditLog.read`. The host may go on writing to it.
 
     Raises:
         FileNotFoundError: there is no such file.
         sqlite3.Error: it is not an audit.
     """
-    filters = {"since": since, "event": event, "server": server, "view": view, "tool": tool}
-    return [_decode(line) for line in read_lines(path, filters, limit)]
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no audit at {path}")
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        return [_decode(line) for line in _select(connection, limit, filters)]
+
+
+# --- SQLite ----------------------------------------------------------------------------------
+
+# The columns are read out of the line when somebody asks for them: writing costs more often.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY,
+    line TEXT NOT NULL,
+    "when" REAL AS (line ->> 'when') VIRTUAL,
+    event TEXT AS (line ->> 'event') VIRTUAL,
+    outcome TEXT AS (line ->> 'outcome') VIRTUAL,
+    server TEXT AS (line ->> 'server') VIRTUAL,
+    view TEXT AS (line ->> 'view') VIRTUAL,
+    tool TEXT AS (line ->> 'tool') VIRTUAL
+)
+"""
+
+# One statement for a whole batch: SQLite takes the lines apart while Python goes on.
+_INSERT = "INSERT INTO events (line) SELECT value FROM json_each(?)"
+
+_FILTERS = {
+    "since": '"when" >= ?',
+    "event": "event = ?",
+    "server": "server = ?",
+    "view": "view = ?",
+    "tool": "tool = ?",
+}
+
+
+class _Database:
+    """The table of audit lines in one SQLite file, or in memory."""
+
+    def __init__(self, path: str, max_rows: int, max_bytes: int) -> None:
+        self.path = path
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
+        self._connection: sqlite3.Connection | None = None
+
+    def write(self, lines: bytes) -> None:
+        """Append the lines of a JSON array, then drop the oldest ones over the caps.
+
+        Raises:
+            sqlite3.Error: nothing was written.
+        """
+        connection = self._connected()
+        with connection:
+            connection.execute(_INSERT, (lines.decode(),))
+            connection.execute(
+                "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?",
+                (self._max_rows,),
+            )
+            self._drop_until_it_fits(connection)
+
+    def read(self, limit: int, filters: AuditFilter) -> list[str]:
+        """The newest lines that pass the filters, oldest first."""
+        return _select(self._connected(), limit, filters)
+
+    def close(self) -> None:
+        """Close the file. Writing opens it again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            if self.path != ":memory:":
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, check_same_thread=False)
+            try:
+                connection.execute("PRAGMA busy_timeout = 5000")
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"PRAGMA journal_size_limit = {self._max_bytes}")
+                connection.execute(_SCHEMA)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _drop_until_it_fits(self, connection: sqlite3.Connection) -> None:
+        # Pages freed here are used again, so the file stops growing at the cap.
+        while _used_bytes(connection) > self._max_bytes:
+            gone = connection.execute(
+                "DELETE FROM events WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10"
+                " FROM events)"
+            )
+            if not gone.rowcount:
+                return
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    [[pages]] = connection.execute("PRAGMA page_count").fetchall()
+    [[free]] = connection.execute("PRAGMA freelist_count").fetchall()
+    [[size]] = connection.execute("PRAGMA page_size").fetchall()
+    return (pages - free) * size
+
+
+def _select(connection: sqlite3.Connection, limit: int, filters: AuditFilter) -> list[str]:
+    given = {name: value for name, value in filters.items() if value is not None}
+    where = " AND ".join(_FILTERS[name] for name in given) or "1"
+    # Only the fixed texts above go into the statement; what the user gave is bound.
+    statement = f"SELECT line FROM events WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608
+    rows: Sequence[tuple[str]] = connection.execute(statement, (*given.values(), limit)).fetchall()
+    return [line for (line,) in reversed(rows)]

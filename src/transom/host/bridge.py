@@ -1,20 +1,20 @@
 """The host's end of one View.
 
-1. Nothing is sent before the View says that it is initialised. What a host sends earlier waits, in
-   order; what it asks earlier waits for its answer a little longer.
+1. Nothing is sent before the View says that it is initialised. Notifications that a host sends
+   earlier are queued in order, and requests wait.
 2. The tool's data goes to the View in the order of the lifecycle table, or not at all.
-3. The View is not trusted: what it lists, answers and asks is checked and capped (`Limits`).
+3. The View is not trusted: what it lists, answers and requests is checked and capped (`Limits`).
 4. `teardown` always completes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from transom.background import Background, Debounced
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
@@ -27,13 +27,11 @@ from transom.errors import (
     UsageError,
 )
 from transom.events import Event, Slot
-from transom.host.coalesce import Coalesced
 from transom.host.policy import Limits
-from transom.host.reports import Reports
 from transom.host.view_requests import ViewRequests
-from transom.host.view_server import Forward, ServerNews, derived_capabilities
-from transom.host.view_state import Context, Readiness
-from transom.host.view_tools import ViewTools
+from transom.host.view_server import ViewServer
+from transom.host.view_state import Readiness, ViewContext
+from transom.host.view_tools import CallOptions, ViewTools
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.encoding import ToolOutcome, object_json, result_json
@@ -43,7 +41,7 @@ from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
 from transom.servers.server import Server
 from transom.servers.targets import connected_server
-from transom.session import OnProgress, Session
+from transom.session import Session
 from transom.types import (
     AppCapabilities,
     HostCapabilities,
@@ -59,6 +57,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge"]
 
+_MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
+
+
+def _ignore(_: BaseException) -> None:
+    """A handler of `on_error` or `on_closed` that fails has nobody to report to."""
+
 
 class Bridge:
     """One View, seen from its host. `async with bridge:` runs it; leaving tears the View down.
@@ -67,8 +71,8 @@ class Bridge:
         channel: the pipe to the View; closed with the bridge.
         host_info: the host's name and version.
         capabilities: what the host can do, sent as it is. None: what its handlers and its server
-            amount to when the View asks.
-        context: what the View is told of its surroundings, sent as it is.
+            can do when the View initialises.
+        context: the View's surroundings, sent as they are.
         upstream: the View's server: a connected MCP client, or any `Server`.
         limits: how much the View may cost.
 
@@ -83,9 +87,9 @@ class Bridge:
       `on_list_resource_templates(cursor)`, `on_read_resource(uri)`, `on_list_prompts(cursor)`:
       answer in place of the server.
 
-    Those that are told: `on_tools_changed()`, `on_size_changed(width, height)`, `on_log(entry)`,
-    `on_request_teardown()`, `on_closed(reason)`, and `on_error(error)`, which gets whatever the
-    View did wrong and whatever a handler raised.
+    Those that answer nothing: `on_tools_changed()`, `on_size_changed(width, height)`,
+    `on_log(entry)`, `on_request_teardown()`, `on_closed(reason)`, and `on_error(error)`, which gets
+    whatever the View did wrong and whatever a handler raised.
     """
 
     on_tools_changed = Event["Bridge"]()
@@ -114,7 +118,7 @@ class Bridge:
         host_info: Implementation | Mapping[str, Any],
         capabilities: HostCapabilities | Mapping[str, Any] | None = None,
         context: HostContext | Mapping[str, Any] | None = None,
-        upstream: Server | Client | ClientSession | None = None,
+        upstream: Server | ViewServer | Client | ClientSession | None = None,
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits if limits is not None else Limits()
@@ -123,13 +127,13 @@ class Bridge:
         """How the View named itself in `ui/initialize`; None before."""
         self._host_info = object_json(host_info)
         self._capabilities = None if capabilities is None else object_json(capabilities)
-        self._context = Context(context)
+        self._context = ViewContext(context)
         self._readiness = Readiness(self.limits.max_queued)
         self._lifecycle = self._readiness.lifecycle
         self._session = Session(
             channel,
-            on_request=self._asked,
-            on_notification=self._told,
+            on_request=self._handle_request,
+            on_notification=self._handle_notification,
             on_problem=self.report,
             on_closed=self._ended,
             timeout=self.limits.call_timeout,
@@ -140,31 +144,29 @@ class Bridge:
                 first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),
         )
-        self._forward = (
-            None if upstream is None else Forward(_upstream(upstream), self._session.notify)
-        )
+        self._server = None if upstream is None else _view_server(upstream)
         self._requests = ViewRequests(
-            self._slots, self._context, self._bring_up_to_date, self._forward
+            self._slots, self._context, self._send_context_changes, self._server
         )
         self._tools = ViewTools(self._session, self._readiness, self.limits, self.report)
-        self._news: ServerNews | None = None
         self._torn_down: asyncio.Future[bool] | None = None
-        self._anew = False
-        self._tools_changed = Coalesced(self._call_tools_changed, self.report)
-        self._reports = Reports()
-        # Apart from the session's own turn: a slow handler must not hold up the conversation.
+        self._restarting = False
+        self._tools_changed = Debounced(self._fire_tools_changed, self.report)
+        self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
+        self._reports = Background(_ignore, limit=_MAX_REPORTS)
+        # Beside the session's own queue: a slow handler must not hold up the conversation.
         self._events = NotificationQueue(self.report, limit=self.limits.max_queued)
 
     # --- life --------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """Where the conversation is."""
+        """How far the conversation is."""
         return self._lifecycle.state
 
     @property
     def app_capabilities(self) -> AppCapabilities | None:
-        """What the View said in `ui/initialize` that it can do; None before."""
+        """What the View declared in `ui/initialize`; None before."""
         return self._requests.app
 
     @property
@@ -178,7 +180,7 @@ class Bridge:
         return dict(self._context.values)
 
     def start(self) -> None:
-        """Begin to listen to the View. `async with` does this.
+        """Start to read from the View. `async with` does this.
 
         Raises:
             AlreadyConnected: it was started before; each connection needs a Bridge of its own.
@@ -187,19 +189,14 @@ class Bridge:
             raise AlreadyConnected("This Bridge was connected before: make one per connection")
         self._readiness.started = True
         self._session.start()
-        if self._forward is not None:
-            self._news = ServerNews(self._forward, self._session.notify, self.report)
+        if self._server is not None:
+            self._server.start(self._session.notify, self.report)
 
     async def __aenter__(self) -> Self:
         self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.teardown()
 
     async def initialized(self, timeout: float | None = None) -> None:
@@ -229,7 +226,7 @@ class Bridge:
         agreed = False
         try:
             if self._lifecycle.ready and not self._session.closed:
-                agreed = await self._ask_teardown(reason)
+                agreed = await self._request_teardown(reason)
         finally:
             try:
                 await self.aclose("torn down by the host" if reason is None else reason)
@@ -237,16 +234,16 @@ class Bridge:
                 self._torn_down.set_result(agreed)
         return agreed
 
-    async def _ask_teardown(self, reason: str | None) -> bool:
+    async def _request_teardown(self, reason: str | None) -> bool:
         method, limit = "ui/resource-teardown", self.limits.teardown_timeout
         self._lifecycle.passed("host", method)
-        if self._news is not None:
-            self._news.ready(False)
+        if self._server is not None:
+            self._server.set_ready(False)
         params = wire.encode(m.TeardownParams(reason))
         try:
             await self._session.request(method, params, timeout=limit)
         except TransomError as error:
-            # A View with nothing to wind up has no handler for this, and no fault either.
+            # A View with nothing to clean up need not have a handler for this.
             if not isinstance(error, ProtocolError) or error.code != METHOD_NOT_FOUND:
                 self.report(error)
             return False
@@ -270,186 +267,189 @@ class Bridge:
         self._events.close()
         if self._events.task is not None and self._events.task is not asyncio.current_task():
             self._events.task.cancel()
-        if self._news is not None:
-            self._news.close()
-        self._reports.tell(self.on_closed, reason)
+        if self._server is not None:
+            self._server.close()
+        self._reports.fire(self.on_closed, reason)
 
     # --- to the View: requests ---------------------------------------------------------------
 
-    @overload
     def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: None = None,
-    ) -> Coroutine[Any, Any, ToolResult]: ...
-    @overload
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: m.TaskRequest | Mapping[str, Any],
-    ) -> Coroutine[Any, Any, ToolResult | Task]: ...
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: m.TaskRequest | Mapping[str, Any] | None = None,
-    ) -> Coroutine[Any, Any, Any]:
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Call one of the View's tools.
 
         Args:
             name: as the View lists it.
             arguments: a JSON object.
-            timeout: seconds without an answer or a progress notice; `limits.call_timeout` unless
-                given. Cancelling the call tells the View to stop.
-            on_progress: called with each progress notice; may be async.
-            task: ask to run the call as a task, such as `{"ttl": 60000}` (milliseconds). A View
-                that does so answers with a `Task`, one that does not with the result.
+            options: `timeout`: seconds without an answer or a progress notification,
+                `limits.call_timeout` unless given; `on_progress`: called with each progress
+                notification, may be async. Cancelling the call tells the View to stop.
 
         Raises:
-            CapabilityMissing: the View did not say that it has tools.
+            CapabilityMissing: the View did not declare tools.
             ProtocolError: the View answered with an error.
             InvalidResult: it answered with something that is no result, or with too much.
             RequestTimeout: it did not answer in time.
-            ConnectionClosed: it went away first.
-            NotConnected: it was gone before.
+            ConnectionClosed: it closed first.
+            NotConnected: it was closed before.
         """
-        return self._tools.call(name, arguments, timeout, on_progress, task)
+        return self._tools.call(name, arguments, None, **options)
+
+    def start_task(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl: float | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, Task | ToolResult]:
+        """Call a tool as a task: the View answers with a `Task` at once and works on.
+
+        A tool that cannot run as a task answers with its result.
+
+        Args:
+            name: as the View lists it.
+            arguments: a JSON object.
+            ttl: how many milliseconds the View should keep the task.
+            options: as for `call_tool`.
+
+        Raises:
+            CapabilityMissing, ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed,
+            NotConnected: as for `call_tool`.
+        """
+        return self._tools.call(name, arguments, m.TaskRequest(ttl), **options)
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
 
         Definitions that cannot be used, and those beyond `limits.max_tools`, are left out; see
-        `left_out`. Each is told to `on_error` when it is new there.
+        `left_out`. Each that is new there is reported to `on_error`.
 
         Args:
             timeout: seconds for all pages together; `limits.list_timeout` unless given.
 
         Raises:
-            CapabilityMissing: the View did not say that it has tools.
+            CapabilityMissing: the View did not declare tools.
             ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed, NotConnected: as for
                 `call_tool`.
         """
         return await self._tools.list_all(timeout)
 
     async def ping(self, *, timeout: float | None = None) -> None:
-        """Ask the View whether it still listens.
+        """Check that the View still answers.
 
         Raises:
             RequestTimeout: it does not.
-            ConnectionClosed, NotConnected: it is gone.
+            ConnectionClosed, NotConnected: it is closed.
         """
         limit = self.limits.call_timeout if timeout is None else timeout
         left = await self._readiness.until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=left)
 
     async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
-        """How a task of the View is doing."""
-        return await self._tools.ask("tasks/get", {"taskId": task_id}, timeout)
+        """The state of a task of the View."""
+        return await self.request_task("tasks/get", {"taskId": task_id}, timeout)
 
     async def list_tasks(
         self, cursor: str | None = None, *, timeout: float | None = None
     ) -> m.ListTasksResult:
         """A page of the View's tasks."""
-        return await self._tools.ask(
-            "tasks/list", {} if cursor is None else {"cursor": cursor}, timeout
-        )
+        params = {} if cursor is None else {"cursor": cursor}
+        return await self.request_task("tasks/list", params, timeout)
 
     async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
         """The result of a task; waits until there is one."""
-        return await self._tools.ask("tasks/result", {"taskId": task_id}, timeout)
+        return await self.request_task("tasks/result", {"taskId": task_id}, timeout)
 
     async def cancel_task(self, task_id: str, *, timeout: float | None = None) -> Task:
         """Stop a task of the View."""
-        return await self._tools.ask("tasks/cancel", {"taskId": task_id}, timeout)
+        return await self.request_task("tasks/cancel", {"taskId": task_id}, timeout)
 
-    # --- to the View: notices ----------------------------------------------------------------
+    async def request_task(
+        self, method: str, params: Mapping[str, Any], timeout: float | None
+    ) -> Any:
+        """Send a request about tasks; its result."""
+        return await self._tools.request(method, params, timeout)
+
+    # --- to the View: notifications ----------------------------------------------------------
 
     async def send_tool_input(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Give the View the complete arguments of the call that opened it. Once.
 
         Raises:
             OutOfOrder: it has them already, or it is being torn down.
-            NotConnected: it is gone.
+            NotConnected: it is closed.
         """
-        await self._deliver(
-            "ui/notifications/tool-input", wire.encode({"arguments": dict(arguments or {})})
-        )
+        params = wire.encode({"arguments": dict(arguments or {})})
+        await self._send_when_ready("ui/notifications/tool-input", params)
 
     async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Give the View what there is of the arguments so far.
 
         Raises:
             OutOfOrder: it has the complete ones already, or it is being torn down.
-            NotConnected: it is gone.
+            NotConnected: it is closed.
         """
         params = wire.encode({"arguments": dict(arguments or {})})
-        await self._deliver("ui/notifications/tool-input-partial", params)
+        await self._send_when_ready("ui/notifications/tool-input-partial", params)
 
     async def send_tool_result(self, result: ToolOutcome) -> None:
         """Give the View the result of the call that opened it. Once, after the input.
 
         Raises:
             OutOfOrder: the input was not sent, or the View has a result or a cancellation already.
-            NotConnected: it is gone.
+            NotConnected: it is closed.
         """
-        await self._deliver("ui/notifications/tool-result", result_json(result))
+        await self._send_when_ready("ui/notifications/tool-result", result_json(result))
 
     async def send_tool_cancelled(self, reason: str | None = None) -> None:
         """Tell the View that the call that opened it will have no result.
 
         Raises:
             OutOfOrder: it has a result or a cancellation already.
-            NotConnected: it is gone.
+            NotConnected: it is closed.
         """
         params = wire.encode(m.ToolCancelledParams(reason))
-        await self._deliver("ui/notifications/tool-cancelled", params)
+        await self._send_when_ready("ui/notifications/tool-cancelled", params)
 
     async def set_context(self, **changes: Any) -> None:
-        """Change the host's context and tell the View what has changed, if anything.
+        """Change the host's context and send the View what has changed, if anything.
 
-        Keys go by their Python or their wire name (`display_mode`, `displayMode`). None takes a
-        key away; the View is told null. Before `ui/initialize` this changes what it will answer.
+        Keys go by their Python or their wire name (`display_mode`, `displayMode`). None removes a
+        key; the View is sent null. Before `ui/initialize` this changes what it will answer.
 
         Raises:
             UsageError: the View did not declare that display mode.
-            NotConnected: the View is gone.
+            NotConnected: the View is closed.
         """
         mode = changes.get("display_mode", changes.get("displayMode"))
         app = self._requests.app
         modes = None if app is None else app.available_display_modes
         if mode is not None and modes is not None and mode not in modes:
             raise UsageError(f"The View cannot be shown in {mode!r}, only in {modes}")
-        self._readiness.alive("set_context")
+        self._readiness.check_open("set_context")
         self._context.change(changes)
-        self._bring_up_to_date()
+        self._send_context_changes()
 
-    def _bring_up_to_date(self) -> None:
+    def _send_context_changes(self) -> None:
         if self._lifecycle.ready:
-            for params in self._context.tell_changes():
-                self._tell("ui/notifications/host-context-changed", params)
+            for params in self._context.take_changes():
+                self._notify("ui/notifications/host-context-changed", params)
 
-    async def _deliver(self, method: str, params: bytes) -> None:
-        if self._readiness.hand_over(method, params):
+    async def _send_when_ready(self, method: str, params: bytes) -> None:
+        if self._readiness.admit(method, params):
             await self._session.notify(method, params)
 
-    def _tell(self, method: str, params: bytes) -> None:
-        with suppress(NotConnected):  # there is nobody to tell any more
+    def _notify(self, method: str, params: bytes) -> None:
+        with suppress(NotConnected):  # the View is gone, and needs nothing any more
             self._session.notify_soon(method, params)
 
     # --- from the View -----------------------------------------------------------------------
 
-    def _asked(self, request: wire.Request) -> Any:
+    def _handle_request(self, request: wire.Request) -> Any:
         if request.method == "ui/initialize":
             return self._initialize(request)
         early = self._lifecycle.state in (State.CREATED, State.INITIALIZING)
@@ -465,38 +465,38 @@ class Bridge:
         self._lifecycle.passed("view", "ui/initialize")
         if live:
             self._session.reset(request.id, "the View restarted before it answered")
-            self._anew = True
-        if self._news is not None:
-            self._news.ready(False)
+            self._restarting = True
+        if self._server is not None:
+            self._server.set_ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities
         self._tools.app = params.app_info.name
         self._tools.offered = params.app_capabilities.tools is not None
         capabilities = self._capabilities
         if capabilities is None:
-            capabilities = wire.encode(derived_capabilities(self._slots, self._forward))
+            capabilities = wire.encode(self._requests.capabilities())
         return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
             wire.encode(m.PROTOCOL_VERSION),
             self._host_info,
             capabilities,
-            self._context.tell_all(),
+            self._context.take_all(),
         )
 
-    def _told(self, notice: wire.Notification) -> None:
-        row = VIEW.get(notice.method)
+    def _handle_notification(self, notification: wire.Notification) -> None:
+        row = VIEW.get(notification.method)
         if row is None or row.is_request:
             return
         try:
-            params = row.read_params(notice.params)
-            self._lifecycle.passed("view", notice.method)
+            params = row.read_params(notification.params)
+            self._lifecycle.passed("view", notification.method)
         except (ProtocolError, OutOfOrder) as error:
             self.report(PeerError(str(error)))
             return
-        match notice.method:
+        match notification.method:
             case "ui/notifications/initialized":
-                self._now_ready()
+                self._initialized()
             case "notifications/tools/list_changed":
-                self._tools_changed.want()
+                self.notify_tools_changed()
             case "ui/notifications/size-changed":
                 self._fire(self.on_size_changed, params.width, params.height)
             case "notifications/message":
@@ -506,29 +506,31 @@ class Bridge:
             case _:
                 pass  # between the host and its sandbox, or the session's own
 
-    def _fire(self, handlers: Slot, *about: object) -> None:
-        self._events.run(lambda: handlers.fire(*about, on_problem=self.report))
+    def _fire(self, handlers: Slot, *arguments: object) -> None:
+        self._events.run(lambda: handlers.fire(*arguments, on_problem=self.report))
 
-    def _now_ready(self) -> None:
-        for method, params in self._readiness.now_ready():
-            self._tell(method, params)
-        self._bring_up_to_date()
-        if self._news is not None:
-            self._news.ready()
-        if self._anew:
-            self._anew = False
-            self._tools_changed.want()
+    def _initialized(self) -> None:
+        for method, params in self._readiness.become_ready():
+            self._notify(method, params)
+        self._send_context_changes()
+        if self._server is not None:
+            self._server.set_ready(True)
+        if self._restarting:
+            self._restarting = False
+            self.notify_tools_changed()
 
-    def _call_tools_changed(self) -> object:
+    def _fire_tools_changed(self) -> object:
         return self.on_tools_changed.fire(on_problem=self.report)
 
     def report(self, error: BaseException) -> None:
-        """Tell `on_error`."""
-        self._reports.tell(self.on_error, error)
+        """Hand an error to `on_error`."""
+        self._reports.fire(self.on_error, error)
 
 
-def _upstream(given: Server | Client | ClientSession) -> Server:
+def _view_server(given: ViewServer | Server | Client | ClientSession) -> ViewServer:
+    if isinstance(given, ViewServer):
+        return given
     server = connected_server(given)
     if server is None:
         raise UsageError(f"Expected a connected MCP client or a Server, not {type(given).__name__}")
-    return server
+    return ViewServer(server)

@@ -1,9 +1,9 @@
 """`Host`: many servers, many Views, one tool surface for a model.
 
-1. `call_tool` is the model's call. It reaches what `list_tools` shows, and nothing else.
-2. A server's tool that links a View opens one. The result is the tool's in any case; whether the
-   View opened stands in its `_meta`, under `transom/view`.
-3. Every call ends once: with a result, or with an error that says whose fault it was.
+1. `call_tool` is the model's call. It reaches the tools that `list_tools` shows, and no others.
+2. A server's tool that links a View opens it. The tool's result is returned in any case; `_meta`
+   says under `transom/view` whether the View opened.
+3. Every call ends once: with a result, or with an error that says what went wrong and where.
 4. Nothing a View or a server does affects another one.
 """
 
@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Protocol, Self, Unpack, runtime_checkable
 
 import msgspec
 
+from transom.background import Background, Debounced
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
     InvalidResult,
     NotConnected,
+    PeerError,
     ProtocolError,
-    RequestTimeout,
+    Refused,
     TransomError,
     UsageError,
     ViewClosed,
@@ -35,47 +36,57 @@ from transom.events import Event, Slot
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.model_apis import Api, tools_for
-from transom.host.news import News
-from transom.host.open_views import Openings, Shelf, origin_of
+from transom.host.open_views import OpenViews
+from transom.host.page import view_uri
 from transom.host.policy import Limits, Policy
-from transom.host.refresh import Relist, settle
-from transom.host.renderers import AttachesToHost, Renderer, TakesScreenshots
-from transom.host.server_tools import Servers
+from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.renderers import Renderer, TakesScreenshots
+from transom.host.server_tools import ServerTools
 from transom.host.surface import (
     LIST_VIEW_TOOLS,
     Change,
     Entry,
+    IndirectCall,
     Style,
     Surface,
     ToolList,
-    ViewCall,
     view_listing,
 )
-from transom.host.tasks import Tasks, owned_task, split_task_id
+from transom.host.tasks import TaskRegister, owned_task, split_task_id
 from transom.host.tool_names import SEPARATOR, owner_of
-from transom.host.view import Home, ModelContext, View
+from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
+from transom.host.view_tools import CallOptions
 from transom.protocol.messages import TaskRequest
-from transom.protocol.methods import read_result
 from transom.servers.targets import Target
-from transom.session import OnProgress
 from transom.types import HostContext, Implementation, Task, Tool, ToolResult
 from transom.version import __version__
 
-__all__ = ["Host"]
+__all__ = ["AttachesToHost", "Host"]
 
 _log = logging.getLogger("transom.host")
 
-_ASKED = (
+# Events of a View's Bridge that the host's handlers answer, and those that they only get.
+_REQUESTS = (
     "on_message",
     "on_open_link",
     "on_download_file",
     "on_request_display_mode",
     "on_create_message",
 )
-_TOLD = ("on_size_changed", "on_log")
+_NOTIFICATIONS = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
+_MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
+
+
+@runtime_checkable
+class AttachesToHost(Protocol):
+    """A renderer that also does what Views request of its host: links, files, display modes."""
+
+    def attach_host(self, host: Host) -> None:
+        """Called before it shows the first View of `host`."""
+        ...
 
 
 class Host:
@@ -95,19 +106,20 @@ class Host:
         audit: an `AuditLog`, or what to make one of: the path of an SQLite file, a callable that
             takes JSON lines, or None for no audit. By default the last 10,000 events in memory.
         info: how the host names itself to Views.
-        context: what Views are told of their surroundings.
-        call_timeout: seconds a server's tool may take without an answer or a progress notice.
-        open_timeout: seconds a View may take to come to live; a call that opens one waits for it.
+        context: the surroundings of Views.
+        call_timeout: seconds a server's tool may take without an answer or a progress notification.
+        open_timeout: seconds a View may take to become live; a call that opens one waits for it.
         max_page_bytes: how large a View's page may be.
-        max_context_bytes: how much a View may tell the model with one update.
+        max_context_bytes: how large one update of the model's context may be.
 
-    Events, assigned or as decorators, sync or async. Told: `on_tools_changed()`,
-    `on_view_opened(view)`, `on_view_closed(view)`, `on_view_failed(view, error)`,
-    `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
-    `on_model_context(view)`, `on_error(error)`. Asked: `on_message(view, blocks)`,
+    Events, assigned or as decorators, sync or async. Those that answer nothing:
+    `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
+    `on_view_failed(view, error)`, `on_server_lost(name, reason)`,
+    `on_size_changed(view, width, height)`, `on_log(view, entry)`, `on_model_context(view)`,
+    `on_error(error)`. Requests of a View, answered as on a `Bridge`: `on_message(view, blocks)`,
     `on_open_link(view, url)`, `on_download_file(view, files)`,
-    `on_request_display_mode(view, mode)`, `on_create_message(view, params)`, answered as on a
-    `Bridge`. What is asked must be set before a View opens: it is told what the host can do.
+    `on_request_display_mode(view, mode)`, `on_create_message(view, params)`. Set these before a
+    View opens: at the handshake it learns what the host can do.
     """
 
     on_tools_changed = Event["Host"]()
@@ -144,51 +156,49 @@ class Host:
             raise UsageError(f"naming is flat, indirect or both, not {naming!r}")
         self.renderer = renderer
         self.limits = limits if limits is not None else Limits()
-        self._news = News(lambda: self.on_error, lambda: self.on_tools_changed)
         self.audit = _audit_log(audit)
-        self.audit.on_problem = self._news.report
+        self.audit.on_problem = self._report
+        self._background = Background(self._report)
+        self._reports = Background(_log_failure, limit=_MAX_REPORTS)
+        self._tools_changed = Debounced(
+            lambda: self._background.fire(self.on_tools_changed), self._report
+        )
         self._call_timeout = call_timeout
         self._surface = Surface(naming, max_description=self.limits.max_description)
-        self._shelf = Shelf(self.limits.max_live_views)
-        self._stale: set[Relist] = set()
-        self._tasks = Tasks()
+        self._stale: set[Refresh] = set()
+        self._tasks = TaskRegister()
         self._task_views: dict[str, View] = {}
-        self._approvals = Approvals(
-            policy if policy is not None else Policy(), self.audit, self._news.report
-        )
-        self._servers = Servers(
+        self._approvals = Approvals(policy or Policy(), self.audit, self._report)
+        self._servers = ServerTools(
             self._surface,
             self.audit,
             self._stale,
             interval=self.limits.relist_interval,
-            on_changed=lambda name, change: self._changed(name, None, change),
-            on_lost=lambda name, reason: self._news.fire(self.on_server_lost, name, reason),
-            on_problem=self._news.report,
+            on_changed=lambda name, change: self._surface_changed(name, None, change),
+            on_lost=lambda name, reason: self._background.fire(self.on_server_lost, name, reason),
+            on_problem=self._report,
         )
-        self._task_desk = TaskDesk(self._tasks, self._shelf, self._servers, self._view_gone)
-        home = Home(
-            limits=self.limits,
-            audit=self.audit,
-            approvals=self._approvals,
-            stale=self._stale,
-            max_context_bytes=max_context_bytes,
-            listed=self._view_listed,
-            used=self._shelf.touch,
-            ended=self._view_ended,
-            informed=lambda view: self._news.fire(self.on_model_context, view),
-            screenshot=self._screenshot,
-        )
-        self._openings = Openings(
-            self._shelf,
-            home,
-            self._tasks,
+        self._views = OpenViews(
+            ViewEnvironment(
+                limits=self.limits,
+                audit=self.audit,
+                approvals=self._approvals,
+                tasks=self._tasks,
+                stale=self._stale,
+                max_context_bytes=max_context_bytes,
+                on_listed=self._view_listed,
+                on_used=lambda view: self._views.mark_used(view),
+                on_ended=self._view_ended,
+                on_model_context=lambda view: self._background.fire(self.on_model_context, view),
+                screenshot=self._screenshot,
+            ),
             host_info=info or Implementation("transom", __version__),
             context=context or HostContext(),
             timeout=open_timeout,
             max_page_bytes=max_page_bytes,
             handlers=self._view_handlers,
-            on_opened=lambda view: self._news.fire(self.on_view_opened, view),
-            on_failed=lambda view, error: self._news.fire(self.on_view_failed, view, error),
+            on_opened=lambda view: self._background.fire(self.on_view_opened, view),
+            on_failed=lambda view, error: self._background.fire(self.on_view_failed, view, error),
         )
         self._stack: AsyncExitStack | None = None
         self._closed = False
@@ -208,12 +218,7 @@ class Host:
             self.renderer.attach_host(self)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -223,11 +228,13 @@ class Host:
         if stack is None:
             return
         async with stack:
-            views = list(self._shelf.values())
+            views = list(self._views.values())
             if views:
                 await asyncio.gather(*(view.close("the host was closed") for view in views))
             await self._servers.close()
-            await self._news.aclose()
+            self._tools_changed.close()
+            await self._background.aclose()
+            await self._reports.aclose()
 
     def _check_open(self) -> None:
         if self._stack is None:
@@ -256,7 +263,7 @@ class Host:
             NotConnected: it cannot be reached. The host can be used as before.
         """
         self._check_open()
-        if self._shelf.is_view_id(name):
+        if self._views.is_view_id(name):
             raise UsageError(f"{name} is the id of a View: choose another name for the server")
         await self._servers.add(name, target, timeout)
 
@@ -267,7 +274,7 @@ class Host:
             UsageError: there is none of that name.
         """
         self._check_open()
-        views = [view for view in self._shelf.values() if view.server == name]
+        views = [view for view in self._views.values() if view.server == name]
         if views:
             await asyncio.gather(*(view.close("its server was removed") for view in views))
         await self._servers.remove(name)
@@ -277,18 +284,18 @@ class Host:
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now, to be read like any list.
 
-        Whoever said that its tools changed is asked again, for half a second altogether; whoever
-        does not answer by then is shown as before.
+        Servers and Views that said that their tools changed are listed again first, all at once.
+        After half a second (`Limits.fresh_timeout`) the last list of the others is shown.
         """
         self._check_open()
-        await self._freshen()
+        await self._refresh()
         return self._surface.tools()
 
-    async def _freshen(self) -> None:
-        await asyncio.sleep(0)  # news that is here already, but not yet handed on, counts
-        self._servers.freshen()
+    async def _refresh(self) -> None:
+        await asyncio.sleep(0)  # let notifications that have arrived be handled first
+        self._servers.refresh_outdated()
         if self._stale:
-            await settle(list(self._stale), self.limits.fresh_timeout)
+            await wait_refreshed(list(self._stale), self.limits.fresh_timeout)
 
     async def tools_for(self, api: Api) -> list[dict[str, Any]]:
         """The same, in the shape that an API takes.
@@ -301,76 +308,81 @@ class Host:
         """
         return tools_for(api, await self.list_tools())
 
-    @overload
-    async def call_tool(
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: None = None,
-    ) -> ToolResult: ...
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | Mapping[str, Any] | None,
-    ) -> ToolResult | Task: ...
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | Mapping[str, Any] | None = None,
-    ) -> ToolResult | Task:
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool by the name that `list_tools` gives it.
 
-        A server's tool that links a View opens one, and the call waits until it is there. The
+        A server's tool that links a View opens it, and the call waits until it is live. The
         result's `meta["transom/view"]` has the View's `id` and `state`, and the `error` if it
         could not be opened.
 
         Args:
             name: the tool.
             arguments: a JSON object.
-            timeout: seconds without an answer or a progress notice, in place of the host's own.
-            on_progress: called with each progress notice; may be async.
-            task: ask to run it as a task, such as `{"ttl": 60000}`; see `get_task`.
+            options: `timeout`: seconds without an answer or a progress notification, in place of
+                the host's own; `on_progress`: called with each progress notification, may be async.
 
         Raises:
-            ViewClosed: the View it belongs to is gone, or went before it answered.
+            ViewClosed: the View it belongs to is closed, or closed before it answered.
             Refused: the policy does not allow it.
             ProtocolError: there is no such tool, or it answered with an error.
             InvalidResult: the answer is no result, or is too large.
             RequestTimeout: there was no answer in time.
             ConnectionClosed: the server is gone.
         """
+        return self._call(name, arguments, None, options)
+
+    def start_task(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl: float | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, Task | ToolResult]:
+        """Call a tool as a task; follow it with `get_task`, `task_result` and `cancel_task`.
+
+        A tool that cannot run as a task answers with its result.
+
+        Args:
+            name: the tool.
+            arguments: a JSON object.
+            ttl: how many milliseconds the task should be kept.
+            options: as for `call_tool`.
+
+        Raises:
+            ViewClosed, Refused, ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed:
+                as for `call_tool`.
+        """
+        return self._call(name, arguments, TaskRequest(ttl), options)
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        task: TaskRequest | None,
+        options: CallOptions,
+    ) -> Any:
         entry = self._surface.find(name)
         if entry is None or self._stack is None:
             entry = await self._find_late(name, arguments)
         if entry.kind == "view":
-            view = self._shelf[entry.owner]
-            return await view.call_tool(
-                entry.tool.name, arguments, timeout=timeout, on_progress=on_progress, task=task
-            )
+            view = self._views[entry.owner]
+            return await view.call(entry.tool.name, arguments, task, options)
         if entry.kind == "indirect":
-            return await self._call_indirect(entry, arguments, timeout, on_progress, task)
-        return await self._call_server_tool(entry, arguments, timeout, on_progress, task)
+            return await self._call_indirect(entry, arguments, task, options)
+        return await self._call_server_tool(entry, arguments, task, options)
 
     async def call_server_tool(
         self,
         server: str,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Call a server's tool by the name that the server gives it; otherwise as `call_tool`.
 
@@ -379,24 +391,26 @@ class Host:
         """
         entry = self._surface.find_server_tool(server, name)
         if entry is None:
-            await self._freshen()
+            await self._refresh()
             entry = self._surface.find_server_tool(server, name)
         if entry is None:
             raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        result = await self._call_server_tool(entry, arguments, timeout, on_progress, None)
-        assert isinstance(result, ToolResult)  # noqa: S101 - no task was asked for
-        return result
+        return await self._call_server_tool(entry, arguments, None, options)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""
         return self._surface.shown(view_id)
 
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
-        """A tool that is not there yet, or not any more."""
+        """A tool that is not listed yet, or not any more.
+
+        Raises:
+            ProtocolError, ViewClosed, ConnectionClosed: there is none, and why.
+        """
         self._check_open()
         owner = owner_of(name)
-        view = None if owner is None else self._shelf.get(owner)
-        await (self._freshen() if view is None else view.settled())
+        view = None if owner is None else self._views.get(owner)
+        await (self._refresh() if view is None else view.refreshed())
         entry = self._surface.find(name)
         if entry is not None:
             return entry
@@ -405,8 +419,8 @@ class Host:
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.holder(name)
-        if owner is not None and self._shelf.is_view_id(owner) and owner not in self._shelf:
-            error = self._view_gone(owner)
+        if owner is not None and self._views.is_view_id(owner) and owner not in self._views:
+            error = self._views.closed_error(owner)
         elif server is not None and (reason := self._servers.why_gone(server)) is not None:
             error = ConnectionClosed(f"{name[:128]}: server {server} is gone: {reason}")
         self.audit.record(
@@ -418,29 +432,29 @@ class Host:
         self,
         entry: Entry,
         arguments: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | Mapping[str, Any] | None,
-    ) -> ToolResult | Task:
+        task: TaskRequest | None,
+        options: CallOptions,
+    ) -> Any:
         view, problem = None, None
         try:
             view = self._start_view(entry.owner, entry.tool, arguments)
         except TransomError as error:
             problem = str(error)
+        timeout = options.get("timeout")
         try:
             result = await self._servers.call(
                 entry.owner,
                 entry.tool.name,
                 arguments,
-                timeout=self._call_timeout if timeout is None else timeout,
-                on_progress=on_progress,
-                task=task,
+                task,
+                self._call_timeout if timeout is None else timeout,
+                options.get("on_progress"),
             )
         except BaseException as error:
             if view is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "The call was cancelled" if cancelled else "The call failed"
-                self._news.aside(view.deliver(cancelled=reason))
+                self._background.start(view.deliver(cancelled=reason))
             raise
         if view is None:
             return result if problem is None else _with_note(result, {"error": problem})
@@ -459,30 +473,27 @@ class Host:
         self,
         entry: Entry,
         arguments: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | Mapping[str, Any] | None,
-    ) -> ToolResult | Task:
-        call = ViewCall.read(entry.tool.name, dict(arguments or {}))
+        task: TaskRequest | None,
+        options: CallOptions,
+    ) -> Any:
+        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
         if entry.tool.name == LIST_VIEW_TOOLS:
-            await self._freshen()
-            views = self._shelf.values() if call.view_id is None else [self.view(call.view_id)]
+            await self._refresh()
+            views = self._views.values() if call.view_id is None else [self.view(call.view_id)]
             return view_listing((view.label, self._surface.shown(view.id)) for view in views)
         if call.view_id is None or call.name is None:
             raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
         view = self.view(call.view_id)
         found = self._surface.find_view_tool(view.id, call.name)
         name = call.name if found is None else found.tool.name
-        return await view.call_tool(
-            name, call.arguments, timeout=timeout, on_progress=on_progress, task=task
-        )
+        return await view.call(name, call.arguments, task, options)
 
     # --- Views -------------------------------------------------------------------------------
 
     @property
     def views(self) -> Mapping[str, View]:
         """The open Views, by id; the least recently used one first."""
-        return self._shelf
+        return self._views
 
     def view(self, view_id: str) -> View:
         """An open View.
@@ -490,14 +501,14 @@ class Host:
         Raises:
             ViewClosed: it is closed, or there never was one of that id.
         """
-        view = self._shelf.get(view_id)
+        view = self._views.get(view_id)
         if view is None:
-            raise self._view_gone(view_id)
+            raise self._views.closed_error(view_id)
         return view
 
     def was_view(self, view_id: str) -> bool:
         """Whether there is a View of that id, or was one."""
-        return self._shelf.is_view_id(view_id)
+        return self._views.is_view_id(view_id)
 
     async def open_view(
         self, server: str, tool: str, arguments: Mapping[str, Any] | None = None
@@ -540,43 +551,43 @@ class Host:
         """Open a closed View again, under its old id, with its input and result.
 
         Raises:
-            ViewClosed: it cannot be opened, or there is nothing left of it.
+            ViewClosed: it cannot be opened, or was closed too long ago.
             ConnectionClosed: its server is gone.
             UsageError: the host has no renderer.
         """
         self._check_open()
-        if (view := self._shelf.get(view_id)) is not None:
+        if (view := self._views.get(view_id)) is not None:
             await view.opened()
             return view
-        closed = self._shelf.closed(view_id)
+        closed = self._views.closed(view_id)
         if closed is None:
-            raise self._view_gone(view_id)
+            raise self._views.closed_error(view_id)
         if self.renderer is None:
             raise UsageError("A host without a renderer cannot open Views")
         origin = closed.origin
         if origin.result is None and origin.cancelled is None:
             origin.cancelled = "The call had not ended when the View was closed"
-        upstream = self._servers.server(origin.server)
-        view = self._openings.begin(view_id, origin, upstream, self.renderer)
+        server = self._servers.server(origin.server)
+        view = self._views.open(view_id, origin, server, self.renderer)
         await view.opened()
         return view
 
     def set_context(self, **changes: Any) -> None:
-        """Change what Views are told of their surroundings, those that are open too.
+        """Change the surroundings of Views, those that are open too.
 
-        Keys go by their wire name (`displayMode`); None takes a key away.
+        Keys go by their wire name (`displayMode`); None removes a key.
 
         Raises:
             msgspec.ValidationError: a value makes no sense.
         """
-        self._openings.set_context(changes)
-        for view in self._shelf.values():
+        self._views.set_context(changes)
+        for view in self._views.values():
             if view.bridge is not None and view.state in ("opening", "live"):
-                self._news.aside(view.bridge.set_context(**changes))
+                self._background.start(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:
         """What each open View last wanted the model to know, the oldest first."""
-        found = [view.model_context for view in self._shelf.values()]
+        found = [view.model_context for view in self._views.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
     def _start_view(
@@ -591,63 +602,52 @@ class Host:
         if self.renderer is None:
             return None
         try:
-            origin = origin_of(server, tool, arguments)
-            if origin is None:
+            uri = view_uri(tool)
+            if uri is None:
                 return None
-            upstream = self._servers.server(server)
+            connected = self._servers.server(server)
         except (InvalidResult, ConnectionClosed) as error:
-            self._news.report(error)
+            self._report(error)
             self.audit.record("view", "failed", server=server, tool=tool.name, detail=str(error))
             raise
-        view_id = self._shelf.new_id(server, dict.fromkeys(self._servers.names))
-        return self._openings.begin(view_id, origin, upstream, self.renderer)
-
-    def _view_gone(self, view_id: str) -> ViewClosed:
-        closed = self._shelf.closed(view_id)
-        if closed is not None:
-            opener = closed.origin.tool.name[:128]
-            text = f"View {view_id} is closed: {closed.reason}. Call {opener} to open another one"
-        elif self._shelf.is_view_id(view_id):
-            text = f"View {view_id} is closed"
-        else:
-            text = f"There is no View {view_id[:128]}"
-        return ViewClosed(view_id, text)
+        origin = ViewOrigin(server, uri, tool, dict(arguments or {}))
+        view_id = self._views.new_id(server, self._servers.names)
+        return self._views.open(view_id, origin, connected, self.renderer)
 
     def _view_handlers(self, view: View) -> dict[str, Callable[..., Any]]:
         handlers: dict[str, Callable[..., Any]] = {
             "on_request_teardown": partial(self._teardown_requested, view),
-            "on_error": self._news.report,
+            "on_error": self._report,
         }
-        for name in _ASKED:
+        for name in _REQUESTS:
             slot: Slot = getattr(self, name)
             if slot:
-                handlers[name] = partial(self._ask, slot, view)
-        for name in _TOLD:
+                handlers[name] = partial(self._handle_request, slot, view)
+        for name in _NOTIFICATIONS:
             slot = getattr(self, name)
             if slot:
-                handlers[name] = partial(self._news.fire, slot, view)
+                handlers[name] = partial(self._background.fire, slot, view)
         return handlers
 
-    def _ask(self, slot: Slot, view: View, *arguments: object) -> Any:
-        self._shelf.touch(view)
+    def _handle_request(self, slot: Slot, view: View, *arguments: object) -> Any:
+        self._views.mark_used(view)
         return slot.ask(view, *arguments)
 
     def _teardown_requested(self, view: View) -> None:
         if not view.pinned and view.state == "live":
-            self._news.aside(view.close("it asked to be closed"))
+            self._background.start(view.close("it asked to be closed"))
 
     def _view_listed(self, view: View) -> None:
-        self._changed(view.server, view.id, self._surface.put_view(view.label, view.tools))
+        change = self._surface.put_view(view.label, view.tools)
+        self._surface_changed(view.server, view.id, change)
 
     def _view_ended(self, view: View) -> None:
-        self._changed(view.server, view.id, self._surface.drop("view", view.id))
+        self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
         self._approvals.grants.forget(view.id)
-        self._shelf.remove(view)
+        self._views.remove(view)
         if view.state == "closed":
-            self.audit.record(
-                "view", "closed", server=view.server, view=view.id, detail=view.reason
-            )
-            self._news.fire(self.on_view_closed, view)
+            view.record("view", "closed", detail=view.reason)
+            self._background.fire(self.on_view_closed, view)
 
     async def _screenshot(self, view: View) -> bytes:
         if not isinstance(self.renderer, TakesScreenshots):
@@ -659,14 +659,13 @@ class Host:
     # --- tasks -------------------------------------------------------------------------------
 
     async def get_task(self, task_id: str) -> Task:
-        """How a task is doing that `call_tool` answered with.
+        """The state of a task that `start_task` answered with.
 
         Raises:
-            ViewClosed: the View that worked on it is gone, and it had not handed it to its server.
+            ViewClosed: the View that worked on it is closed, and its server does not have it.
             ProtocolError: there is no such task.
         """
-        self._check_open()
-        return await self._task_desk.get(task_id)
+        return await self._request_task("tasks/get", task_id, None)
 
     async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
         """The result of a task; waits until there is one.
@@ -675,8 +674,7 @@ class Host:
             ViewClosed, ProtocolError: as for `get_task`.
             RequestTimeout: there was none in time.
         """
-        self._check_open()
-        result = await self._task_desk.result(task_id, timeout)
+        result: ToolResult = await self._request_task("tasks/result", task_id, timeout)
         view = self._task_views.pop(task_id, None)
         if view is not None:
             await view.deliver(result)
@@ -688,91 +686,52 @@ class Host:
         Raises:
             ViewClosed, ProtocolError: as for `get_task`.
         """
+        return await self._request_task("tasks/cancel", task_id, None)
+
+    async def _request_task(self, method: str, task_id: str, timeout: float | None) -> Any:
+        """Send a request about a task to the View or the server that has it."""
         self._check_open()
-        return await self._task_desk.cancel(task_id)
+        owner, inner = split_task_id(task_id)
+        params, view = {"taskId": inner}, self._views.get(owner)
+        answer: Task | ToolResult | None = None
+        if view is not None and view.bridge is not None:
+            with suppress(ConnectionClosed, NotConnected):  # it closed; its server may have it
+                answer = await view.bridge.request_task(method, params, timeout)
+        if answer is None:
+            server = owner if owner in self._servers else self._tasks.server_of(owner, inner)
+            if server is None:
+                raise self._views.closed_error(owner)
+            answer = await self._servers.request(server, method, params, timeout)
+        return owned_task(owner, answer) if isinstance(answer, Task) else answer
 
-    # --- news --------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------
 
-    def _changed(self, server: str, view_id: str | None, change: Change) -> None:
+    def _surface_changed(self, server: str, view_id: str | None, change: Change) -> None:
+        record = partial(self.audit.record, "registration", server=server, view=view_id)
         for outcome, entries in (
             ("added", change.added),
             ("changed", change.changed),
             ("removed", change.removed),
         ):
             for entry in entries:
-                self.audit.record(
-                    "registration", outcome, server=server, view=view_id, tool=entry.tool.name
-                )
+                record(outcome, tool=entry.tool.name)
         for name, reason in change.left_out.items():
-            self.audit.record(
-                "registration",
-                "left out",
-                server=server,
-                view=view_id,
-                tool=name[:128],
-                detail=reason,
-            )
+            record("left out", tool=name[:128], detail=reason)
         if change:
-            self._news.tools_changed()
+            self._tools_changed.trigger()
+
+    def _report(self, error: BaseException) -> None:
+        """Hand over an error that no caller gets; without an `on_error` handler it is logged."""
+        if self.on_error:
+            self._reports.fire(self.on_error, error)
+        elif isinstance(error, PeerError | Refused):
+            _log.debug("%s", error)  # a View can cause as many of these as it likes
+        else:
+            _log_failure(error)
 
 
-class TaskDesk:
-    """Finds whoever knows about a task.
-
-    Args:
-        tasks: what servers handed to Views.
-        views: the open Views.
-        servers: the servers.
-        gone: the error for a View that is not there any more.
-    """
-
-    def __init__(
-        self,
-        tasks: Tasks,
-        views: Mapping[str, View],
-        servers: Servers,
-        gone: Callable[[str], TransomError],
-    ) -> None:
-        self._tasks = tasks
-        self._views = views
-        self._servers = servers
-        self._gone = gone
-
-    async def get(self, task_id: str) -> Task:
-        """How a task is doing."""
-        owner, _ = split_task_id(task_id)
-        return owned_task(owner, await self._ask("get", task_id, Task, None))
-
-    async def result(self, task_id: str, timeout: float | None) -> ToolResult:
-        """What came of it, once it has ended."""
-        return await self._ask("result", task_id, ToolResult, timeout)
-
-    async def cancel(self, task_id: str) -> Task:
-        """Stop it."""
-        owner, _ = split_task_id(task_id)
-        return owned_task(owner, await self._ask("cancel", task_id, Task, None))
-
-    async def _ask(self, what: str, task_id: str, kind: Any, timeout: float | None) -> Any:
-        owner, inner = split_task_id(task_id)
-        view = self._views.get(owner)
-        bridge = None if view is None else view.bridge
-        if bridge is not None:
-            asked = {"get": bridge.get_task, "result": bridge.task_result}
-            ask: Any = asked.get(what, bridge.cancel_task)
-            try:
-                return await ask(inner, timeout=timeout)
-            except (ConnectionClosed, NotConnected):
-                pass  # it went while it was asked; its server may know
-        server = owner if owner in self._servers else self._tasks.handed(owner, inner)
-        if server is None:
-            raise self._gone(owner)
-        method = f"tasks/{what}"
-        try:
-            async with asyncio.timeout(timeout):
-                raw = await self._servers.server(server).request(method, {"taskId": inner})
-        except TimeoutError:
-            raise RequestTimeout(f"{method}: no answer within {timeout:g} s") from None
-        return read_result(method, kind, raw)
+def _log_failure(error: BaseException) -> None:
+    _log.error("%s: %s", type(error).__name__, error, exc_info=error)
 
 
 def _audit_log(given: AuditLog | str | Path | Sink | None) -> AuditLog:

@@ -1,9 +1,9 @@
 """The page of a View: which resource a tool links, and what that resource holds.
 
-1. `_meta.ui.resourceUri` says which; the flat key of old counts only where it is not there.
+1. `_meta.ui.resourceUri` names the resource; the older flat key is read only where that is missing.
 2. A page is one text, or one base64 of UTF-8, of exactly the type `text/html;profile=mcp-app`.
-3. What the page needs (`_meta.ui`: csp, permissions, ...) stands beside its content, or else in
-   the server's listing. What a tool says about it does not count.
+3. What the page needs (`_meta.ui`: csp, permissions, ...) is read from beside its content, or else
+   from the server's listing. What a tool declares about it is not used.
 """
 
 from __future__ import annotations

@@ -1,123 +1,110 @@
-"""Listing again what may have changed: one listing at a time, and not all the time."""
+"""Listing again what may have changed: one listing at a time, at a limited rate."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-__all__ = ["Relist", "settle"]
+from transom.background import Debounced
 
-_BURST = 5  # listings that may follow each other at once
+__all__ = ["Refresh", "wait_refreshed"]
+
+_BURST = 5  # listings that may follow each other without a pause
 
 
-class Relist:
-    """Keeps one owner's list up to date.
+class Refresh:
+    """Keeps one list of tools up to date, that of a server or a View.
 
     Args:
-        work: lists, and passes on what it found. It must not raise.
-        interval: the number of seconds between two listings, on average. A few in a row may go
-            at once, so that a list is fresh right after a change that is no flood.
-        stale: all those that are not up to date; this one adds and removes itself.
+        list_tools: lists, and passes the result on.
+        interval: seconds between two listings, on average. The first few may follow each other
+            without a pause, so a list is fresh right after a change.
+        stale: all lists that are out of date; this one adds and removes itself.
+        on_error: called with whatever `list_tools` raises.
     """
 
-    __slots__ = (
-        "_again",
-        "_interval",
-        "_next",
-        "_stale",
-        "_task",
-        "_timer",
-        "_work",
-        "done",
-        "slow",
-    )
+    __slots__ = ("_interval", "_list_tools", "_next", "_run", "_stale", "_starts", "done", "slow")
 
     def __init__(
-        self, work: Callable[[], Awaitable[None]], interval: float, stale: set[Relist]
+        self,
+        list_tools: Callable[[], Awaitable[None]],
+        interval: float,
+        stale: set[Refresh],
+        on_error: Callable[[BaseException], object],
     ) -> None:
         self.done: asyncio.Future[None] | None = None
-        """Comes when the next listing is through; None when there is nothing to wait for."""
+        """Set when the listing that is due is done; None when the list is up to date."""
         self.slow = False
-        """Whether somebody has waited for the listing in vain. Nobody does so twice."""
-        self._work = work
+        """Whether somebody waited for this listing in vain. Others do not wait for it then."""
+        self._list_tools = list_tools
         self._interval = interval
         self._stale = stale
         self._next = 0.0
-        self._again = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._starts = 0.0
+        self._run = Debounced(self._list, on_error)
 
-    def changed(self) -> None:
-        """The list may have changed: list it, now or as soon as it may be."""
-        if self._task is not None:
-            self._again = True
-            return
-        if self._timer is not None:
-            return
-        loop = asyncio.get_running_loop()
-        self.done = loop.create_future()
-        self._stale.add(self)
-        delay = self._next - loop.time() - (_BURST - 1) * self._interval
-        if delay <= 0:
-            self._start()
-        else:
-            self._timer = loop.call_later(delay, self._start)
+    def trigger(self) -> None:
+        """The list may have changed: list it again, now or as soon as the rate allows."""
+        if self.done is None:
+            self._mark_stale()
+        self._run.trigger()
+        self._run.flush()  # it need not wait for the next turn of the event loop
 
-    def within(self, seconds: float) -> bool:
-        """Whether a listing can begin that soon."""
-        if self._timer is None:
-            return True
-        return self._timer.when() - asyncio.get_running_loop().time() <= seconds
+    def starts_within(self, seconds: float) -> bool:
+        """Whether the listing that is due begins that soon."""
+        return self._starts - asyncio.get_running_loop().time() <= seconds
 
     def stop(self) -> None:
         """List no more. Whoever waits goes on."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is not None and self._task is not asyncio.current_task():
-            self._task.cancel()
-        self._again = False
-        self._finish()
-
-    def _start(self) -> None:
-        self._timer = None
-        self._task = asyncio.get_running_loop().create_task(self._list())
+        self._run.close()
+        self._mark_fresh()
 
     async def _list(self) -> None:
-        self._next = max(self._next, asyncio.get_running_loop().time()) + self._interval
+        clock = asyncio.get_running_loop().time
         try:
-            await self._work()
+            self._starts = self._next - (_BURST - 1) * self._interval
+            if (pause := self._starts - clock()) > 0:
+                await asyncio.sleep(pause)
+            self._run.drop()  # the listing that begins now serves every trigger up to here
+            self._next = max(self._next, clock()) + self._interval
+            await self._list_tools()
         finally:
-            self._task = None
             self.slow = False
-            self._finish()
-            if self._again:
-                self._again = False
-                self.changed()
+            self._mark_fresh()
+            if self._run.pending:
+                self._mark_stale()
 
-    def _finish(self) -> None:
+    def _mark_stale(self) -> None:
+        self.done = asyncio.get_running_loop().create_future()
+        self._stale.add(self)
+
+    def _mark_fresh(self) -> None:
         self._stale.discard(self)
         done, self.done = self.done, None
         if done is not None and not done.done():
             done.set_result(None)
 
 
-async def settle(relists: Iterable[Relist], seconds: float, *, slow: bool = False) -> None:
-    """Wait until these are up to date, but no longer than that.
+async def wait_refreshed(
+    refreshes: Iterable[Refresh], seconds: float, *, slow_ones: bool = False
+) -> None:
+    """Wait until these lists are up to date, but no longer than that.
 
     Args:
-        relists: whom to wait for.
-        seconds: how long.
-        slow: wait also for those that somebody has waited for in vain.
+        refreshes: the lists.
+        seconds: how long to wait.
+        slow_ones: wait also for those that somebody has waited for in vain.
     """
     waiting = {
-        relist: relist.done
-        for relist in relists
-        if relist.done is not None and (slow or not relist.slow) and relist.within(seconds)
+        refresh: refresh.done
+        for refresh in refreshes
+        if refresh.done is not None
+        and (slow_ones or not refresh.slow)
+        and refresh.starts_within(seconds)
     }
     if not waiting:
         return
     await asyncio.wait(waiting.values(), timeout=seconds)
-    for relist, done in waiting.items():
+    for refresh, done in waiting.items():
         if not done.done():
-            relist.slow = True
+            refresh.slow = True

@@ -1,22 +1,21 @@
-"""What turns a View's page into a running View, and the one that needs no browser."""
+"""Renderers turn a View's page into a running View. The one here needs no browser."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
+from transom.background import Background
 from transom.channel import Channel, memory_pair
 from transom.errors import TransomError, UsageError
 from transom.host.page import Page
 from transom.view.app import App
 
-if TYPE_CHECKING:
-    from transom.host.host import Host
+__all__ = ["InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
 
-__all__ = ["AttachesToHost", "InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
+_log = logging.getLogger("transom.host")
 
 
 @runtime_checkable
@@ -32,15 +31,6 @@ class Renderer(Protocol):
         Raises:
             TransomError: it cannot be shown; the text says why.
         """
-        ...
-
-
-@runtime_checkable
-class AttachesToHost(Protocol):
-    """A renderer that serves its host's other wishes too: links, files, display modes, context."""
-
-    def attach_host(self, host: Host) -> None:
-        """It is about to show the Views of `host`."""
         ...
 
 
@@ -67,7 +57,7 @@ class InProcessRenderer:
 
     def __init__(self, apps: Mapping[str, MakeApp]) -> None:
         self._apps = dict(apps)
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting = Background(_log.error)
 
     async def open(self, page: Page) -> Channel:
         """Make the App and connect it.
@@ -83,32 +73,23 @@ class InProcessRenderer:
         app = await made if inspect.isawaitable(made) else made
         ours, theirs = memory_pair()
         # The handshake needs the host's answer, which comes after this has returned.
-        task = asyncio.create_task(self._connect(app, theirs))
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
+        self._connecting.start(_connect(app, theirs))
         return ours
-
-    @staticmethod
-    async def _connect(app: App, channel: Channel) -> None:
-        try:
-            await app.connect(channel)
-        except TransomError as error:
-            app.report(error)
-        finally:
-            if not app.connected:
-                await channel.aclose()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        connecting = list(self._connecting)
-        for task in connecting:
-            task.cancel()
-        if connecting:
-            await asyncio.wait(connecting)
+    async def __aexit__(self, *exc_info: object) -> None:
+        connecting, self._connecting = self._connecting, Background(_log.error)
+        connecting.cancel()
+        await connecting.aclose()
+
+
+async def _connect(app: App, channel: Channel) -> None:
+    try:
+        await app.connect(channel)
+    except TransomError as error:
+        app.report(error)
+    finally:
+        if not app.connected:
+            await channel.aclose()

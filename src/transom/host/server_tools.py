@@ -21,12 +21,12 @@ from transom.errors import (
 )
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
-from transom.host.refresh import Relist
+from transom.host.refresh import Refresh
 from transom.host.surface import Change, Surface
-from transom.host.tasks import owned_task
+from transom.host.tasks import owned_task, task_in
 from transom.host.tool_names import check_server_name
 from transom.protocol.messages import TaskRequest
-from transom.protocol.methods import read_result
+from transom.protocol.methods import HOST, read_result
 from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
 from transom.servers.server import TOOLS_CHANGED, Server
@@ -34,7 +34,7 @@ from transom.servers.targets import Target, connect, connected_server
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 
-__all__ = ["Servers"]
+__all__ = ["ServerTools"]
 
 _DISCONNECTS_WITHIN = 10.0  # seconds: a process gets a few to end by itself
 
@@ -42,37 +42,33 @@ _DISCONNECTS_WITHIN = 10.0  # seconds: a process gets a few to end by itself
 class _Connected:
     """A server of the host, from when it is being connected."""
 
-    def __init__(self, name: str, relist: Relist) -> None:
+    def __init__(self, name: str, refresh: Refresh) -> None:
         self.name = name
-        self.relist = relist
+        self.refresh = refresh
         self.server: Server | None = None
         self.connection: ServerConnection | None = None  # if it is ours to close
         self.unsubscribe: Callable[[], None] | None = None
         self.added = False
 
 
-class _MaybeTask(msgspec.Struct):
-    task: Task | None = None
-
-
-class Servers:
-    """Connects servers and keeps their tools on the surface.
+class ServerTools:
+    """Connects servers, keeps their tools on the surface, and calls them.
 
     Args:
-        surface: where their tools stand.
-        audit: told of each call.
-        stale: everything that is not up to date.
-        interval: the least number of seconds between two listings of one server.
-        on_changed: told the server and what became of its tools.
-        on_lost: told the server and the reason when it went by itself.
-        on_problem: told what went wrong when a server could not be listed.
+        surface: the tools a model may call.
+        audit: records servers and calls.
+        stale: all lists that are out of date.
+        interval: seconds between two listings of one server, on average.
+        on_changed: called with a server and the change of its tools.
+        on_lost: called with a server that went by itself, and the reason.
+        on_problem: called with the error when a server could not be listed.
     """
 
     def __init__(
         self,
         surface: Surface,
         audit: AuditLog,
-        stale: set[Relist],
+        stale: set[Refresh],
         *,
         interval: float,
         on_changed: Callable[[str, Change], object],
@@ -126,7 +122,8 @@ class Servers:
         check_server_name(name)
         if name in self._servers:
             raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
-        entry = _Connected(name, Relist(partial(self._list, name), self._interval, self._stale))
+        refresh = Refresh(partial(self._list, name), self._interval, self._stale, self._on_problem)
+        entry = _Connected(name, refresh)
         self._servers[name] = entry
         began = time.perf_counter()
         try:
@@ -144,8 +141,8 @@ class Servers:
         self._gone.pop(name, None)
         self._audit.record("server", "added", server=name, ms=ms)
         self._on_changed(name, self._surface.put_server(name, tools.values()))
-        # A change between the listing and the moment from which changes are announced.
-        asyncio.get_running_loop().call_later(self._interval, self._freshen, entry)
+        # For a change between the listing and the moment from which changes are announced.
+        asyncio.get_running_loop().call_later(self._interval, self._refresh_outdated, entry)
 
     async def _connect(self, entry: _Connected, target: Target, timeout: float) -> Server:
         server = connected_server(target)
@@ -212,7 +209,7 @@ class Servers:
 
     @staticmethod
     def _stop_watching(entry: _Connected) -> None:
-        entry.relist.stop()
+        entry.refresh.stop()
         if entry.unsubscribe is not None:
             entry.unsubscribe()
 
@@ -220,17 +217,17 @@ class Servers:
 
     def _list_changed(self, entry: _Connected, method: str) -> None:
         if method == TOOLS_CHANGED and entry.added:
-            entry.relist.changed()
+            entry.refresh.trigger()
 
-    def freshen(self) -> None:
-        """List again those servers whose tools may have changed unannounced."""
+    def refresh_outdated(self) -> None:
+        """List those servers again whose tools may have changed without a notification."""
         for entry in list(self._servers.values()):
-            self._freshen(entry)
+            self._refresh_outdated(entry)
 
-    def _freshen(self, entry: _Connected) -> None:
+    def _refresh_outdated(self, entry: _Connected) -> None:
         here = self._servers.get(entry.name) is entry and entry.added
         if here and entry.server is not None and not entry.server.current:
-            entry.relist.changed()
+            entry.refresh.trigger()
 
     async def _list(self, name: str) -> None:
         try:
@@ -246,10 +243,9 @@ class Servers:
         name: str,
         tool: str,
         arguments: Mapping[str, Any] | None,
-        *,
+        task: TaskRequest | None,
         timeout: float | None,
         on_progress: OnProgress | None,
-        task: TaskRequest | Mapping[str, Any] | None,
     ) -> ToolResult | Task:
         """Call a server's tool for the model.
 
@@ -263,8 +259,8 @@ class Servers:
             params["task"] = msgspec.to_builtins(task)
         began, outcome, detail = time.perf_counter(), "cancelled", None
         try:
-            raw = await self._ask(name, tool, params, timeout, on_progress)
-            handle = None if task is None else _task_in(raw)
+            raw = await self._call(name, tool, params, timeout, on_progress)
+            handle = None if task is None else task_in(raw)
             if handle is not None:
                 outcome = "task"
                 return owned_task(name, handle)
@@ -279,7 +275,7 @@ class Servers:
             ms = round((time.perf_counter() - began) * 1000, 3)
             self._audit.record_call(outcome, name, None, tool, params["arguments"], ms, detail)
 
-    async def _ask(
+    async def _call(
         self,
         name: str,
         tool: str,
@@ -303,6 +299,23 @@ class Servers:
             reason = self._gone.get(name) or str(error)
             raise ConnectionClosed(f"{tool}: server {name} is gone: {reason}") from None
 
+    async def request(
+        self, name: str, method: str, params: Mapping[str, Any], timeout: float | None
+    ) -> Any:
+        """Send a server a request; the result as the method promises it.
+
+        Raises:
+            ProtocolError, InvalidResult: the server's answer.
+            RequestTimeout: there was none in time.
+            ConnectionClosed: the server is gone.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                raw = await self.server(name).request(method, params)
+        except TimeoutError:
+            raise RequestTimeout(f"{method}: no answer within {timeout:g} s") from None
+        return HOST[method].read_result(raw)
+
     def _relay(
         self, on_progress: OnProgress, limit: asyncio.Timeout, timeout: float | None
     ) -> OnProgress:
@@ -321,10 +334,3 @@ class Servers:
                 self._background.start(waiting)
 
         return relay
-
-
-def _task_in(raw: bytes) -> Task | None:
-    try:
-        return msgspec.json.decode(raw, type=_MaybeTask).task
-    except msgspec.DecodeError:
-        return None

@@ -32,10 +32,10 @@ __all__ = [
     "LIST_VIEW_TOOLS",
     "Change",
     "Entry",
+    "IndirectCall",
     "Style",
     "Surface",
     "ToolList",
-    "ViewCall",
     "view_listing",
 ]
 
@@ -112,7 +112,7 @@ INDIRECT_TOOLS: Final = (
 )
 
 
-class ViewCall(msgspec.Struct):
+class IndirectCall(msgspec.Struct):
     """The arguments of both tools."""
 
     view_id: str | None = None
@@ -120,7 +120,7 @@ class ViewCall(msgspec.Struct):
     arguments: dict[str, Any] | None = None
 
     @classmethod
-    def read(cls, tool: str, arguments: dict[str, Any]) -> ViewCall:
+    def read(cls, tool: str, arguments: dict[str, Any]) -> IndirectCall:
         """Read what a model sent.
 
         Raises:

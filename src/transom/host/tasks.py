@@ -1,8 +1,7 @@
-"""Which tasks there are, and who can be asked about them.
+"""The ids of tasks, and which server gave a View which task.
 
-A host knows a task as `OWNER/ID`, where the owner is a View or a server: two Views may well call
-their tasks the same. A task that a View handed on to its server outlives the View; only those that
-the server gave that very View are asked about there.
+A host knows a task as `OWNER/ID`, where the owner is a View or a server: two Views may use the
+same id. A task that a server gave to a View outlives the View, so the register is kept by the host.
 """
 
 from __future__ import annotations
@@ -14,9 +13,22 @@ import msgspec
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.types import Task
 
-__all__ = ["Tasks", "owned_task", "split_task_id"]
+__all__ = ["TaskRegister", "owned_task", "split_task_id", "task_in"]
 
-_MAX_HANDED = 10_000
+
+class _TaskAnswer(msgspec.Struct):
+    task: Task
+
+
+_decode = msgspec.json.Decoder(_TaskAnswer).decode
+
+
+def task_in(result: bytes | msgspec.Raw) -> Task | None:
+    """The task that a result of `tools/call` hands out; None when it is the result itself."""
+    try:
+        return _decode(result).task
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
 
 
 def owned_task(owner: str, task: Task) -> Task:
@@ -25,10 +37,10 @@ def owned_task(owner: str, task: Task) -> Task:
 
 
 def split_task_id(task_id: str) -> tuple[str, str]:
-    """The owner of a task, and the owner's id of it.
+    """The owner of a task, and the owner's own id for it.
 
     Raises:
-        ProtocolError: it is no id that a host gave out.
+        ProtocolError: no host gave out such an id.
     """
     owner, slash, inner = task_id.partition("/")
     if not slash:
@@ -36,18 +48,23 @@ def split_task_id(task_id: str) -> tuple[str, str]:
     return owner, inner
 
 
-class Tasks:
-    """The tasks that servers gave to Views; the oldest are forgotten when there are too many."""
+class TaskRegister:
+    """The tasks that servers gave to Views.
 
-    def __init__(self) -> None:
-        self._handed: OrderedDict[tuple[str, str], str] = OrderedDict()
+    Args:
+        limit: how many are kept; the oldest are dropped.
+    """
 
-    def hand(self, view_id: str, task_id: str, server: str) -> None:
-        """Note that `server` gave a View this task."""
-        self._handed[view_id, task_id] = server
-        if len(self._handed) > _MAX_HANDED:
-            self._handed.popitem(last=False)
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._servers: OrderedDict[tuple[str, str], str] = OrderedDict()
 
-    def handed(self, view_id: str, task_id: str) -> str | None:
+    def add(self, view_id: str, task_id: str, server: str) -> None:
+        """Keep that `server` gave a View this task."""
+        self._servers[view_id, task_id] = server
+        if len(self._servers) > self._limit:
+            self._servers.popitem(last=False)
+
+    def server_of(self, view_id: str, task_id: str) -> str | None:
         """The server that gave a View this task, if one did."""
-        return self._handed.get((view_id, task_id))
+        return self._servers.get((view_id, task_id))

@@ -1,20 +1,21 @@
 """One open View, as a host and its model use it.
 
-1. `opening` until the View is initialised, then `live`, then `closing` while it winds up, then
-   `closed`; `failed` when it never came to live.
-2. A call to a View that is gone, or goes while it runs, is a `ViewClosed` that names it.
-3. What the model knows of a View is its last listing. It is made again when the View says that it
-   changed, and after a call of a View that never says so.
+1. A View is `opening` until it is initialised, then `live`, then `closing` while it cleans up, then
+   `closed`; or `failed`, if it was never live.
+2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
+   the View.
+3. The model knows the tools of the View's last listing. A View is listed again when it says that
+   its tools changed; one that never says so is listed again after each call.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack
 
 import msgspec
 
@@ -32,17 +33,18 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host.approval import Approvals
-from transom.host.audit import AuditLog
+from transom.host.audit import AuditDetails, AuditKind, AuditLog
 from transom.host.bridge import Bridge
 from transom.host.policy import Limits, model_may_call
-from transom.host.refresh import Relist, settle
-from transom.host.tasks import owned_task
+from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.tasks import TaskRegister, owned_task
 from transom.host.tool_text import Label
+from transom.host.view_server import ViewServer
+from transom.host.view_tools import CallOptions
 from transom.json_values import members
 from transom.protocol.encoding import ToolOutcome, result_json
 from transom.protocol.messages import ModelContextParams, TaskRequest
 from transom.servers.server import Server
-from transom.session import OnProgress
 from transom.types import (
     ContentBlock,
     HostContext,
@@ -52,15 +54,15 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["Home", "ModelContext", "Origin", "View", "ViewState"]
+__all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
 
 _FIRST_LISTING = 3.0  # seconds
 
 ViewState = Literal["opening", "live", "closing", "closed", "failed"]
 
 
-class Origin(msgspec.Struct):
-    """The call that opened a View: all it takes to open it again."""
+class ViewOrigin(msgspec.Struct):
+    """The call that a View was opened for: all it takes to open it again."""
 
     server: str
     uri: str
@@ -69,11 +71,11 @@ class Origin(msgspec.Struct):
     result: bytes | None = None
     """The call's result as JSON, once there is one."""
     cancelled: str | None = None
-    """Why there is none, and will not be."""
+    """Why there is no result, and will not be one."""
 
 
 class ModelContext(msgspec.Struct, frozen=True):
-    """The last thing a View wanted the model to know. It is the View's word, not the user's."""
+    """The last thing a View wanted the model to know. The View wrote it, not the user."""
 
     view_id: str
     server: str
@@ -84,19 +86,20 @@ class ModelContext(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
-    """What all Views of a host share."""
+class ViewEnvironment:
+    """What a host gives to each of its Views."""
 
     limits: Limits
     audit: AuditLog
     approvals: Approvals
-    stale: set[Relist]
+    tasks: TaskRegister
+    stale: set[Refresh]
     max_context_bytes: int
-    listed: Callable[[View], object]
-    used: Callable[[View], object]
-    ended: Callable[[View], object]
-    informed: Callable[[View], object]
-    screenshot: Callable[[View], Any]
+    on_listed: Callable[[View], object]
+    on_used: Callable[[View], object]
+    on_ended: Callable[[View], object]
+    on_model_context: Callable[[View], object]
+    screenshot: Callable[[View], Awaitable[bytes]]
 
 
 class View:
@@ -107,10 +110,10 @@ class View:
         "_callable",
         "_closing",
         "_context",
-        "_home",
-        "_quiet",
+        "_env",
         "_reason",
-        "_relist",
+        "_refresh",
+        "_silent",
         "_tools",
         "id",
         "opening",
@@ -119,7 +122,7 @@ class View:
         "state",
     )
 
-    def __init__(self, id: str, origin: Origin, home: Home) -> None:
+    def __init__(self, id: str, origin: ViewOrigin, environment: ViewEnvironment) -> None:
         self.id: str = id
         """What the model knows it by, such as `orders-1`."""
         self.origin = origin
@@ -128,15 +131,17 @@ class View:
         self.pinned: bool = False
         """Whether it stays open when others are closed to make room, or when it asks to close."""
         self.opening: asyncio.Task[None] | None = None
-        self._home = home
+        self._env = environment
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self._tools: dict[str, Tool] = {}
         self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
-        self._quiet = False
+        self._silent = False  # whether it never says that its tools changed
         self._reason = "it is not open yet"
-        self._relist = Relist(self._list, home.limits.relist_interval, home.stale)
+        self._refresh = Refresh(
+            self._list, environment.limits.relist_interval, environment.stale, self._report
+        )
 
     def __repr__(self) -> str:
         return f"<View {self.id} {self.state}, {len(self._tools)} tools>"
@@ -153,7 +158,7 @@ class View:
 
     @property
     def app(self) -> Implementation | None:
-        """How the View names itself; None before it is initialised."""
+        """The name and version it gave itself; None before it is initialised."""
         return None if self._bridge is None else self._bridge.app_info
 
     @property
@@ -173,7 +178,7 @@ class View:
 
     @property
     def tools(self) -> list[Tool]:
-        """Its tools as it defines them, as far as they are known."""
+        """Its tools as it defines them, as of the last listing."""
         return list(self._tools.values())
 
     @property
@@ -194,167 +199,158 @@ class View:
 
         Raises:
             UsageError: the host's renderer cannot take screenshots.
-            ViewClosed: the View is gone.
+            ViewClosed: the View is closed.
         """
         if self.state != "live":
-            raise self.gone()
-        return await self._home.screenshot(self)
+            raise self.closed_error()
+        return await self._env.screenshot(self)
 
     # --- calling -----------------------------------------------------------------------------
 
-    @overload
-    async def call_tool(
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: None = None,
-    ) -> ToolResult: ...
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | Mapping[str, Any] | None,
-    ) -> ToolResult | Task: ...
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | Mapping[str, Any] | None = None,
-    ) -> ToolResult | Task:
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Call one of its tools, by the View's own name for it, within the host's policy.
 
         Args:
             name: as in `tools`.
             arguments: a JSON object.
-            timeout: seconds without an answer or a progress notice; the host's limit unless given.
-            on_progress: called with each progress notice; may be async.
-            task: ask to run it as a task, such as `{"ttl": 60000}`.
+            options: `timeout`: seconds without an answer or a progress notification, the host's
+                limit unless given; `on_progress`: called with each progress notification, may be
+                async.
 
         Raises:
-            ViewClosed: the View is gone, or went before it answered.
+            ViewClosed: the View is closed, or closed before it answered.
             Refused: the policy does not allow it.
             ProtocolError: it has no such tool, or answered with an error.
             InvalidResult: its answer is no result, or is too large.
             RequestTimeout: it did not answer in time.
         """
-        home, bridge = self._home, self._bridge
+        return self.call(name, arguments, None, options)
+
+    def start_task(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl: float | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Coroutine[Any, Any, Task | ToolResult]:
+        """Call one of its tools as a task; follow it with `Host.get_task` and `task_result`.
+
+        A tool that cannot run as a task answers with its result.
+
+        Args:
+            name: as in `tools`.
+            arguments: a JSON object.
+            ttl: how many milliseconds the View should keep the task.
+            options: as for `call_tool`.
+
+        Raises:
+            ViewClosed, Refused, ProtocolError, InvalidResult, RequestTimeout: as for `call_tool`.
+        """
+        return self.call(name, arguments, TaskRequest(ttl), options)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        task: TaskRequest | None,
+        options: CallOptions,
+    ) -> Any:
+        """Call a tool, with `task` as a task: `call_tool` and `start_task`."""
+        env, bridge = self._env, self._bridge
         if bridge is None or self.state != "live":
-            raise self._noted(name, arguments, self.gone())
+            raise self._refused(name, arguments, self.closed_error())
         tool = self._callable.get(name)
         if tool is None:
             tool = await self._find_late(name, arguments)
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        request = home.approvals.decide(self.id, self.origin.server, bridge.app_info, tool, given)
+        request = env.approvals.check(self.id, self.origin.server, bridge.app_info, tool, given)
         if request is not None:
-            await home.approvals.ask(request)
+            await env.approvals.obtain(request)
             given = request.arguments
             if self.state != "live":
-                raise self._noted(name, given, self.gone())
+                raise self._refused(name, given, self.closed_error())
             if self._callable.get(name) != tool:
-                home.approvals.refuse(request, "the tool changed while the user was asked")
-        home.used(self)
+                env.approvals.refuse(request, "the tool changed while the user was asked")
+        env.on_used(self)
         began = time.perf_counter()
+        outcome, detail = "failed", None
         try:
-            result = await bridge.call_tool(
-                name,
-                given,
-                timeout=timeout,
-                on_progress=on_progress,
-                task=task,
-            )
+            if task is None:
+                result = await bridge.call_tool(name, given, **options)
+            else:
+                result = await bridge.start_task(name, given, ttl=task.ttl, **options)
+                if isinstance(result, Task):
+                    outcome = "task"
+                    return owned_task(self.id, result)
+            outcome = "error" if result.is_error else "ok"
+            return result
         except asyncio.CancelledError:
-            self._record(name, given, "cancelled", began, None)
+            outcome = "cancelled"
             raise
         except TransomError as error:
             outcome = "timeout" if isinstance(error, RequestTimeout) else "failed"
-            self._record(name, given, outcome, began, str(error))
+            detail = str(error)[:500]
             if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
-                raise self.gone() from error
+                raise self.closed_error() from error
             if isinstance(error, ProtocolError) and name not in self._tools:
                 raise self._missing(name) from error
             raise
         finally:
-            if self._quiet and self.state == "live":
-                self._relist.changed()
-        if isinstance(result, Task):
-            self._record(name, given, "task", began, None)
-            return owned_task(self.id, result)
-        self._record(name, given, "error" if result.is_error else "ok", began, None)
-        return result
+            ms = int((time.perf_counter() - began) * 1e6) / 1e3
+            env.audit.record_call(outcome, self.origin.server, self.id, name, given, ms, detail)
+            if self._silent and self.state == "live":
+                self._refresh.trigger()
 
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Tool:
-        """A tool that is not in the last listing may be in the one that is on its way."""
-        await self.settled()
+        """A tool that is not in the last listing; a listing that is due may have it."""
+        await self.refreshed()
         if self.state != "live":
-            raise self._noted(name, arguments, self.gone())
+            raise self._refused(name, arguments, self.closed_error())
         tool = self._tools.get(name)
         if self.may_explain(name):
             return Tool(name=name)
         if tool is None:
-            raise self._noted(name, arguments, self._missing(name))
+            raise self._refused(name, arguments, self._missing(name))
         if not model_may_call(tool):
             text = f"{name[:128]} of View {self.id} is not for the model: its visibility says so"
-            raise self._noted(name, arguments, Refused(text))
+            raise self._refused(name, arguments, Refused(text))
         return tool
 
     def _missing(self, name: str) -> ProtocolError:
         return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
 
     def may_explain(self, name: str) -> bool:
-        """Whether to let the View itself say why it does not offer a tool of that name.
+        """Whether a call of a tool that the View does not offer is sent to it all the same.
 
-        Only where everything may run: nobody could be asked about a tool that is not there.
+        It can explain best why not. Only where everything may run: a user could not be asked about
+        a tool that is not there.
         """
-        return self.state == "live" and name not in self._tools and self._home.approvals.trusting
+        return self.state == "live" and name not in self._tools and self._env.approvals.trusting
 
-    async def settled(self) -> None:
-        """Wait a little for the listing that is on its way, if there is one."""
-        await settle([self._relist], self._home.limits.fresh_timeout, slow=True)
+    async def refreshed(self) -> None:
+        """Wait a little for a listing that is due, if there is one."""
+        await wait_refreshed([self._refresh], self._env.limits.fresh_timeout, slow_ones=True)
 
-    def _noted(
+    def _refused(
         self, name: str, arguments: Mapping[str, Any] | None, error: TransomError
     ) -> TransomError:
-        self._home.audit.record(
-            "refusal",
-            "refused",
-            server=self.origin.server,
-            view=self.id,
-            tool=name[:128],
-            arguments=arguments,
-            detail=str(error),
-        )
+        detail = str(error)
+        self.record("refusal", "refused", tool=name[:128], arguments=arguments, detail=detail)
         return error
 
-    def _record(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        outcome: str,
-        began: float,
-        detail: str | None,
-    ) -> None:
-        self._home.audit.record_call(
-            outcome,
-            self.origin.server,
-            self.id,
-            name,
-            arguments,
-            int((time.perf_counter() - began) * 1e6) / 1e3,
-            None if detail is None else detail[:500],
-        )
+    def record(self, event: AuditKind, outcome: str, **details: Unpack[AuditDetails]) -> None:
+        """Keep an event of this View in the audit."""
+        server = self.origin.server
+        self._env.audit.record(event, outcome, server=server, view=self.id, **details)
 
-    def gone(self) -> ViewClosed:
-        """The error for whoever wanted something of a View that is not live."""
+    def closed_error(self) -> ViewClosed:
+        """The error for a caller that needs a live View, when it is not live."""
         if self.state == "opening":
             return ViewClosed(self.id, f"View {self.id} is not open yet")
         if self.state == "failed":
@@ -363,32 +359,43 @@ class View:
         text = f"View {self.id} is closed: {self._reason}. Call {opener} to open another one"
         return ViewClosed(self.id, text)
 
-    # --- life --------------------------------------------------------------------------------
+    # --- opening and closing -----------------------------------------------------------------
 
     async def start(
         self,
         channel: Channel,
         *,
-        upstream: Server,
+        server: Server,
         host_info: Implementation,
-        context: HostContext | Mapping[str, Any],
+        context: HostContext,
         handlers: Mapping[str, Callable[..., Any]],
     ) -> None:
         """Run the View over `channel` until it is live.
 
         Raises:
-            RequestTimeout, ConnectionClosed: it did not get there.
+            RequestTimeout, ConnectionClosed: it did not initialise.
         """
+        env = self._env
+        view_server = ViewServer(
+            server,
+            name=self.origin.server,
+            view_id=self.id,
+            tasks=env.tasks,
+            on_request=lambda: env.on_used(self),
+            on_refused=self._server_tool_refused,
+            on_call=self._server_tool_called,
+        )
         bridge = Bridge(
             channel,
             host_info=host_info,
             context=context,
-            upstream=upstream,
-            limits=self._home.limits,
+            upstream=view_server,
+            limits=env.limits,
         )
         for name, handler in handlers.items():
             setattr(bridge, name, handler)
-        bridge.on_tools_changed = self._changed
+        # Not `on_tools_changed`, which is debounced: the refresh is that already.
+        bridge.notify_tools_changed = self._tools_changed
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
         self._bridge = bridge
@@ -398,9 +405,9 @@ class View:
         await bridge.initialized()
         self.state, self._reason = "live", ""
         if self._offers_tools(bridge):
-            self._relist.changed()
-            # There is no last answer to fall back on yet, so the first one may take longer.
-            await settle([self._relist], _FIRST_LISTING)
+            self._refresh.trigger()
+            # There is no earlier list to show, so this one may take longer than others.
+            await wait_refreshed([self._refresh], _FIRST_LISTING)
 
     async def opened(self) -> None:
         """Wait until the View is live.
@@ -411,7 +418,7 @@ class View:
         if self.opening is not None:
             await asyncio.wait([self.opening])
         if self.state != "live":
-            raise self.gone()
+            raise self.closed_error()
 
     async def deliver(
         self, result: ToolOutcome | None = None, *, cancelled: str | None = None
@@ -430,25 +437,24 @@ class View:
         """
         self.origin.result = None if result is None else result_json(result)
         self.origin.cancelled = cancelled
-        if self._bridge is not None:
-            await self._send_outcome()
+        await self._send_outcome()
 
     async def _send_outcome(self) -> None:
         bridge, origin = self._bridge, self.origin
         if bridge is None:
             return
-        with suppress(OutOfOrder, NotConnected):  # it has one already, or is gone
+        with suppress(OutOfOrder, NotConnected):  # it has one already, or is closed
             if origin.result is not None:
                 await bridge.send_tool_result(members(origin.result))
             elif origin.cancelled is not None:
                 await bridge.send_tool_cancelled(origin.cancelled)
 
-    def retire(self, reason: str) -> None:
+    def begin_closing(self, reason: str) -> None:
         """Take no more calls: it is about to be closed."""
         self.state, self._reason = "closing", reason
 
     async def close(self, reason: str = "the host closed it") -> None:
-        """Let the View wind up, then close it. Always completes, safe to repeat."""
+        """Let the View clean up, then close it. Always completes, safe to repeat."""
         if self.state in ("closed", "failed"):
             return
         opening = self.opening
@@ -458,18 +464,18 @@ class View:
             return
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(reason))
-        # Whoever waits may give up; the View is closed all the same.
+        # A caller that stops waiting does not keep the View from closing.
         await asyncio.shield(self._closing)
 
     async def _close(self, reason: str) -> None:
         if self.state != "closing":
-            self.retire(reason)
+            self.begin_closing(reason)
         if self._bridge is not None:
             await self._bridge.teardown(self._reason)
         self._end("closed", self._reason)
 
     async def fail(self, reason: str) -> None:
-        """It did not come to live: close what there is of it."""
+        """It could not be opened: close what there is of it."""
         self._reason = reason
         if self._bridge is not None:
             await self._bridge.aclose(reason)
@@ -477,29 +483,29 @@ class View:
 
     def _ended(self, reason: str) -> None:
         if self.state == "opening":
-            return  # whoever opens it finds out, and says why
+            return  # the task that opens it fails, and has the reason
         self._end("closed", self._reason if self.state == "closing" else reason)
 
     def _end(self, state: ViewState, reason: str) -> None:
         if self.state in ("closed", "failed"):
             return
         self.state, self._reason = state, reason
-        self._relist.stop()
+        self._refresh.stop()
         self._tools, self._callable = {}, {}
         self._context = None
-        self._home.ended(self)
+        self._env.on_ended(self)
 
-    # --- what the View tells -----------------------------------------------------------------
+    # --- what comes from the View ------------------------------------------------------------
 
     def _offers_tools(self, bridge: Bridge) -> bool:
         tools = None if bridge.app_capabilities is None else bridge.app_capabilities.tools
-        self._quiet = tools is not None and tools.list_changed is not True
+        self._silent = tools is not None and tools.list_changed is not True
         return tools is not None
 
-    def _changed(self) -> None:
+    def _tools_changed(self) -> None:
         if self.state == "live" and self._bridge is not None:
-            self._offers_tools(self._bridge)  # it may have begun anew, and say something else
-            self._relist.changed()
+            self._offers_tools(self._bridge)  # one that restarted may declare something else
+            self._refresh.trigger()
 
     async def _list(self) -> None:
         bridge = self._bridge
@@ -507,25 +513,29 @@ class View:
             return
         try:
             listed = await bridge.list_tools()
-        except CapabilityMissing:  # it has none any more, since it began anew
+        except CapabilityMissing:  # it restarted, and has no tools now
             listed = []
         except (ConnectionClosed, NotConnected, OutOfOrder):
             return
         except TransomError as error:
-            # The last answer stands until the View says again that something changed.
+            # The last list is shown until the View says again that something changed.
             bridge.report(error)
             return
         if self.state == "live":
             self._tools = {tool.name: tool for tool in listed}
             self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
-            self._home.listed(self)
+            self._env.on_listed(self)
+
+    def _report(self, error: BaseException) -> None:
+        if self._bridge is not None:
+            self._bridge.report(error)
 
     def _update_context(self, update: ModelContextParams) -> None:
         size = len(msgspec.json.encode(update))
-        if size > self._home.max_context_bytes:
-            limit = self._home.max_context_bytes
+        if size > self._env.max_context_bytes:
+            limit = self._env.max_context_bytes
             raise Refused(f"A context of {size} bytes is over the limit of {limit}")
-        self._home.used(self)
+        self._env.on_used(self)
         self._context = ModelContext(
             view_id=self.id,
             server=self.origin.server,
@@ -534,4 +544,21 @@ class View:
             content=update.content or [],
             structured_content=update.structured_content,
         )
-        self._home.informed(self)
+        self._env.on_model_context(self)
+
+    def _server_tool_refused(self, name: str, reason: str) -> None:
+        self.record("refusal", "refused", tool=name[:128], by=self.id, detail=reason)
+
+    def _server_tool_called(
+        self, params: Mapping[str, Any], outcome: str, ms: float, detail: str | None
+    ) -> None:
+        self._env.audit.record(
+            "call",
+            outcome,
+            server=self.origin.server,
+            tool=params["name"][:128],
+            arguments=params.get("arguments"),
+            ms=ms,
+            by=self.id,
+            detail=detail,
+        )

@@ -1,12 +1,12 @@
-"""What a View asks its host, and how it is answered.
+"""A View's requests to its host, and who answers them.
 
-1. Params are checked before anyone sees them; what does not fit is -32602 and says where.
-2. A handler answers, or else the server, or else it is -32601. A handler goes before the server,
-   but not before visibility: a tool that Views may not call stays out of reach.
-3. A handler that returns nothing has done it. False or `Refused` is a refusal, told as
+1. Params are checked before a handler sees them; what does not fit is -32602 and says where.
+2. A handler of the host answers, or else the server, or else it is -32601. A handler comes before
+   the server, but not before visibility: a tool that Views may not call stays out of reach.
+3. A handler that returns nothing has done it. False or `Refused` is a refusal, answered as
    `isError: true`. A `ProtocolError` is answered as it is, anything else as "Internal error".
 4. Links that could run something never reach a handler, files reach it under harmless names.
-5. A View gets into no display mode that it, or the host, did not declare.
+5. A View is never put into a display mode that it, or the host, did not declare.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import msgspec
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
 from transom.events import Slot
 from transom.host.policy import link_problem, safe_filename
-from transom.host.view_server import Forward
-from transom.host.view_state import Context
+from transom.host.view_server import ViewServer
+from transom.host.view_state import ViewContext
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.encoding import object_json, result_json
@@ -61,29 +61,65 @@ _HANDLERS = {
 }
 
 
+# The capabilities that a handler brings, and those that a handler or the server brings.
+_BY_HANDLER = {
+    "on_open_link": "openLinks",
+    "on_download_file": "downloadFile",
+    "on_log": "logging",
+    "on_update_model_context": "updateModelContext",
+    "on_message": "message",
+    "on_create_message": "sampling",
+}
+_BY_SERVER = {
+    "serverTools": ("on_call_tool", "tools/call", "notifications/tools/list_changed"),
+    "serverResources": (
+        "on_read_resource",
+        "resources/read",
+        "notifications/resources/list_changed",
+    ),
+}
+
+
 class ViewRequests:
-    """Answers one View.
+    """Answers the requests of one View.
 
     Args:
         handlers: the host's own handlers, by the name of their event.
         context: where the display mode is kept.
         on_context: called when an answer has changed the context.
-        forward: the way to the server, if there is one.
+        server: the View's server, if there is one.
     """
 
     def __init__(
         self,
         handlers: Mapping[str, Slot],
-        context: Context,
+        context: ViewContext,
         on_context: Callable[[], object],
-        forward: Forward | None,
+        server: ViewServer | None,
     ) -> None:
         self.app: AppCapabilities | None = None
-        """What the View said that it can do."""
+        """What the View declared that it can do."""
         self._handlers = handlers
         self._context = context
         self._on_context = on_context
-        self._forward = forward
+        self._server = server
+
+    def capabilities(self) -> dict[str, Any]:
+        """The host's capabilities, as its handlers and its server make them.
+
+        `tools` says that the View's tools will be used (ext-apps PR 656).
+        """
+        handlers, server = self._handlers, self._server
+        found: dict[str, Any] = {"tools": {"listChanged": True}}
+        for handler, capability in _BY_HANDLER.items():
+            if handlers.get(handler):
+                found[capability] = {}
+        for capability, (handler, method, notification) in _BY_SERVER.items():
+            served = server is not None and server.serves(method)
+            if served or handlers.get(handler):
+                changes = server is not None and server.announces(notification)
+                found[capability] = {"listChanged": True} if changes else {}
+        return found
 
     def answer(self, request: wire.Request) -> bytes | Awaitable[bytes]:
         """The answer to a request, or an awaitable of it.
@@ -101,13 +137,13 @@ class ViewRequests:
             return self._request_display_mode(row.read_params(request.params))
         handler = self._handlers.get(_HANDLERS.get(method, ""))
         if not handler:
-            if self._forward is None or not self._forward.serves(method):
+            if self._server is None or not self._server.serves(method):
                 raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
             _read(row, request.params)
-            return self._forward.ask(method, request.params)
-        return self._ask(method, handler, _read(row, request.params))
+            return self._server.forward(method, request.params)
+        return self._handle(method, handler, _read(row, request.params))
 
-    def _ask(self, method: str, handler: Slot, params: Any) -> Awaitable[bytes]:
+    def _handle(self, method: str, handler: Slot, params: Any) -> Awaitable[bytes]:
         match method:
             case "ui/open-link":
                 return self._open_link(handler, params)
@@ -144,8 +180,8 @@ class ViewRequests:
         return await _verdict(handler, files)
 
     async def _call_tool(self, handler: Slot, params: m.CallToolParams) -> bytes:
-        if self._forward is not None and self._forward.serves("tools/call"):
-            await self._forward.permitted(params.name, known=False)
+        if self._server is not None and self._server.serves("tools/call"):
+            await self._server.check_allowed(params.name, must_exist=False)
         arguments: Any = msgspec.json.decode(params.arguments)
         try:
             return result_json(await _called(handler, params.name, arguments or {}))

@@ -1,24 +1,20 @@
-"""What a View asks of its server, passed on.
+"""A View's server, as the View reaches it.
 
-1. A View reaches the tools of its own server whose visibility has `app`, and no others. What it
-   sends goes on as it is, except for its progress token: the server gets one of ours, and its
-   progress comes back under the View's.
-2. When the View gives up on a request, or goes, the server is told to stop.
-3. The server's errors reach the View as they are.
-4. A View can ask after the tasks that the server gave to it, and after no others.
-
-A server as one of its Views reaches it: every call noted, and its tasks remembered.
-
-What a host can do for a View, read off what it has been given to do it with.
-
-What a View hears of its server's lists: that they changed, once it is ready to hear it.
+1. A View reaches the tools of its own server whose visibility has `app`, and no others. Its params
+   are forwarded as they are, except for the progress token: the server gets one of ours, and its
+   progress is sent back under the View's.
+2. When the View cancels a request, or closes, the server's work is cancelled.
+3. The server's errors reach the View as they are, and so do its results; what is no result of the
+   method does not.
+4. A View can ask about the tasks that the server gave to it, and about no others.
+5. The server's `list_changed` notifications reach the View once it is ready. While it is slow,
+   several of a kind become one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -26,6 +22,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
+from transom.background import Debounced
 from transom.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -33,26 +30,17 @@ from transom.errors import (
     NotConnected,
     ProtocolError,
 )
-from transom.events import Slot
-from transom.host.audit import AuditLog
-from transom.host.coalesce import Coalesced
 from transom.host.policy import view_may_call
-from transom.host.tasks import Tasks
-from transom.json_values import as_list
+from transom.host.tasks import TaskRegister, task_in
+from transom.json_values import as_list, as_object
 from transom.protocol import wire
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Progress
 from transom.servers.server import Server
 from transom.session import OnProgress
-from transom.types import Task, Tool
+from transom.types import Tool
 
-__all__ = [
-    "Forward",
-    "ServerNews",
-    "ViewServer",
-    "derived_capabilities",
-]
-
+__all__ = ["ViewServer"]
 
 _NEEDS = {
     "tools/call": "tools",
@@ -72,101 +60,141 @@ _CHANGES = {
     "notifications/prompts/list_changed": "prompts",
 }
 
+_MAX_TASKS = 1000  # of a View that belongs to no host
 
-_MAX_TASKS = 1000
+Notify = Callable[[str, bytes], Awaitable[None]]
+"""Sends a notification to the View; waits while the View is slow."""
+
+OnCall = Callable[[Mapping[str, Any], str, float, str | None], object]
+"""Takes a call's params, its outcome, how many milliseconds it took, and the error's text."""
 
 
-class _CreatedTask(msgspec.Struct):
-    task: Task
+def _ignore(*_: object) -> None:
+    pass
 
 
-class Forward:
-    """Passes one View's requests on to its server.
+class ViewServer:
+    """Forwards one View's requests to its server, and the server's `list_changed` to the View.
 
     Args:
-        upstream: the server.
-        notify: sends a notification to the View; waits while the View is slow.
+        server: the server.
+        name: what the host calls it.
+        view_id: the View, in the register of tasks.
+        tasks: where the tasks that the server gives to the View are kept.
+        on_request: called with each request that is forwarded.
+        on_refused: called with the tool and the reason when the View may not call it.
+        on_call: called after each call of a tool.
     """
 
-    def __init__(self, upstream: Server, notify: Callable[[str, bytes], Awaitable[None]]) -> None:
-        self.upstream = upstream
-        self._notify = notify
-        self._tasks: OrderedDict[str, None] = OrderedDict()
+    def __init__(
+        self,
+        server: Server,
+        *,
+        name: str = "",
+        view_id: str = "",
+        tasks: TaskRegister | None = None,
+        on_request: Callable[[], object] = _ignore,
+        on_refused: Callable[[str, str], object] = _ignore,
+        on_call: OnCall = _ignore,
+    ) -> None:
+        self._server = server
+        self._name = name
+        self._view_id = view_id
+        self._tasks = TaskRegister(_MAX_TASKS) if tasks is None else tasks
+        self._on_request = on_request
+        self._on_refused = on_refused
+        self._on_call = on_call
+        self._notify: Notify | None = None
+        self._ready = False
+        self._changes: set[str] = set()
+        self._send_changes: Debounced | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+
+    # --- what the server can do --------------------------------------------------------------
 
     def serves(self, method: str) -> bool:
         """Whether the server can answer `method`."""
         need = _NEEDS.get(method)
-        return need is not None and self.upstream.capabilities.get(need) is not None
+        return need is not None and self._server.capabilities.get(need) is not None
 
     def announces(self, method: str) -> bool:
         """Whether the server said that it would send `method`, a `list_changed`."""
-        capability = self.upstream.capabilities.get(_CHANGES.get(method, ""))
+        capability = self._server.capabilities.get(_CHANGES.get(method, ""))
         return isinstance(capability, Mapping) and (
             cast("Mapping[str, Any]", capability).get("listChanged") is True
         )
 
-    async def permitted(self, name: str, *, known: bool = True) -> None:
-        """See that a View may call this tool.
+    # --- requests of the View ----------------------------------------------------------------
 
-        Args:
-            name: the tool.
-            known: whether it has to be one of the server's.
+    async def check_allowed(self, name: str, *, must_exist: bool = True) -> None:
+        """Check that the View may call this tool.
 
         Raises:
-            ProtocolError: there is no such tool, or its visibility lacks `app`.
+            ProtocolError: its visibility lacks `app`, or there is no such tool and there must be.
         """
-        tool = await self.upstream.tool(name)
-        if tool is None:
-            if known:
-                raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        elif not view_may_call(tool):
+        tool = await self._server.tool(name)
+        if tool is None and must_exist:
+            self._on_refused(name, "not found")
+            raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
+        if tool is not None and not view_may_call(tool):
+            self._on_refused(name, "its visibility lacks 'app'")
             text = f"Tool {name[:128]} may not be called by a View: its visibility lacks 'app'"
             raise ProtocolError(SERVER_ERROR, text)
 
-    async def ask(self, method: str, raw: Raw | None) -> bytes:
-        """Pass a request on.
+    async def forward(self, method: str, raw: Raw | None) -> bytes:
+        """Forward a request of the View; the server's result.
 
         Raises:
-            ProtocolError: the server's answer, or that it cannot answer this.
+            ProtocolError: the server's error, or that the View may not send this.
         """
         if not self.serves(method):
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         params: dict[str, Any] = {} if raw is None else msgspec.json.decode(raw)
         if method == "tools/call":
-            await self.permitted(params["name"])
-        elif method.startswith("tasks/") and params["taskId"] not in self._tasks:
-            raise ProtocolError(INVALID_PARAMS, f"Task {params['taskId'][:128]} not found")
+            await self.check_allowed(params["name"])
+        elif method.startswith("tasks/"):
+            task_id = params["taskId"]
+            if self._tasks.server_of(self._view_id, task_id) is None:
+                raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:128]} not found")
         token = _take_token(params)
-        relay = None if token is None else self._relay(token)
-        result = await self.upstream.request(method, params, on_progress=relay)
-        if "task" in params and self._note_task(result):
-            return result
-        VIEW[method].read_result(result)  # a server's nonsense goes no further
+        on_progress = None if token is None else self._forward_progress(token)
+        self._on_request()
+        if method == "tools/call":
+            return await self._call(params, on_progress)
+        result = await self._server.request(method, params, on_progress=on_progress)
+        VIEW[method].read_result(result)
         return _for_views(result) if method == "tools/list" else result
 
-    def _note_task(self, result: bytes) -> bool:
-        """Remember the task that a server created; False: it answered with the result itself."""
+    async def _call(self, params: dict[str, Any], on_progress: OnProgress | None) -> bytes:
+        began, outcome, detail = time.perf_counter(), "cancelled", None
         try:
-            task = msgspec.json.decode(result, type=_CreatedTask).task
-        except msgspec.DecodeError:
-            return False
-        self._tasks[task.task_id] = None
-        if len(self._tasks) > _MAX_TASKS:
-            self._tasks.popitem(last=False)
-        return True
+            result = await self._server.request("tools/call", params, on_progress=on_progress)
+            outcome = "ok"
+        except ProtocolError as error:
+            outcome, detail = "failed", str(error)[:500]
+            raise
+        finally:
+            ms = round((time.perf_counter() - began) * 1000, 3)
+            self._on_call(params, outcome, ms, detail)
+        if params.get("task") is not None and (task := task_in(result)) is not None:
+            self._tasks.add(self._view_id, task.task_id, self._name)
+        else:
+            VIEW["tools/call"].read_result(result)
+        return result
 
-    def _relay(self, token: wire.RequestId) -> OnProgress:
+    def _forward_progress(self, token: wire.RequestId) -> OnProgress:
         """Sends the server's progress to the View, under the View's own token."""
         sending: asyncio.Task[None] | None = None
 
         async def send(params: dict[str, Any]) -> None:
             with suppress(NotConnected):
-                await self._notify("notifications/progress", wire.encode(params))
+                if self._notify is not None:
+                    await self._notify("notifications/progress", wire.encode(params))
 
-        def relay(progress: Progress) -> None:
+        def forward(progress: Progress) -> None:
             nonlocal sending
             if sending is not None and not sending.done():
-                return  # the View is slower than the server's progress, which matters less
+                return  # the View is slower than the server's progress: drop some
             params: dict[str, Any] = {"progressToken": token, "progress": progress.progress}
             if progress.total is not None:
                 params["total"] = progress.total
@@ -175,7 +203,37 @@ class Forward:
             # A task, so that a View which does not read keeps no notification from the others.
             sending = asyncio.ensure_future(send(params))
 
-        return relay
+        return forward
+
+    # --- changes of the server's lists -------------------------------------------------------
+
+    def start(self, notify: Notify, on_error: Callable[[BaseException], object]) -> None:
+        """Begin to listen to the server; `notify` sends to the View."""
+        self._notify = notify
+        self._send_changes = Debounced(self._notify_changes, on_error)
+        self._unsubscribe = self._server.subscribe(self._list_changed)
+
+    def set_ready(self, ready: bool) -> None:
+        """Whether the View can be notified. What changed before is sent when it becomes ready."""
+        self._ready = ready
+        if ready and self._changes and self._send_changes is not None:
+            self._send_changes.trigger()
+
+    def close(self) -> None:
+        """Listen and notify no more."""
+        if self._unsubscribe is not None and self._send_changes is not None:
+            self._unsubscribe()
+            self._send_changes.close()
+
+    def _list_changed(self, method: str) -> None:
+        if self.announces(method):
+            self._changes.add(method)
+            self.set_ready(self._ready)
+
+    async def _notify_changes(self) -> None:
+        with suppress(NotConnected):  # the View is gone
+            while self._changes and self._ready and self._notify is not None:
+                await self._notify(self._changes.pop(), b"{}")
 
 
 def _take_token(params: dict[str, Any]) -> wire.RequestId | None:
@@ -201,213 +259,5 @@ def _for_views(result: bytes) -> bytes:
 
 
 def _visible(entry: object) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    meta: object = cast("dict[str, Any]", entry).get("_meta")
-    known = cast("dict[str, Any]", meta) if isinstance(meta, dict) else None
-    return view_may_call(Tool(name="", meta=known))
-
-
-_TASK_METHODS = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
-
-
-class _MaybeTask(msgspec.Struct):
-    task: Task | None = None
-
-
-class ViewServer:
-    """A `Server` that watches what one View does with it.
-
-    Args:
-        upstream: the View's server.
-        server: its name.
-        view_id: the View.
-        audit: told of each call and each refusal.
-        tasks: told of the tasks that the server gave the View.
-        used: called when the View asks for something.
-    """
-
-    __slots__ = ("_audit", "_server", "_tasks", "_upstream", "_used", "_view_id")
-
-    def __init__(
-        self,
-        upstream: Server,
-        server: str,
-        view_id: str,
-        audit: AuditLog,
-        tasks: Tasks,
-        used: Callable[[], object],
-    ) -> None:
-        self._upstream = upstream
-        self._server = server
-        self._view_id = view_id
-        self._audit = audit
-        self._tasks = tasks
-        self._used = used
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """What the server can do, as on the wire."""
-        return self._upstream.capabilities
-
-    @property
-    def current(self) -> bool:
-        """Whether `tools()` has what the server would list now, as far as one can know."""
-        return self._upstream.current
-
-    async def tools(self) -> Mapping[str, Tool]:
-        """All tools of the server by name."""
-        return await self._upstream.tools()
-
-    async def tool(self, name: str) -> Tool | None:
-        """One of them, as the View is about to call it."""
-        tool = await self._upstream.tool(name)
-        if tool is None or not view_may_call(tool):
-            why = "not found" if tool is None else "its visibility lacks 'app'"
-            self._audit.record(
-                "refusal",
-                "refused",
-                server=self._server,
-                view=self._view_id,
-                tool=name[:128],
-                by=self._view_id,
-                detail=why,
-            )
-        return tool
-
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | bytes | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> bytes:
-        """Ask the server.
-
-        Raises:
-            ProtocolError: the server's error, or that the task is none of this View's.
-        """
-        self._used()
-        given = msgspec.json.decode(params) if isinstance(params, bytes) else params or {}
-        if method in _TASK_METHODS:
-            task_id = given.get("taskId")
-            if not isinstance(task_id, str) or not self._tasks.handed(self._view_id, task_id):
-                raise ProtocolError(INVALID_PARAMS, "Task not found")
-        if method != "tools/call":
-            return await self._upstream.request(method, params, on_progress=on_progress)
-        began, outcome, detail = time.perf_counter(), "cancelled", None
-        try:
-            result = await self._upstream.request(method, params, on_progress=on_progress)
-            outcome = "ok"
-        except ProtocolError as error:
-            outcome, detail = "failed", str(error)[:500]
-            raise
-        finally:
-            self._audit.record(
-                "call",
-                outcome,
-                server=self._server,
-                tool=str(given.get("name"))[:128],
-                arguments=given.get("arguments"),
-                ms=round((time.perf_counter() - began) * 1000, 3),
-                by=self._view_id,
-                detail=detail,
-            )
-        if given.get("task") is not None:
-            self._note_task(result)
-        return result
-
-    def _note_task(self, result: bytes) -> None:
-        try:
-            task = msgspec.json.decode(result, type=_MaybeTask).task
-        except msgspec.DecodeError:
-            return
-        if task is not None:
-            self._tasks.hand(self._view_id, task.task_id, self._server)
-
-    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
-        return self._upstream.subscribe(observer)
-
-
-_BY_HANDLER = {
-    "on_open_link": "openLinks",
-    "on_download_file": "downloadFile",
-    "on_log": "logging",
-    "on_update_model_context": "updateModelContext",
-    "on_message": "message",
-    "on_create_message": "sampling",
-}
-_BY_SERVER = {
-    "serverTools": ("on_call_tool", "tools/call", "notifications/tools/list_changed"),
-    "serverResources": (
-        "on_read_resource",
-        "resources/read",
-        "notifications/resources/list_changed",
-    ),
-}
-
-
-def derived_capabilities(handlers: Mapping[str, Slot], forward: Forward | None) -> dict[str, Any]:
-    """The host's capabilities from its handlers and its server.
-
-    `tools` says that the View's tools will be used (ext-apps PR 656).
-    """
-    found: dict[str, Any] = {"tools": {"listChanged": True}}
-    for handler, capability in _BY_HANDLER.items():
-        if handlers.get(handler):
-            found[capability] = {}
-    for capability, (handler, method, notice) in _BY_SERVER.items():
-        served = forward is not None and forward.serves(method)
-        if served or handlers.get(handler):
-            tells = forward is not None and forward.announces(notice)
-            found[capability] = {"listChanged": True} if tells else {}
-    return found
-
-
-class ServerNews:
-    """Passes the server's `list_changed` notices to one View.
-
-    What comes before the View is initialised is told when it is. However many come while the View
-    is slow, one of each kind is told.
-
-    Args:
-        forward: the way to the server.
-        notify: sends a notification to the View; waits while the View is slow.
-        report: told what goes wrong.
-    """
-
-    def __init__(
-        self,
-        forward: Forward,
-        notify: Callable[[str, bytes], Awaitable[None]],
-        report: Callable[[BaseException], object],
-    ) -> None:
-        self._forward = forward
-        self._notify = notify
-        self._changes: set[str] = set()
-        self._ready = False
-        self._telling = Coalesced(self._tell, report)
-        self._unsubscribe = forward.upstream.subscribe(self._changed)
-
-    def ready(self, is_ready: bool = True) -> None:
-        """Note whether the View can be told."""
-        self._ready = is_ready
-        if is_ready and self._changes:
-            self._telling.want()
-
-    def close(self) -> None:
-        """Hear and tell no more."""
-        self._unsubscribe()
-        self._telling.close()
-
-    def _changed(self, method: str) -> None:
-        if self._forward.announces(method):
-            self._changes.add(method)
-            if self._ready:
-                self._telling.want()
-
-    async def _tell(self) -> None:
-        with suppress(NotConnected):  # the View is gone; its news with it
-            while self._changes and self._ready:
-                await self._notify(self._changes.pop(), b"{}")
+    meta: dict[str, Any] = as_object(as_object(entry).get("_meta"))
+    return isinstance(entry, dict) and view_may_call(Tool(name="", meta=meta))

@@ -1,18 +1,20 @@
-"""When a View may be spoken to, and what waits until then.
+"""How far the conversation with a View is, and what the View knows of its surroundings.
 
-1. Until the View is initialised, notices wait in order and requests wait for it.
-2. The order of the tool's data is judged when it is handed over, not when it goes out: whoever
-   gets it wrong is told at once.
-3. A View that begins anew, having loaded itself again, gets the tool's data again.
+Readiness:
 
-What a View knows of its surroundings, and what it has still to be told.
+1. Until the View is initialised, notifications are queued in order and requests wait.
+2. The order of the tool's data is checked when it is handed over, not when it is sent, so that the
+   caller gets the error.
+3. A View that initialises again, because its page was loaded again, gets the tool's data again.
 
-1. A change is a difference in value: the order of keys does not count, setting a key to what it is
-   changes nothing.
-2. Changed keys go out in one `host-context-changed`. A key that was taken away goes out as null in
-   one of its own: the protocol has no word for "gone", Transom's Views understand null as that,
-   and a View that refuses null loses nothing else with it.
-3. Until the View has asked `ui/initialize` there is nothing to tell: the answer will have it all.
+Context:
+
+1. A change is a difference in value: the order of keys does not matter, and setting a key to the
+   value it has changes nothing.
+2. Changed keys are sent in one `host-context-changed`. Removed keys are sent as null, in a
+   notification of their own: the protocol has no other way to remove a key, Transom's Views
+   understand null, and a View that refuses null still gets the changed keys.
+3. Until the View has sent `ui/initialize` there is nothing to send: the answer will have it all.
 """
 
 from __future__ import annotations
@@ -28,17 +30,16 @@ from transom.errors import ConnectionClosed, NotConnected, OutOfOrder, RequestTi
 from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
 from transom.types import HostContext
 
-__all__ = ["Context", "Readiness"]
-
+__all__ = ["Readiness", "ViewContext"]
 
 _PARTIAL = "ui/notifications/tool-input-partial"
 
 
 class Readiness:
-    """The lifecycle of one View, and those who wait for it.
+    """The lifecycle of one View, and what waits until it is ready.
 
     Args:
-        max_queued: how many notices may wait.
+        max_queued: how many notifications may be queued.
     """
 
     def __init__(self, max_queued: int) -> None:
@@ -48,19 +49,19 @@ class Readiness:
         self.started = False
         self._max_queued = max_queued
         self._queued: deque[tuple[str, bytes]] = deque()
-        self._delivered: list[tuple[str, bytes]] = []  # the input and the outcome, if they were
+        self._delivered: list[tuple[str, bytes]] = []  # the input and the outcome, once sent
         self._waiting: list[asyncio.Future[None]] = []
 
-    def now_ready(self) -> list[tuple[str, bytes]]:
-        """Let everyone who waits go on; what the View is to be told, now or once more."""
-        told = [*self._delivered, *self._queued]
-        self._delivered = [notice for notice in told if notice[0] != _PARTIAL]
+    def become_ready(self) -> list[tuple[str, bytes]]:
+        """Wake everyone who waits; returns the notifications to send now, or once more."""
+        due = [*self._delivered, *self._queued]
+        self._delivered = [notice for notice in due if notice[0] != _PARTIAL]
         self._queued.clear()
         self._wake()
-        return told
+        return due
 
     def close(self, reason: str) -> None:
-        """Note that the conversation is over, and why."""
+        """End it, with the reason."""
         self.reason = reason
         self.lifecycle.close()
         self._queued.clear()
@@ -73,8 +74,8 @@ class Readiness:
             if not future.done():
                 future.set_result(None)
 
-    def alive(self, what: str) -> None:
-        """See that it is not over.
+    def check_open(self, what: str) -> None:
+        """Check that the conversation is not over.
 
         Raises:
             NotConnected: it is.
@@ -82,14 +83,14 @@ class Readiness:
         if self.lifecycle.state is State.CLOSED:
             raise NotConnected(f"{what}: not connected ({self.reason})")
 
-    def hand_over(self, method: str, params: bytes) -> bool:
-        """Whether a notice may go out now; if not yet, it is kept.
+    def admit(self, method: str, params: bytes) -> bool:
+        """Whether a notification may be sent now. If it is too early, it is queued.
 
         Raises:
             NotConnected: the conversation is over.
-            OutOfOrder: it is not its turn, or too much waits already.
+            OutOfOrder: the lifecycle does not allow it, or too many are queued.
         """
-        self.alive(method)
+        self.check_open(method)
         lifecycle = self.lifecycle
         if lifecycle.ready or lifecycle.state is State.TEARING_DOWN:
             lifecycle.passed("host", method)
@@ -106,17 +107,17 @@ class Readiness:
         return False
 
     async def until_ready(self, what: str, timeout: float) -> float:
-        """Wait until the View is initialised; the seconds that are left then.
+        """Wait until the View is initialised; returns the seconds that are left.
 
         Raises:
             NotConnected: the conversation is over, or has not begun.
             OutOfOrder: the View is being torn down.
             RequestTimeout: it takes longer than `timeout` seconds.
-            ConnectionClosed: it ends first.
+            ConnectionClosed: the conversation ends first.
         """
         if not self.started:
             raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
-        self.alive(what)
+        self.check_open(what)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while not self.lifecycle.ready:
@@ -142,18 +143,18 @@ _WIRE_NAMES = {f.name: f.encode_name for f in msgspec.structs.fields(HostContext
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Context:
-    """The host's context as the wire has it, and the part of it that the View was told."""
+class ViewContext:
+    """The host's context as the wire has it, and the part of it that the View has."""
 
     def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
         if isinstance(context, HostContext):
             self.values: dict[str, Any] = msgspec.json.decode(context.to_wire())
         else:
             self.values = msgspec.json.decode(msgspec.json.encode(dict(context or {})))
-        self._told: dict[str, bytes] | None = None
+        self._sent: dict[str, bytes] | None = None
 
     def change(self, changes: Mapping[str, Any]) -> None:
-        """Set keys, by their Python or their wire name; None takes one away."""
+        """Set keys, by their Python or their wire name; None removes one."""
         for name, value in changes.items():
             key = _WIRE_NAMES.get(name, name)
             if value is None:
@@ -161,17 +162,17 @@ class Context:
             else:
                 self.values[key] = msgspec.json.decode(msgspec.json.encode(value))
 
-    def tell_all(self) -> bytes:
-        """All of it, for `ui/initialize`."""
-        self._told = {key: _encode(value) for key, value in self.values.items()}
+    def take_all(self) -> bytes:
+        """All of it as JSON, for `ui/initialize`."""
+        self._sent = {key: _encode(value) for key, value in self.values.items()}
         return msgspec.json.encode(self.values)
 
-    def tell_changes(self) -> list[bytes]:
-        """The params of the notices that bring the View up to date; none when it is."""
-        if self._told is None:
+    def take_changes(self) -> list[bytes]:
+        """The params of the notifications that bring the View up to date; none when it is."""
+        if self._sent is None:
             return []
         now = {key: _encode(value) for key, value in self.values.items()}
-        changed = {key: self.values[key] for key in now if self._told.get(key) != now[key]}
-        gone = {key: None for key in self._told if key not in now}
-        self._told = now
-        return [msgspec.json.encode(part) for part in (changed, gone) if part]
+        changed = {key: self.values[key] for key in now if self._sent.get(key) != now[key]}
+        removed = {key: None for key in self._sent if key not in now}
+        self._sent = now
+        return [msgspec.json.encode(part) for part in (changed, removed) if part]

@@ -1,14 +1,12 @@
-"""A View's tool definitions, read as what they are: text from a stranger.
+"""A View's tools: listed and called by its host.
 
-One that cannot be used is left out, with a reason; the others are not affected. What was read
-before, for this View or another, is recognised by its bytes and not read or kept again.
-
-A View's tools, asked for by its host.
-
-1. Nothing is asked of a View that is not ready, or that did not say that it has tools.
-2. An answer is checked and no larger than the limits allow; a View that claims progress may take
+1. Nothing is sent to a View that is not ready, or that did not declare tools.
+2. Tool definitions are untrusted. One that cannot be used is left out, with a reason; the others
+   are not affected. Definitions are recognised by their bytes, so one that was read before, for
+   this View or another, is neither read nor kept again.
+3. A result is checked and no larger than the limits allow. A View that reports progress may take
    longer, but not for ever.
-3. The time a caller gives is for all of it: the wait for the View, and the answer.
+4. The caller's timeout covers everything: the wait for the View, and the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypedDict
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -24,49 +22,51 @@ from msgspec import Raw
 
 from transom.errors import CapabilityMissing, InvalidResult, PeerError, RequestTimeout
 from transom.host.policy import Limits
+from transom.host.tasks import task_in
 from transom.host.view_state import Readiness
+from transom.json_values import depth_exceeds
 from transom.protocol import wire
-from transom.protocol.encoding import object_json
 from transom.protocol.lifecycle import State
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST, describe
 from transom.session import OnProgress, Session
 from transom.types import Task, Tool, ToolResult
 
-__all__ = ["Definitions", "Listing", "ViewTools"]
-
+__all__ = ["CallOptions", "ToolDefinitions", "ToolListing", "ViewTools"]
 
 _MAX_NAME = 128
 _MAX_TITLE = 256
-_MAX_NOTED = 100
+_MAX_REASONS = 100  # tools that are left out with a reason each
 _MAX_CURSOR = 4096
-_LOOKED_AT = 10  # how many definitions are read, bad ones included, for each that may be kept
+_MAX_READ = 10  # definitions that are read, bad ones included, for each that may be kept
 
 
-class _Page(msgspec.Struct, rename="camel"):
+class CallOptions(TypedDict, total=False):
+    """What `call_tool` and `start_task` take beside the tool and its arguments."""
+
+    timeout: float | None
+    on_progress: OnProgress | None
+
+
+class _ToolPage(msgspec.Struct, rename="camel"):
     """One page of `tools/list`, its tools still unread."""
 
     tools: list[Raw]
     next_cursor: str | None = None
 
 
-_decode_page = msgspec.json.Decoder(_Page).decode
+_decode_page = msgspec.json.Decoder(_ToolPage).decode
 _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
-def _read_page(raw: Raw) -> _Page:
-    """Read one page.
-
-    Raises:
-        InvalidResult: it is not a page of tools at all.
-    """
+def _read_page(raw: Raw) -> _ToolPage:
     try:
         return _decode_page(raw)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise InvalidResult(f"Invalid result for tools/list: {describe(error)}") from None
 
 
-class _Known:
+class _Definition:
     """A definition that was read, kept as long as some View lists it."""
 
     __slots__ = ("__weakref__", "data", "tool")
@@ -77,58 +77,58 @@ class _Known:
 
 
 @lru_cache(maxsize=16)
-def _known_under(limits: Limits) -> WeakValueDictionary[bytes, _Known]:
-    """What any View lists: the same limits make the same of the same bytes."""
+def _shared_definitions(limits: Limits) -> WeakValueDictionary[bytes, _Definition]:
+    """What any View lists, by its bytes: the same limits make the same of the same bytes."""
     del limits
     return WeakValueDictionary()
 
 
-class Listing:
-    """One listing: the tools that were taken, and those left out with the reason."""
+class ToolListing:
+    """One listing: the tools that can be used, and those left out with the reason."""
 
     def __init__(self) -> None:
         self.tools: dict[str, Tool] = {}
         self.left_out: dict[str, str] = {}
-        self.known: dict[bytes, _Known] = {}
+        self.known: dict[bytes, _Definition] = {}
         self.number = 0
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Note a tool that is not taken, or "" for many. Only so many are noted one by one."""
-        if not name or len(self.left_out) < _MAX_NOTED:
+        """Keep why a tool, or with "" several tools, were left out; up to a number of reasons."""
+        if not name or len(self.left_out) < _MAX_REASONS:
             self.left_out.setdefault(name, reason)
 
 
-class Definitions:
-    """Reads definitions within the limits, and remembers the last ones by their bytes."""
+class ToolDefinitions:
+    """Reads definitions within the limits, and keeps the last ones by their bytes."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._known: dict[bytes, _Known] = {}
-        self._shared = _known_under(limits)
+        self._known: dict[bytes, _Definition] = {}
+        self._shared = _shared_definitions(limits)
 
-    async def list_all(self, ask: Callable[[bytes], Awaitable[Raw]]) -> Listing:
+    async def list_all(self, request: Callable[[bytes], Awaitable[Raw]]) -> ToolListing:
         """List, page by page, but no more pages or tools than the limits allow.
 
         Args:
-            ask: takes the params of `tools/list`, returns its result.
+            request: sends `tools/list` with these params, returns its result.
 
         Raises:
             InvalidResult: the answer is not a page of tools at all.
         """
-        limits, listing = self._limits, Listing()
+        limits, listing = self._limits, ToolListing()
         cursor: str | None = None
         seen: set[str] = set()
         for _ in range(limits.max_pages):
             params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
-            page = _read_page(await ask(params))
-            if not self._take(listing, page):
+            page = _read_page(await request(params))
+            if not self._add_page(listing, page):
                 listing.leave_out("", f"the View has more than {limits.max_tools} tools")
                 break
             cursor = page.next_cursor
             if cursor is None:
                 break
             if cursor in seen or len(cursor) > _MAX_CURSOR:
-                listing.leave_out("", "the View's list of tools goes round in circles")
+                listing.leave_out("", "the View's list of tools repeats a cursor")
                 break
             seen.add(cursor)
         else:
@@ -136,11 +136,11 @@ class Definitions:
         self._known = listing.known
         return listing
 
-    def _take(self, listing: Listing, page: _Page) -> bool:
+    def _add_page(self, listing: ToolListing, page: _ToolPage) -> bool:
         """Add a page to a listing. False: there is no room for more."""
         limit = self._limits.max_tools
         for raw in page.tools:
-            if len(listing.tools) >= limit or listing.number >= _LOOKED_AT * limit:
+            if len(listing.tools) >= limit or listing.number >= _MAX_READ * limit:
                 return False
             listing.number += 1
             data = bytes(raw)
@@ -149,7 +149,7 @@ class Definitions:
                 tool = self._read(listing, data)
                 if tool is None:
                     continue
-                known = self._shared[data] = _Known(data, tool)
+                known = self._shared[data] = _Definition(data, tool)
             name = known.tool.name
             if name in listing.tools:
                 listing.leave_out(name, "listed twice; the first counts")
@@ -158,7 +158,7 @@ class Definitions:
             listing.tools[name] = known.tool
         return True
 
-    def _read(self, listing: Listing, data: bytes) -> Tool | None:
+    def _read(self, listing: ToolListing, data: bytes) -> Tool | None:
         limits, unnamed = self._limits, f"tool {listing.number}"
         if len(data) > limits.max_definition_bytes:
             size = f"{len(data)} bytes is over the limit of {limits.max_definition_bytes}"
@@ -183,9 +183,9 @@ class Definitions:
         for word, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
             if schema is not None and schema.get("type") != "object":
                 return f"its {word} schema is not of type object"
-            if schema is not None and _deeper(schema, depth):
+            if schema is not None and depth_exceeds(schema, depth):
                 return f"its {word} schema is nested deeper than {depth}"
-        if _deeper(tool.meta, depth):
+        if depth_exceeds(tool.meta, depth):
             return f"its metadata is nested deeper than {depth}"
         return None
 
@@ -199,32 +199,9 @@ class Definitions:
         return tool
 
 
-def _deeper(value: object, limit: int) -> bool:
-    """Whether `value` nests deeper than `limit`: one level of it at a time."""
-    level: list[Any] = [value]
-    for _ in range(limit + 1):
-        below: list[Any] = []
-        for entry in level:
-            if isinstance(entry, dict):
-                below += cast("dict[str, Any]", entry).values()
-            elif isinstance(entry, list):
-                below += cast("list[Any]", entry)
-        if not below:
-            return False
-        level = below
-    return True
-
-
 _READY = State.READY  # looking a member up in its enum is slow, and every call does
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
-
-
-class _TaskAnswer(msgspec.Struct):
-    task: Task
-
-
-_decode_task = msgspec.json.Decoder(_TaskAnswer).decode
 
 
 class ViewTools:
@@ -232,9 +209,9 @@ class ViewTools:
 
     Args:
         session: the conversation with the View.
-        readiness: whether the View can be spoken to.
+        readiness: whether the View is ready.
         limits: how much the View may cost.
-        report: told of definitions that had to be left out.
+        report: called with an error for each definition that had to be left out.
     """
 
     def __init__(
@@ -245,9 +222,9 @@ class ViewTools:
         report: Callable[[BaseException], object],
     ) -> None:
         self.offered = False
-        """Whether the View said that it has tools."""
+        """Whether the View declared tools."""
         self.app = "the View"
-        """How the View names itself."""
+        """The name the View gave itself."""
         self.left_out: Mapping[str, str] = {}
         """Tools of the last listing that could not be used, with the reason."""
         self._session = session
@@ -255,17 +232,17 @@ class ViewTools:
         self._lifecycle = readiness.lifecycle
         self._limits = limits
         self._report = report
-        self._definitions = Definitions(limits)
+        self._definitions = ToolDefinitions(limits)
 
     async def call(
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | Mapping[str, Any] | None,
+        task: TaskRequest | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Any:
-        """Call a tool; a `ToolResult`, or the `Task` it has become."""
+        """Call a tool; returns a `ToolResult`, or the `Task` it has become if one was wanted."""
         if timeout is None:
             timeout = self._limits.call_timeout
         if self._lifecycle.state is not _READY or not self.offered:
@@ -274,7 +251,7 @@ class ViewTools:
         if arguments is not None:
             call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
         if task is not None:
-            call["task"] = Raw(object_json(task))
+            call["task"] = task
         params = wire.encode(call)
         if on_progress is None:
             raw = await self._session.request("tools/call", params, timeout=timeout)
@@ -287,10 +264,10 @@ class ViewTools:
             if not result.extra:
                 return result
         except (msgspec.DecodeError, RecursionError, ValueError):
-            pass  # keys we do not know, or no result at all: sorted out below
+            pass  # members we do not know, or no result at all: sorted out below
         result = _read_result(raw)
         if "task" in result.extra and not result.content:
-            return self._task_handle(name, raw, asked=task is not None)
+            return self._task_handle(name, raw, wanted=task is not None)
         return result
 
     async def _call_with_progress(
@@ -306,13 +283,13 @@ class ViewTools:
             raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
 
     @staticmethod
-    def _task_handle(name: str, raw: Raw, *, asked: bool) -> Task:
-        if not asked:
+    def _task_handle(name: str, raw: Raw, *, wanted: bool) -> Task:
+        if not wanted:
             raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
-        try:
-            return _decode_task(raw).task
-        except msgspec.DecodeError as error:
-            raise InvalidResult(f"{name}: {error}") from None
+        task = task_in(raw)
+        if task is None:
+            raise InvalidResult(f"{name}: the View answered with a task that cannot be read")
+        return task
 
     async def list_all(self, timeout: float | None) -> list[Tool]:
         """The tools, all pages, without those that cannot be used."""
@@ -322,11 +299,11 @@ class ViewTools:
         if self._lifecycle.state is not _READY or not self.offered:
             await self._until_callable("tools/list", limit)
 
-        def ask(params: bytes) -> Awaitable[Raw]:
+        def request(params: bytes) -> Awaitable[Raw]:
             left = max(deadline - clock(), 0.001)
             return self._session.request("tools/list", params, timeout=left)
 
-        listing = await self._definitions.list_all(ask)
+        listing = await self._definitions.list_all(request)
         before, self.left_out = self.left_out, listing.left_out
         for name, reason in listing.left_out.items():
             if before.get(name) != reason:
@@ -334,8 +311,8 @@ class ViewTools:
                 self._report(PeerError(f"tools/list: {what}{reason}"))
         return list(listing.tools.values())
 
-    async def ask(self, method: str, params: dict[str, Any], timeout: float | None) -> Any:
-        """Ask something else about tools, such as how a task is doing."""
+    async def request(self, method: str, params: Mapping[str, Any], timeout: float | None) -> Any:
+        """Send another request about tools, such as `tasks/get`; its result."""
         limit = self._limits.call_timeout if timeout is None else timeout
         left = await self._until_callable(method, limit)
         raw = await self._session.request(method, wire.encode(params), timeout=left)
@@ -348,7 +325,7 @@ class ViewTools:
         return InvalidResult(f"{what}: a result of {size}")
 
     async def _until_callable(self, method: str, timeout: float) -> float:
-        """Wait until the View is ready, and see that it has tools; the time that is left."""
+        """Wait until the View is ready and check that it has tools; the time that is left."""
         left = await self._readiness.until_ready(method, timeout)
         if not self.offered:
             text = f"{method}: {self.app} did not declare the tools capability"

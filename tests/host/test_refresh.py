@@ -1,12 +1,12 @@
 import asyncio
 
-from transom.host.refresh import Relist, settle
+from transom.host.refresh import Refresh, wait_refreshed
 
 
-async def relisted(relist: Relist, times: int) -> None:
+async def refreshed(refresh: Refresh, times: int) -> None:
     for _ in range(times):
-        relist.changed()
-        await settle([relist], 0.05)
+        refresh.trigger()
+        await wait_refreshed([refresh], 0.05)
 
 
 async def test_a_few_changes_in_a_row_are_listed_at_once_and_a_flood_is_not() -> None:
@@ -16,12 +16,12 @@ async def test_a_few_changes_in_a_row_are_listed_at_once_and_a_flood_is_not() ->
     async def work() -> None:
         listed.append(loop.time())
 
-    relist = Relist(work, 60.0, set())
-    await relisted(relist, 3)
+    refresh = Refresh(work, 60.0, set(), print)
+    await refreshed(refresh, 3)
     assert len(listed) == 3
-    await relisted(relist, 100)
+    await refreshed(refresh, 100)
     assert len(listed) == 5
-    relist.stop()
+    refresh.stop()
 
 
 async def test_after_a_pause_a_few_more_go_at_once() -> None:
@@ -33,9 +33,9 @@ async def test_after_a_pause_a_few_more_go_at_once() -> None:
         if len(listed) == 6:
             done.set()
 
-    relist = Relist(work, 0.01, set())
-    await relisted(relist, 5)
-    relist.changed()
+    refresh = Refresh(work, 0.01, set(), print)
+    await refreshed(refresh, 5)
+    refresh.trigger()
     await done.wait()
-    relist.stop()
+    refresh.stop()
     assert len(listed) == 6
