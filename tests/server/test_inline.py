@@ -12,8 +12,8 @@ import pytest
 
 from transom.errors import RegistrationError
 from transom.server import inline
-from transom.server.html import Page
 from transom.server.inline import inline_transom
+from transom.server.page import PageHtml
 
 LIBRARY = r"""
 /** An App. Do not write </script> here, nor <!-- there. */
@@ -172,8 +172,8 @@ def test_a_default_import_is_refused():
 def test_a_missing_library_is_a_clear_error_where_the_page_is_declared(library: Path):
     library.unlink()
     with pytest.raises(RegistrationError, match="does not have it"):
-        Page("ui://a/b", '<!doctype html><script src="transom.js"></script>')
-    assert Page("ui://a/b", "<!doctype html><p>plain").read()
+        PageHtml("ui://a/b", '<!doctype html><script src="transom.js"></script>')
+    assert PageHtml("ui://a/b", "<!doctype html><p>plain").read()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
     file = tmp_path / "page.html"
     file.write_text(text)
     for source in (text, file, lambda: text):
-        assert "class App" in Page("ui://a/b", source).read()
+        assert "class App" in PageHtml("ui://a/b", source).read()
 
 
 def test_the_real_library_has_the_same_members_inlined_as_imported(

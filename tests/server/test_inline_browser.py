@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Route, async_playwright
 
 from transom.server import inline
-from transom.server.html import Page
+from transom.server.page import PageHtml
 
 STRICT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 KNOWN = Path(__file__).parents[2] / ".venv" / ".chromium"
@@ -51,7 +51,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_classic_and_module_scripts_find_the_library(library: None):
-    page_text = Page("ui://a/b", PAGE).read()
+    page_text = PageHtml("ui://a/b", PAGE).read()
     errors: list[str] = []
 
     async def answer(route: Route) -> None:

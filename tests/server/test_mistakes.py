@@ -224,8 +224,8 @@ def helper(function: Callable[..., Any] = show, **keywords: Any) -> None:
         (lambda: tool(html=PAGE), "Write views.add(uri, html=...)"),
         (lambda: tool(anotations={}), "Did you mean annotations?"),
         (lambda: tool(colour="red"), "there is no keyword colour"),
-        (lambda: tool(meta={"ui": {}}), "Say it with opens= and visibility="),
-        (lambda: tool(meta={"ui/resourceUri": URI}), "Say it with opens= and visibility="),
+        (lambda: tool(meta={"ui": {}}), "Use opens= and visibility="),
+        (lambda: tool(meta={"ui/resourceUri": URI}), "Use opens= and visibility="),
         (lambda: tool(annotations=["readOnlyHint"]), 'Write annotations={"readOnlyHint": True}'),
         (lambda: tool(annotations={"read_only_hint": True}), "Write readOnlyHint."),
         (lambda: tool(annotations={"readonlyhint": True}), "Write readOnlyHint."),
@@ -254,7 +254,7 @@ def helper(function: Callable[..., Any] = show, **keywords: Any) -> None:
         (lambda: helper(csp=Csp()), "Write views.add(uri, csp=...)"),
         (lambda: helper(no_docstring), "in a docstring or as description="),
         (lambda: Views().helper(no_docstring), "in a docstring or as description="),
-        (lambda: helper(meta={"ui": {"visibility": ["app"]}}), "Say it with opens="),
+        (lambda: helper(meta={"ui": {"visibility": ["app"]}}), "Use opens="),
     ],
 )
 def test_a_tool_declared_wrongly_is_refused(mistake: Callable[[], None], instead: str):

@@ -18,7 +18,7 @@ from fastmcp.utilities.types import Image as FastImage
 from mcp.server.mcpserver import Image
 
 from transom.errors import ValidationError
-from transom.server.results import Output
+from transom.server.tools import Output
 from transom.types import ImageContent, TextContent, ToolResult
 
 

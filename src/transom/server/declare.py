@@ -1,24 +1,27 @@
-"""What may be declared, and what to write instead of what may not.
+"""Checks of what a server declares: URIs, names, visibility, annotations, `_meta`, origins.
 
-Every mistake here would otherwise surface in somebody else's host, as a View that stays blank.
+A mistake that is not found here would show up in a user's host, as a View that stays blank. So
+every check raises `RegistrationError` with what to write instead.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypedDict, cast
 
 import mcp.types as mcp
 import pydantic
 
 from transom.errors import RegistrationError
 from transom.mcptypes import LEGACY_URI_KEY
-from transom.server.csp import Csp
 from transom.types import ToolAnnotations
 
 __all__ = [
+    "Csp",
+    "PageOptions",
     "app_tool_meta",
     "check_name",
     "check_uri",
@@ -31,8 +34,96 @@ __all__ = [
 PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
-_OF_THE_VIEW: Final = ("csp", "permissions", "domain", "prefers_border", "prefersBorder", "html")
+_PAGE_KEYWORDS: Final = ("csp", "permissions", "domain", "prefers_border", "prefersBorder", "html")
 _HINTS: Final = tuple(ToolAnnotations.__struct_encode_fields__)
+
+
+# --- origins ---------------------------------------------------------------------------------
+
+_WIRE: Final = {
+    "connect": "connectDomains",
+    "resource": "resourceDomains",
+    "frame": "frameDomains",
+    "base_uri": "baseUriDomains",
+}
+_HOST: Final = r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]"
+_ORIGIN: Final = re.compile(rf"(?:https?|wss?)://(?:{_HOST})(?::[0-9]{{1,5}})?")
+_BARE_HOST: Final = re.compile(rf"(?:{_HOST})(?::[0-9]{{1,5}})?")
+_WITH_PATH: Final = re.compile(rf"({_ORIGIN.pattern})[/?#].*")
+
+
+@dataclass(frozen=True)
+class Csp:
+    """What a View may load and connect to, beside itself. Nothing at all when left empty.
+
+    Each is a list of origins: scheme, host and maybe a port, such as `https://api.example.com`,
+    `wss://live.example.com:8443` or `https://*.example.com`.
+
+    Attributes:
+        connect: for fetch, XHR, EventSource and WebSocket.
+        resource: for scripts, styles, images, fonts and media.
+        frame: for frames inside the View.
+        base_uri: for `<base href>`.
+
+    Raises:
+        RegistrationError: an entry is not an origin; the text says what to write.
+    """
+
+    connect: Sequence[str] = ()
+    resource: Sequence[str] = ()
+    frame: Sequence[str] = ()
+    base_uri: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given = getattr(self, field.name)
+            # Frozen means that a list handed in cannot change it later either.
+            object.__setattr__(self, field.name, _origins(field.name, given))
+
+    def to_wire(self) -> dict[str, list[str]]:
+        """Return it as `_meta.ui.csp`, without the empty lists."""
+        return {
+            wire: list(getattr(self, name)) for name, wire in _WIRE.items() if getattr(self, name)
+        }
+
+
+def _origins(name: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise RegistrationError(f"csp {name} is a list of origins. Write {name}=[{given!r}].")
+    if not isinstance(given, Sequence | set | frozenset) or isinstance(given, Mapping):
+        raise RegistrationError(
+            f"csp {name} is a list of origins, not {type(given).__name__}. "
+            f'Write {name}=["https://api.example.com"].'
+        )
+    entries = tuple(cast("Sequence[Any]", given))
+    for entry in entries:
+        if problem := _problem(entry):
+            raise RegistrationError(f"csp {name}: {entry!r} is not an origin. {problem}")
+    return entries
+
+
+def _problem(entry: object) -> str | None:
+    """What to write instead of this entry, or None when it is an origin."""
+    if not isinstance(entry, str):
+        return 'Write a string such as "https://api.example.com".'
+    if _ORIGIN.fullmatch(entry):
+        return None
+    if entry == "*":
+        return "Every host is too many: list the origins the View needs."
+    if "'" in entry or '"' in entry:
+        return "CSP keywords and quotes have no place here: list origins only."
+    if re.search(r"[\s;,]", entry):
+        return "Write one origin an entry, with no spaces, commas or semicolons."
+    if found := _WITH_PATH.fullmatch(entry):
+        return f"Leave the path away: {found[1]!r}."
+    if entry.startswith("//") and _BARE_HOST.fullmatch(entry[2:]):
+        return f"Write {'https:' + entry!r}."
+    if _BARE_HOST.fullmatch(entry):
+        return f"Write {'https://' + entry!r}."
+    return "Write scheme, host and maybe a port, such as 'https://api.example.com'."
+
+
+# --- Views ------------------------------------------------------------------------------------
 
 
 def check_uri(uri: object) -> str:
@@ -59,6 +150,66 @@ def check_uri(uri: object) -> str:
         # Hosts compare byte by byte; some servers answer with the normal form.
         raise RegistrationError(f"{uri!r} is not in normal form. Write {normal!r}.")
     return uri
+
+
+class PageOptions(TypedDict, total=False):
+    """The keywords of `Views.add`, besides `html`."""
+
+    csp: Csp | None
+    permissions: Collection[str] | None
+    domain: str | None
+    prefers_border: bool | None
+    name: str | None
+    title: str | None
+    description: str | None
+
+
+def view_meta(uri: str, options: PageOptions) -> dict[str, Any]:
+    """Return a View's `_meta.ui`, or say how its parts must be written."""
+    given = cast("Mapping[str, object]", options)  # users may pass anything
+    ui: dict[str, Any] = {}
+    if (csp := given.get("csp")) is not None:
+        if not isinstance(csp, Csp):
+            raise RegistrationError(
+                f'{uri}: csp is a Csp, not {type(csp).__name__}. Write csp=Csp(connect=["https://..."]).'
+            )
+        ui["csp"] = csp.to_wire()
+    if (permissions := given.get("permissions")) is not None:
+        ui["permissions"] = _permissions(uri, permissions)
+    if (domain := given.get("domain")) is not None:
+        if not isinstance(domain, str) or not _DOMAIN.fullmatch(domain):
+            raise RegistrationError(
+                f"{uri}: domain is a host name without scheme and path, not {domain!r}. "
+                "Write what the host's documentation tells you, such as 'abc.claudemcpcontent.com'."
+            )
+        ui["domain"] = domain
+    if (prefers_border := given.get("prefers_border")) is not None:
+        if not isinstance(prefers_border, bool):
+            raise RegistrationError(
+                f"{uri}: prefers_border is True, False or left out, not {prefers_border!r}."
+            )
+        ui["prefersBorder"] = prefers_border
+    return ui
+
+
+def _permissions(uri: str, given: object) -> dict[str, Any]:
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence | set | frozenset):
+        raise RegistrationError(
+            f"{uri}: permissions is a list of names, not {given!r}. "
+            f'Write permissions=["camera"], out of {", ".join(PERMISSIONS)}.'
+        )
+    names = list(cast("Iterable[object]", given))
+    for name in names:
+        if name not in PERMISSIONS:
+            plain = re.sub(r"[^a-z]", "", str(name).lower())
+            near = difflib.get_close_matches(plain, [p.lower() for p in PERMISSIONS], n=1)
+            meant = next((p for p in PERMISSIONS if near and p.lower() == near[0]), None)
+            hint = f"Write {meant!r}." if meant else f"There are {', '.join(PERMISSIONS)}."
+            raise RegistrationError(f"{uri}: there is no permission {name!r}. {hint}")
+    return {name: {} for name in PERMISSIONS if name in names}
+
+
+# --- tools ------------------------------------------------------------------------------------
 
 
 def check_name(name: object) -> str:
@@ -91,15 +242,17 @@ def check_visibility(tool: str, visibility: object) -> list[str]:
     return [who for who in ("model", "app") if who in entries]
 
 
-def refuse_unknown(tool: str, keywords: Mapping[str, object], known: Iterable[str]) -> None:
+def refuse_unknown(tool: str, keywords: Iterable[str], known: Collection[str]) -> None:
     """Refuse keywords a tool does not take, and say where they belong."""
     for keyword in keywords:
-        if keyword in _OF_THE_VIEW:
+        if keyword in known:
+            continue
+        if keyword in _PAGE_KEYWORDS:
             raise RegistrationError(
                 f"tool {tool}: {keyword} belongs to the View, where hosts look for it. "
                 f"Write views.add(uri, {keyword}=...)."
             )
-        near = difflib.get_close_matches(keyword, list(known), n=1)
+        near = difflib.get_close_matches(keyword, known, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise RegistrationError(f"tool {tool}: there is no keyword {keyword}.{hint}")
 
@@ -164,54 +317,3 @@ def app_tool_meta(tool: str, meta: Mapping[str, Any] | None) -> dict[str, Any]:
     if ui:
         result["ui"] = ui
     return result
-
-
-def view_meta(
-    uri: str,
-    *,
-    csp: object = None,
-    permissions: object = None,
-    domain: object = None,
-    prefers_border: object = None,
-) -> dict[str, Any]:
-    """Return a View's `_meta.ui`, or say how its parts must be written."""
-    ui: dict[str, Any] = {}
-    if csp is not None:
-        if not isinstance(csp, Csp):
-            raise RegistrationError(
-                f'{uri}: csp is a Csp, not {type(csp).__name__}. Write csp=Csp(connect=["https://..."]).'
-            )
-        ui["csp"] = csp.to_wire()
-    if permissions is not None:
-        ui["permissions"] = _permissions(uri, permissions)
-    if domain is not None:
-        if not isinstance(domain, str) or not _DOMAIN.fullmatch(domain):
-            raise RegistrationError(
-                f"{uri}: domain is a host name without scheme and path, not {domain!r}. "
-                "Write what the host's documentation tells you, such as 'abc.claudemcpcontent.com'."
-            )
-        ui["domain"] = domain
-    if prefers_border is not None:
-        if not isinstance(prefers_border, bool):
-            raise RegistrationError(
-                f"{uri}: prefers_border is True, False or left out, not {prefers_border!r}."
-            )
-        ui["prefersBorder"] = prefers_border
-    return ui
-
-
-def _permissions(uri: str, given: object) -> dict[str, Any]:
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence | set | frozenset):
-        raise RegistrationError(
-            f"{uri}: permissions is a list of names, not {given!r}. "
-            f'Write permissions=["camera"], out of {", ".join(PERMISSIONS)}.'
-        )
-    names = list(cast("Iterable[object]", given))
-    for name in names:
-        if name not in PERMISSIONS:
-            plain = re.sub(r"[^a-z]", "", str(name).lower())
-            near = difflib.get_close_matches(plain, [p.lower() for p in PERMISSIONS], n=1)
-            meant = next((p for p in PERMISSIONS if near and p.lower() == near[0]), None)
-            hint = f"Write {meant!r}." if meant else f"There are {', '.join(PERMISSIONS)}."
-            raise RegistrationError(f"{uri}: there is no permission {name!r}. {hint}")
-    return {name: {} for name in PERMISSIONS if name in names}

@@ -1,4 +1,4 @@
-"""Views on a `FastMCP` server. Imported only when there is one: FastMCP is the user's own."""
+"""Views on a `FastMCP` server. Imported only when there is one, because FastMCP is optional."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from transom.server import gate
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool
 
-__all__ = ["FastServer", "Gate"]
+__all__ = ["FastGate", "FastServer"]
 
 _log = logging.getLogger(__name__)
 
 
-class Gate(Middleware):
-    """The middleware that shows each client what it can use."""
+class FastGate(Middleware):
+    """The middleware that leaves out what a client cannot use."""
 
     def __init__(self) -> None:
         self.assume_views = False
 
     def _is_plain(self, context: MiddlewareContext[Any]) -> bool:
-        """Whether a client asks that does not show Views, and not the server itself."""
+        """Whether the request is from a client without Views, and not from the server itself."""
         asked = context.fastmcp_context
         if asked is None or asked.request_context is None:
             return False
@@ -41,7 +41,7 @@ class Gate(Middleware):
         context: MiddlewareContext[mcp.ListToolsRequest],
         call_next: CallNext[mcp.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """Take links to Views and tools for Views alone from a list."""
+        """Leave out links to Views, and tools that only Views may call."""
         tools = await call_next(context)
         if not self._is_plain(context):
             return tools
@@ -56,7 +56,7 @@ class Gate(Middleware):
         context: MiddlewareContext[mcp.ListResourcesRequest],
         call_next: CallNext[mcp.ListResourcesRequest, Sequence[Resource]],
     ) -> Sequence[Resource]:
-        """Take pages from a list."""
+        """Leave out pages."""
         found = await call_next(context)
         return [r for r in found if not gate.is_page(r.uri)] if self._is_plain(context) else found
 
@@ -65,7 +65,7 @@ class Gate(Middleware):
         context: MiddlewareContext[mcp.ListResourceTemplatesRequest],
         call_next: CallNext[mcp.ListResourceTemplatesRequest, Sequence[ResourceTemplate]],
     ) -> Sequence[ResourceTemplate]:
-        """Take templates of pages from a list."""
+        """Leave out templates of pages."""
         found = await call_next(context)
         return (
             [t for t in found if not gate.is_page(t.uri_template)]
@@ -78,7 +78,7 @@ class Gate(Middleware):
         context: MiddlewareContext[mcp.CallToolRequestParams],
         call_next: CallNext[mcp.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        """Refuse a call to a tool for Views alone."""
+        """Refuse calls to tools that only Views may call."""
         if self._is_plain(context) and context.fastmcp_context is not None:
             tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
             if tool is not None and gate.hidden(tool.meta):
@@ -90,11 +90,11 @@ class FastServer:
     """A `FastMCP` server that Views are put on."""
 
     def __init__(self, server: FastMCP[Any], *, assume_views: bool = False) -> None:
-        """Put the gate in front of the server, unless it is there already."""
+        """Add the gate to the server's middleware, unless it is there already."""
         self.server = server
-        found = next((entry for entry in server.middleware if isinstance(entry, Gate)), None)
+        found = next((entry for entry in server.middleware if isinstance(entry, FastGate)), None)
         if found is None:
-            found = Gate()
+            found = FastGate()
             # First, so that a cache of the user's stays inside and is filtered for each client.
             server.middleware.insert(0, found)
         found.assume_views |= assume_views
@@ -103,8 +103,8 @@ class FastServer:
         """Register a tool."""
         self.server.add_tool(
             Tool.from_function(
-                # Whatever else a handler raises, FastMCP would tell the client in full.
-                tool.bound(mcp.CallToolResult, meant=(FastMCPError,)),
+                # FastMCP would send the client the text of any other exception.
+                tool.bound(mcp.CallToolResult, passed=(FastMCPError,)),
                 name=tool.name,
                 title=tool.title,
                 description=tool.description,
@@ -134,7 +134,7 @@ def _reader(page: ViewPage) -> Callable[[], str]:
         try:
             return page.read()
         except Exception as error:
-            # What a page's function raises, FastMCP would tell the client in full.
+            # FastMCP would send the client the text of what the page's function raised.
             _log.exception("%s cannot be read", page.uri)
             raise ResourceError(f"Error reading resource {page.uri}") from error
 

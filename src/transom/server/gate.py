@@ -1,8 +1,8 @@
-"""What a client that does not show Views is spared.
+"""What is left out for a client that does not show Views.
 
 It gets the same tools for its model, without the link to a View; no tools that only a View may
-call; no pages in the list of resources. Reading a page it knows the URI of is harmless, and stays
-possible. Everything here works on the wire's own form.
+call; and no pages in the list of resources. It may still read a page whose URI it knows, which does
+no harm. Everything here works on JSON in wire form.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ __all__ = [
 def is_plain(capabilities: mcp.ClientCapabilities | None, assume_views: bool) -> bool:
     """Whether a client does not show Views.
 
-    Nothing is known of a client of the handshake era on stateless HTTP: `assume_views` decides.
+    `assume_views` decides where its capabilities are not known: a client of a protocol version
+    before 2026-07-28, on stateless HTTP.
     """
     return not assume_views if capabilities is None else not supports_views(capabilities)
 
 
 def hidden(meta: Mapping[str, Any] | None) -> bool:
-    """Whether this `_meta` keeps a tool from the model."""
+    """Whether this `_meta` hides a tool from the model."""
     ui = (meta or {}).get("ui")
     if not isinstance(ui, Mapping):
         return False
@@ -75,5 +76,5 @@ def without_pages(
 
 
 def unknown_tool(name: str) -> str:
-    """Return what such a client is told when it calls a tool that only a View may call."""
+    """Return the error text for such a client that calls a tool which only a View may call."""
     return f"Unknown tool: {name}"

@@ -1,8 +1,8 @@
 """Views on the official SDK's `MCPServer`.
 
-An SDK extension may add tools and resources and look at calls, but it sees no lists, and what a
-client is shown must depend on the client. The list is changed by a middleware. The SDK calls its
-middleware provisional: this module is the only one that touches it.
+An SDK extension may add tools and resources and intercept calls, but not lists, and lists must
+depend on the client. So a middleware changes the lists. The SDK calls its middleware provisional:
+no other module uses it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from pydantic_core import CoreSchema
 from transom.errors import INVALID_PARAMS
 from transom.mcptypes import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.server import gate
-from transom.server.arguments import without_circles
 from transom.server.page import ViewPage
-from transom.server.tools import AppTool, Handler
+from transom.server.tools import AppTool, Handler, without_circles
 
-__all__ = ["Gate", "OfficialServer", "consuming_server", "function_of", "resource_of"]
+__all__ = ["OfficialGate", "OfficialServer", "consuming_server", "function_of", "resource_of"]
 
 _LISTS = ("tools/list", "resources/list", "resources/templates/list")
 _FRAMES_UP = 12
 
 
-class Gate:
-    """The middleware that shows each client what it can use."""
+class OfficialGate:
+    """The middleware that leaves out what a client cannot use."""
 
     def __init__(self) -> None:
         self.hidden: set[str] = set()
@@ -43,7 +42,7 @@ class Gate:
     async def __call__(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
-        """Let a request through, and take from its answer what the client cannot use."""
+        """Handle a request, and leave out of its answer what the client cannot use."""
         plain = gate.is_plain(ctx.session.client_capabilities, self.assume_views)
         if ctx.method == "tools/call" and plain:
             name = (ctx.params or {}).get("name")
@@ -51,19 +50,19 @@ class Gate:
                 raise MCPError(INVALID_PARAMS, gate.unknown_tool(name))
         answer = await call_next(ctx)
         if ctx.method == "server/discover":
-            return _announced(_wire(answer))
+            return _with_extension(_wire(answer))
         if ctx.method not in _LISTS:
             return answer
         result = _wire(answer)
         if result.get("cacheScope") == "public":
-            # The answer depends on the client now: no cache may hand it to another one.
+            # The answer depends on the client now: no cache may give it to another one.
             result["cacheScope"] = "private"
         if plain:
-            _thin(ctx.method, result)
+            _filter_list(ctx.method, result)
         return result
 
 
-def _thin(method: str, result: dict[str, Any]) -> None:
+def _filter_list(method: str, result: dict[str, Any]) -> None:
     if method == "tools/list":
         result["tools"] = gate.without_views(result.get("tools", []))
     elif method == "resources/list":
@@ -73,7 +72,7 @@ def _thin(method: str, result: dict[str, Any]) -> None:
         result["resourceTemplates"] = gate.without_pages(templates, "uriTemplate")
 
 
-def _announced(result: dict[str, Any]) -> dict[str, Any]:
+def _with_extension(result: dict[str, Any]) -> dict[str, Any]:
     capabilities = cast("dict[str, Any]", result.get("capabilities") or {})
     known = cast("dict[str, Any]", capabilities.get("extensions") or {})
     extensions: dict[str, Any] = {UI_EXTENSION: {}, **known}
@@ -90,7 +89,7 @@ class OfficialServer:
     """An `MCPServer` that Views are put on."""
 
     def __init__(self, server: MCPServer[Any], *, assume_views: bool = False) -> None:
-        """Put the gate in front of the server, unless it is there already."""
+        """Add the gate to the server's middleware, unless it is there already."""
         self.server = server
         self._gate = _gate_of(server)
         self._gate.assume_views |= assume_views
@@ -117,12 +116,12 @@ class OfficialServer:
             self._gate.hidden.add(tool.name)
 
 
-def _gate_of(server: MCPServer[Any]) -> Gate:
+def _gate_of(server: MCPServer[Any]) -> OfficialGate:
     chain = cast("list[object]", server.middleware)
     for entry in chain:
-        if isinstance(entry, Gate):
+        if isinstance(entry, OfficialGate):
             return entry
-    made = Gate()
+    made = OfficialGate()
     # Behind the SDK's own and before the user's, so that a cache of theirs stays inside.
     inner = (n for n, entry in enumerate(chain) if not type(entry).__module__.startswith("mcp."))
     chain.insert(next(inner, len(chain)), made)
@@ -135,11 +134,11 @@ def function_of(tool: AppTool) -> Handler:
     if tool.output.schema is not None:
         returns = Annotated[mcp.CallToolResult, _model_of(without_circles(tool.output.schema))]
     # The SDK hides what an unexpected exception says, and logs it.
-    return tool.bound(returns, meant=(Exception,))
+    return tool.bound(returns, passed=(Exception,))
 
 
 def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
-    # The SDK takes an output schema only as a type: this one has the schema we say.
+    # The SDK takes an output schema only as a type: this one reports the given schema.
     class Structured(pydantic.RootModel[dict[str, Any]]):
         json_schema: ClassVar[Mapping[str, Any]] = schema
 
@@ -166,9 +165,9 @@ def resource_of(page: ViewPage) -> FunctionResource:
 
 
 def consuming_server() -> MCPServer[Any] | None:
-    """Return the server that is asking an extension for its tools, or None.
+    """Return the server that calls an extension for its tools, or None.
 
-    The SDK never hands a server to an extension, and there is no other way to see its lists.
+    The SDK passes no server to its extensions, and there is no other way to change its lists.
     """
     frame = inspect.currentframe()
     for _ in range(_FRAMES_UP):

@@ -1,28 +1,52 @@
-"""A tool as it is declared, and the function a server framework is given to run it."""
+"""A tool of a server with Views: its declaration, the function that runs it, and its results.
+
+1. A return type whose JSON is an object gives `outputSchema` and `structuredContent` of that
+   shape. Any other one is wrapped as `{"result": ...}`, in schema and value alike. `str`, content
+   blocks and whole results declare nothing and pass as they are.
+2. What was declared is validated before it is sent: a client would refuse it anyway, later and
+   with less to go on.
+3. A result always has text: what the `text` function returned, a returned string, or the data as
+   JSON.
+4. Parameters that are msgspec structs are described to frameworks that only know pydantic.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypedDict, Union, Unpack, cast, get_args, get_origin
 
 import mcp.types as mcp
+import msgspec
 from mcp.shared.exceptions import MCPError
+from pydantic import PlainValidator, WithJsonSchema
 
-from transom.errors import ProtocolError, RegistrationError, ToolError
-from transom.mcptypes import error_to_mcp
+from transom.errors import ProtocolError, RegistrationError, SchemaError, ToolError
+from transom.mcptypes import content_to_mcp, error_to_mcp, result_to_mcp
+from transom.schema import Schema, from_signature, output_schema, to_json
 from transom.server import declare
-from transom.server.arguments import without_structs
-from transom.server.results import Outcome, Output, error_result
+from transom.types import ContentBlock, ToolAnnotations, ToolResult
 
-__all__ = ["AppTool", "Handler", "app_tool"]
+__all__ = ["AppTool", "AppToolOptions", "Handler", "Output", "app_tool", "without_circles"]
 
 Handler = Callable[..., Any]
+Outcome = mcp.CallToolResult | mcp.InputRequiredResult
 
 _log = logging.getLogger(__name__)
+
+
+class AppToolOptions(TypedDict, total=False):
+    """The keywords of `register_app_tool`."""
+
+    title: str | None
+    description: str | None
+    annotations: ToolAnnotations | Mapping[str, Any] | None
+    meta: Mapping[str, Any] | None
+    text: Callable[[Any], str] | None
 
 
 @dataclass(frozen=True)
@@ -44,12 +68,12 @@ class AppTool:
         visibility = self.meta.get("ui", {}).get("visibility")
         return visibility is not None and "model" not in visibility
 
-    def bound(self, returns: Any, *, meant: tuple[type[Exception], ...]) -> Handler:
+    def bound(self, returns: Any, *, passed: tuple[type[Exception], ...]) -> Handler:
         """Return the function to register: the handler's parameters, `returns` as return type.
 
-        It answers with a whole result. `ToolError` and `ProtocolError` become what they mean;
-        exceptions of the types in `meant` pass, for the framework to deal with; any other one
-        goes to the log, and the caller learns no more than that the tool failed.
+        It returns a whole result. `ToolError` becomes an error result, `ProtocolError` a JSON-RPC
+        error; exceptions of the types in `passed` are raised, for the framework to handle; any
+        other one is logged, and the caller only learns that the tool failed.
         """
         handler, output, name = self.handler, self.output, self.name
         signature = self.signature.replace(return_annotation=returns)
@@ -59,7 +83,7 @@ class AppTool:
                 return error_result(str(error) or f"Tool {name} failed")
             if isinstance(error, ProtocolError):
                 raise error_to_mcp(error) from error
-            if isinstance(error, (MCPError, *meant)):
+            if isinstance(error, (MCPError, *passed)):
                 raise error
             _log.error("tool %s failed", name, exc_info=error)
             return error_result(f"Tool {name} failed")
@@ -94,17 +118,8 @@ class AppTool:
         return function
 
 
-def app_tool(
-    name: str | None,
-    handler: Handler,
-    *,
-    title: str | None = None,
-    description: str | None = None,
-    annotations: object = None,
-    meta: Mapping[str, Any] | None = None,
-    text: Callable[[Any], str] | None = None,
-) -> AppTool:
-    """Check a tool's declaration and put it together.
+def app_tool(name: str | None, handler: Handler, **options: Unpack[AppToolOptions]) -> AppTool:
+    """Check a tool's declaration and make it.
 
     Raises:
         RegistrationError: something about it is wrong; the text says what to write instead.
@@ -112,6 +127,8 @@ def app_tool(
     if not callable(handler):
         raise RegistrationError(f"a tool is a function, not {type(handler).__name__}.")
     name = declare.check_name(name if name is not None else getattr(handler, "__name__", None))
+    declare.refuse_unknown(name, options, AppToolOptions.__optional_keys__)
+    description, text = options.get("description"), options.get("text")
     if description is None and inspect.isroutine(handler):
         description = inspect.getdoc(handler)
     if not description or not description.strip():
@@ -126,10 +143,10 @@ def app_tool(
     returns = signature.return_annotation
     return AppTool(
         name=name,
-        title=title,
+        title=options.get("title"),
         description=description.strip(),
-        annotations=declare.to_annotations(name, annotations),
-        meta=declare.app_tool_meta(name, meta),
+        annotations=declare.to_annotations(name, options.get("annotations")),
+        meta=declare.app_tool_meta(name, options.get("meta")),
         handler=handler,
         signature=without_structs(name, handler, signature),
         output=Output(name, Any if returns is inspect.Signature.empty else returns, text),
@@ -165,3 +182,236 @@ def _is_async(handler: Handler) -> bool:
         handler = handler.func
     call = getattr(handler, "__call__", None)  # noqa: B004  (an object with an async __call__)
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
+
+
+# --- parameters that are structs --------------------------------------------------------------
+
+
+def without_structs(
+    tool: str, handler: Callable[..., Any], signature: inspect.Signature
+) -> inspect.Signature:
+    """Return the signature with each struct in it annotated for pydantic.
+
+    Raises:
+        RegistrationError: such a parameter has no JSON form.
+    """
+    ours = [p.name for p in signature.parameters.values() if _has_struct(p.annotation)]
+    if not ours:
+        return signature
+    others = [name for name in signature.parameters if name not in ours]
+    try:
+        schema = from_signature(handler, skip=others).json_schema
+    except SchemaError as error:
+        raise RegistrationError(f"tool {tool}: {error}.") from error
+    properties = without_circles(schema)["properties"]
+    parameters = [
+        parameter.replace(annotation=_annotated(parameter.annotation, properties[name]))
+        if name in ours
+        else parameter
+        for name, parameter in signature.parameters.items()
+    ]
+    return signature.replace(parameters=parameters)
+
+
+def without_circles(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without references; a type that contains itself is left open there.
+
+    pydantic cannot publish references that it has not made.
+    """
+    definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
+
+    def inlined(node: Any, inside: frozenset[str]) -> Any:
+        if isinstance(node, list):
+            return [inlined(part, inside) for part in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        entries = cast("dict[str, Any]", node)
+        if not isinstance(ref := entries.get("$ref"), str):
+            return {key: inlined(part, inside) for key, part in entries.items()}
+        name = ref.removeprefix("#/$defs/")
+        return {} if name in inside else inlined(definitions[name], inside | {name})
+
+    outside = {key: part for key, part in schema.items() if key != "$defs"}
+    return cast("dict[str, Any]", inlined(outside, frozenset()))
+
+
+def _has_struct(hint: Any) -> bool:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return True
+    return any(_has_struct(argument) for argument in get_args(hint))
+
+
+def _annotated(hint: Any, schema: Any) -> Any:
+    def read(value: object) -> Any:
+        try:
+            return msgspec.convert(value, hint)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error
+
+    return Annotated[Any, PlainValidator(read), WithJsonSchema(schema)]
+
+
+# --- results ----------------------------------------------------------------------------------
+
+_OUR_BLOCKS: Final = get_args(ContentBlock)
+_THEIR_BLOCKS: Final = get_args(mcp.ContentBlock)
+_BLOCKS: Final = (*_OUR_BLOCKS, *_THEIR_BLOCKS)
+# Both frameworks have their own Image, Audio and so on, recognised by these methods.
+_MAKERS: Final = ("to_image_content", "to_audio_content", "to_resource_content")
+_WHOLE: Final = (mcp.CallToolResult, ToolResult)
+_NO_SCHEMA: Final = (None, NoneType, Any, object, str, bytes, mcp.InputRequiredResult, *_WHOLE)
+_DONE: Final = "Done."
+
+
+class Output:
+    """What one tool declares to return, and how to turn what it returned into a result."""
+
+    def __init__(
+        self, tool: str, annotation: Any, text: Callable[[Any], str] | None = None
+    ) -> None:
+        """Read the schema from a return annotation; `text` makes the text out of a value.
+
+        Raises:
+            RegistrationError: the type has no JSON form.
+        """
+        self._tool = tool
+        self._text = text
+        self._schema: Schema | None = None
+        declared = _declared(annotation)
+        if declared is not None:
+            try:
+                self._schema = output_schema(declared)
+            except SchemaError as error:
+                raise RegistrationError(
+                    f"tool {tool}: its return type has no JSON form: {error}. Return a struct, a "
+                    "dataclass, a TypedDict, a pydantic model, a dict or a str."
+                ) from error
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The output schema, or None when there is none."""
+        return None if self._schema is None else self._schema.json_schema
+
+    def result(self, value: Any) -> Outcome:
+        """Turn what the tool returned into what the client gets.
+
+        Raises:
+            ValidationError: it does not fit the return type, or has no JSON form.
+        """
+        if isinstance(value, mcp.InputRequiredResult):
+            return value
+        if isinstance(value, ToolResult):
+            value = result_to_mcp(value)
+        elif _is_fastmcp_result(type(value)):
+            value = mcp.CallToolResult(
+                content=value.content,
+                structured_content=value.structured_content,
+                is_error=value.is_error,
+                _meta=value.meta,
+            )
+        if isinstance(value, mcp.CallToolResult):
+            if self._schema is not None and not value.is_error:
+                self._schema.validate(value.structured_content)
+            return self._readable(value)
+        if (blocks := _blocks(value)) is not None:
+            return self._readable(mcp.CallToolResult(content=blocks))
+        return self._from_data(value)
+
+    def _from_data(self, value: Any) -> mcp.CallToolResult:
+        if self._schema is not None:
+            wrapped = self._schema.wrapped
+            structured = self._schema.validate({"result": value} if wrapped else value)
+            data = structured["result"] if wrapped else structured
+        elif value is None:
+            structured, data = None, _DONE
+        else:
+            data = msgspec.json.decode(to_json(value))
+            structured = cast("dict[str, Any]", data) if isinstance(data, dict) else None
+        text = data if isinstance(data, str) and data.strip() else _pretty(data)
+        if self._text is not None:
+            text = self._text(value) or text
+        return mcp.CallToolResult(
+            content=[mcp.TextContent(text=text)], structured_content=structured
+        )
+
+    def _readable(self, result: mcp.CallToolResult) -> mcp.CallToolResult:
+        """The same result, with text in it where there is nothing to read."""
+        for block in result.content:
+            if not isinstance(block, mcp.TextContent) or block.text.strip():
+                return result
+        data = result.structured_content
+        if data is not None:
+            text = _pretty(data)
+        else:
+            text = f"Tool {self._tool} failed" if result.is_error else _DONE
+        return result.model_copy(update={"content": [mcp.TextContent(text=text)]})
+
+
+def error_result(text: str) -> mcp.CallToolResult:
+    """Make the result of a tool that failed."""
+    return mcp.CallToolResult(content=[mcp.TextContent(text=text)], is_error=True)
+
+
+def _declared(annotation: Any) -> Any | None:
+    """The data type that a return annotation declares, or None when it declares no data."""
+    if get_origin(annotation) is Annotated:
+        inner, *extras = get_args(annotation)
+        if inner in _WHOLE:
+            return extras[0]
+        return None if _declared(inner) is None else annotation
+    if get_origin(annotation) in (Union, UnionType):
+        # Asking the client for input is not data: the other members are what is declared.
+        members = tuple(
+            member for member in get_args(annotation) if member is not mcp.InputRequiredResult
+        )
+        if not members or any(
+            _declared(member) is None and member is not NoneType for member in members
+        ):
+            return None
+        return Union[members]  # noqa: UP007  (a union of a tuple has no other spelling)
+    return None if annotation in _NO_SCHEMA or _is_content(annotation) else annotation
+
+
+def _is_content(annotation: Any) -> bool:
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return _is_block(annotation) or _is_fastmcp_result(annotation)
+    origin = get_origin(annotation)
+    if origin in (list, tuple, Sequence, Annotated, Union, UnionType):
+        return any(_is_content(arg) for arg in get_args(annotation) if arg is not Ellipsis)
+    return False
+
+
+def _is_block(kind: Any) -> bool:
+    return issubclass(kind, _BLOCKS) or any(hasattr(kind, maker) for maker in _MAKERS)
+
+
+def _is_fastmcp_result(kind: Any) -> bool:
+    # By name, because FastMCP is optional and must not be loaded for this.
+    return kind.__name__ == "ToolResult" and kind.__module__.startswith("fastmcp.")
+
+
+def _blocks(value: Any) -> list[mcp.ContentBlock] | None:
+    """The content blocks in a returned value, or None when it is data."""
+    if _is_block(type(value)):
+        return [_block(value)]
+    if isinstance(value, list | tuple):
+        items = cast("Iterable[Any]", value)
+        if any(_is_block(type(item)) for item in items):
+            return [_block(item) for item in items]
+    return None
+
+
+def _block(item: Any) -> mcp.ContentBlock:
+    if isinstance(item, _OUR_BLOCKS):
+        return content_to_mcp(cast("ContentBlock", item))
+    for maker in _MAKERS:
+        if hasattr(item, maker):
+            return getattr(item, maker)()
+    if isinstance(item, _THEIR_BLOCKS):
+        return cast("mcp.ContentBlock", item)
+    text = item if isinstance(item, str) else _pretty(msgspec.json.decode(to_json(item)))
+    return mcp.TextContent(text=text)
+
+
+def _pretty(data: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()

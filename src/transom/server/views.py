@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, Unpack, cast, overload
 
+import mcp.types as mcp
 from mcp.server.extension import Extension, ResourceBinding, ToolBinding
+from mcp.server.mcpserver import MCPServer
 
 from transom.errors import RegistrationError, UsageError
-from transom.mcptypes import LEGACY_URI_KEY, UI_EXTENSION
+from transom.mcptypes import LEGACY_URI_KEY, UI_EXTENSION, supports_views
 from transom.server import declare
-from transom.server.csp import Csp
-from transom.server.html import Source
+from transom.server.declare import PageOptions
 from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
-from transom.server.page import ViewPage, view_page
-from transom.server.targets import Target, target
-from transom.server.tools import AppTool, app_tool
-from transom.types import ToolAnnotations, Visibility
+from transom.server.page import Source, ViewPage, view_page
+from transom.server.tools import AppTool, AppToolOptions, Handler, app_tool
+from transom.types import Visibility
 
-__all__ = ["Views"]
+__all__ = ["Views", "register_app_resource", "register_app_tool", "ui_capability"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_TOOL_KEYWORDS = (
-    "opens",
-    "name",
-    "title",
-    "description",
-    "annotations",
-    "visibility",
-    "meta",
-    "text",
-)
+
+class HelperOptions(AppToolOptions, total=False):
+    """The keywords of `Views.helper`."""
+
+    opens: ViewPage | str | None
+    name: str | None
+
+
+class ViewToolOptions(HelperOptions, total=False):
+    """The keywords of `Views.tool`."""
+
+    visibility: Collection[Visibility] | None
+
+
+class ViewsTarget(Protocol):
+    """A server, of whichever framework, that takes tools and pages."""
+
+    @property
+    def server(self) -> object:
+        """The framework's own object."""
+        ...
+
+    def add_tool(self, tool: AppTool) -> None:
+        """Register a tool."""
+        ...
+
+    def add_page(self, page: ViewPage) -> None:
+        """Register a View's page."""
+        ...
 
 
 class Views(Extension):
@@ -69,29 +89,17 @@ class Views(Extension):
         """Start with no Views.
 
         Args:
-            assume_views: what to think of a client that nothing is known of. Before protocol
-                2026-07-28 a client says what it can do once, when it connects, and a stateless
-                HTTP server has forgotten it at the next request. False treats such a client as
-                one without Views, True as one with them. Elsewhere it makes no difference.
+            assume_views: how to treat a client whose capabilities are not known. Before protocol
+                2026-07-28 a client declares them once, when it connects, and a stateless HTTP
+                server has lost them at the next request. False treats such a client as one
+                without Views, True as one with them. Elsewhere it makes no difference.
         """
         self._assume_views = assume_views
         self._pages: dict[str, ViewPage] = {}
         self._tools: dict[str, AppTool] = {}
-        self._targets: list[Target] = []
+        self._targets: list[ViewsTarget] = []
 
-    def add(
-        self,
-        uri: str,
-        *,
-        html: Source,
-        csp: Csp | None = None,
-        permissions: Collection[str] | None = None,
-        domain: str | None = None,
-        prefers_border: bool | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-    ) -> ViewPage:
+    def add(self, uri: str, *, html: Source, **options: Unpack[PageOptions]) -> ViewPage:
         """Declare a View: a page at a `ui://` URI.
 
         Args:
@@ -116,17 +124,7 @@ class Views(Extension):
         Raises:
             RegistrationError: something about it is wrong; the text says what to write instead.
         """
-        page = view_page(
-            uri,
-            html=html,
-            csp=csp,
-            permissions=permissions,
-            domain=domain,
-            prefers_border=prefers_border,
-            name=name,
-            title=title,
-            description=description,
-        )
+        page = view_page(uri, html, **options)
         if page.uri in self._pages:
             raise RegistrationError(f"there is a View at {page.uri} already. Choose another URI.")
         self._pages[page.uri] = page
@@ -135,18 +133,7 @@ class Views(Extension):
         return page
 
     def tool(
-        self,
-        function: Callable[..., Any] | None = None,
-        *,
-        opens: ViewPage | str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        visibility: Collection[Visibility] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        text: Callable[[Any], str] | None = None,
-        **unknown: object,
+        self, function: Callable[..., Any] | None = None, **options: Unpack[ViewToolOptions]
     ) -> Callable[[Function], Function]:
         """Declare a tool that opens a View when the model calls it.
 
@@ -156,7 +143,7 @@ class Views(Extension):
         a whole `ToolResult`. Raise `ToolError` for a "no" that the model should read.
 
         Args:
-            function: not for you to pass: write `@views.tool(opens=...)`.
+            function: never passed: write `@views.tool(opens=...)`.
             opens: the View, as `add` returned it, or its URI.
             name: the function's name when left out.
             title: its name for people.
@@ -166,85 +153,43 @@ class Views(Extension):
             meta: more `_meta` keys.
             text: makes the text for the model out of what the function returned. The data as
                 JSON when left out.
-            **unknown: refused, with a word on where it belongs.
 
         Raises:
             RegistrationError: something about it is wrong; the text says what to write instead.
         """
-        if function is not None or (opens is None and not unknown):
+        known = options.keys() <= ViewToolOptions.__optional_keys__
+        if function is not None or (options.get("opens") is None and known):
             raise RegistrationError(
                 "say which View the tool opens: @views.tool(opens=...). A tool without one is "
                 "declared on the server itself, and one for the View alone with @views.helper."
             )
-
-        return self._decorator(
-            opens,
-            visibility,
-            unknown,
-            name=name,
-            title=title,
-            description=description,
-            annotations=annotations,
-            meta=meta,
-            text=text,
-        )
+        return self._decorator(options)
 
     @overload
     def helper(self, function: Function) -> Function: ...
 
     @overload
-    def helper(
-        self,
-        *,
-        opens: ViewPage | str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        text: Callable[[Any], str] | None = None,
-        **unknown: object,
-    ) -> Callable[[Function], Function]: ...
+    def helper(self, **options: Unpack[HelperOptions]) -> Callable[[Function], Function]: ...
 
     def helper(
-        self,
-        function: Function | None = None,
-        *,
-        opens: ViewPage | str | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | Mapping[str, Any] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        text: Callable[[Any], str] | None = None,
-        **unknown: object,
+        self, function: Function | None = None, **options: Unpack[HelperOptions]
     ) -> Function | Callable[[Function], Function]:
         """Declare a tool that only a View calls: to refresh, turn pages, save.
 
         Write `@views.helper`, or `@views.helper(...)` with the keywords of `tool`. Give `opens`
         only when calling it should open a View. Its visibility is `["app"]`: hosts keep it from
-        the model, and clients that do not show Views never hear of it. That is not protection: a
-        client that says it shows Views may call it, so check who asks as in any tool.
+        the model, and clients that do not show Views never see it. That is not protection: a
+        client that says it shows Views may call it, so check who calls as in any tool.
 
         Raises:
             RegistrationError: something about it is wrong; the text says what to write instead.
         """
-        if "visibility" in unknown:
+        if "visibility" in options:
             raise RegistrationError(
                 "a helper is for the View alone. Write @views.tool(opens=..., visibility=[...]) "
                 "for a tool that the model may call too."
             )
-        declared = self._decorator(
-            opens,
-            ("app",),
-            unknown,
-            name=name,
-            title=title,
-            description=description,
-            annotations=annotations,
-            meta=meta,
-            text=text,
-        )
+        declared = self._decorator({**options, "visibility": ("app",)})
         return declared if function is None else declared(function)
 
     def install(self, server: object) -> None:
@@ -255,7 +200,7 @@ class Views(Extension):
         """
         if any(place.server is server for place in self._targets):
             raise UsageError("these Views are on this server already.")
-        place = target(server, assume_views=self._assume_views)
+        place = _target(server, assume_views=self._assume_views)
         for page in self._pages.values():
             place.add_page(page)
         for tool in self._tools.values():
@@ -268,7 +213,7 @@ class Views(Extension):
         """Return the tools, for `MCPServer(extensions=[views])`.
 
         Raises:
-            UsageError: no `MCPServer` asks, so its lists could not be made to fit its clients.
+            UsageError: it was not called by an `MCPServer`, so its lists cannot be changed.
         """
         server = consuming_server()
         if server is None:
@@ -314,31 +259,26 @@ class Views(Extension):
             raise RegistrationError(f"tool {tool}: there is no View {opens!r}. {hint}")
         return self._pages[opens]
 
-    def _decorator(
-        self,
-        opens: object,
-        visibility: object,
-        unknown: Mapping[str, object],
-        *,
-        name: str | None,
-        meta: Mapping[str, Any] | None,
-        **keywords: Any,
-    ) -> Callable[[Function], Function]:
+    def _decorator(self, options: ViewToolOptions) -> Callable[[Function], Function]:
         def declared(function: Function) -> Function:
+            name = options.get("name")
             called = name or getattr(function, "__name__", "?")
-            declare.refuse_unknown(called, unknown, _TOOL_KEYWORDS)
+            declare.refuse_unknown(called, options, ViewToolOptions.__optional_keys__)
+            meta = options.get("meta") or {}
             for key in ("ui", LEGACY_URI_KEY):
-                if meta is not None and key in meta:
+                if key in meta:
                     raise RegistrationError(
                         f"tool {called}: _meta[{key!r}] is written for you. "
-                        "Say it with opens= and visibility=."
+                        "Use opens= and visibility=."
                     )
             ui: dict[str, Any] = {}
-            if opens is not None:
+            if (opens := options.get("opens")) is not None:
                 ui["resourceUri"] = self._page(called, opens).uri
-            if visibility is not None:
+            if (visibility := options.get("visibility")) is not None:
                 ui["visibility"] = declare.check_visibility(called, visibility)
-            tool = app_tool(name, function, meta={**(meta or {}), "ui": ui}, **keywords)
+            rest: Any = {k: v for k, v in options.items() if k in AppToolOptions.__optional_keys__}
+            rest["meta"] = {**meta, "ui": ui}
+            tool = app_tool(name, function, **rest)
             if tool.name in self._tools:
                 raise RegistrationError(
                     f"there is a tool {tool.name} already. Give this one a name=."
@@ -349,3 +289,102 @@ class Views(Extension):
             return function
 
         return declared
+
+
+# --- plain functions, for servers that exist already -------------------------------------------
+
+
+def register_app_tool(
+    server: object, name: str, handler: Handler, **options: Unpack[AppToolOptions]
+) -> None:
+    """Register a tool that belongs to a View on an `MCPServer` or a FastMCP server.
+
+    Args:
+        server: the server.
+        name: the tool's name.
+        handler: what runs, as with `Views.tool`.
+        meta: its `_meta`, such as `{"ui": {"resourceUri": "ui://orders/list.html"}}` or
+            `{"ui": {"visibility": ["app"]}}`. A link under `ui.resourceUri` is copied to the older
+            `ui/resourceUri`, and the other way round. May be left out.
+        title: its name for people.
+        description: the handler's docstring when left out.
+        annotations: hints such as `{"readOnlyHint": True}`.
+        text: makes the text for the model out of what the handler returned.
+
+    From then on clients that do not show Views get this server's tools without links to Views.
+
+    Raises:
+        RegistrationError: something about it is wrong; the text says what to write instead.
+        UsageError: `server` is no such server.
+    """
+    place = _target(server)
+    place.add_tool(app_tool(name, handler, **options))
+
+
+def register_app_resource(
+    server: object, uri: str, *, html: Source, **options: Unpack[PageOptions]
+) -> ViewPage:
+    """Register a View's page on an `MCPServer` or a FastMCP server; see `Views.add`.
+
+    Raises:
+        RegistrationError: something about it is wrong; the text says what to write instead.
+        UsageError: `server` is no such server.
+    """
+    page = view_page(uri, html, **options)
+    _target(server).add_page(page)
+    return page
+
+
+def ui_capability(ctx: object) -> dict[str, Any] | None:
+    """Return what the client said about MCP Apps, or None when it does not show Views.
+
+    Args:
+        ctx: the `Context` a tool of `MCPServer` or FastMCP gets, the SDK's request context, or
+            the client's capabilities themselves. None is fine too.
+
+    A client shows Views when it lists `text/html;profile=mcp-app` in `mimeTypes`. One that names
+    the extension without that type does not.
+    """
+    capabilities = _capabilities(ctx)
+    if not supports_views(capabilities):
+        return None
+    if isinstance(capabilities, mcp.ClientCapabilities):
+        extensions: object = capabilities.extensions
+    else:
+        extensions = cast("Mapping[str, Any]", capabilities)["extensions"]
+    return dict(cast("Mapping[str, Any]", extensions)[UI_EXTENSION])
+
+
+def _capabilities(ctx: object) -> mcp.ClientCapabilities | Mapping[str, Any] | None:
+    if ctx is None or isinstance(ctx, mcp.ClientCapabilities):
+        return ctx
+    if isinstance(ctx, Mapping):
+        return cast("Mapping[str, Any]", ctx)
+    try:
+        # Both frameworks and the SDK's own request context have a session.
+        session: object = getattr(ctx, "session", None)
+    except (RuntimeError, ValueError):
+        return None  # outside a request
+    found = getattr(session, "client_capabilities", None)
+    return found if isinstance(found, mcp.ClientCapabilities) else None
+
+
+def _target(server: object, *, assume_views: bool = False) -> ViewsTarget:
+    """Make a server ready for Views.
+
+    Raises:
+        UsageError: it is not a server that Views can be put on.
+    """
+    if isinstance(server, MCPServer):
+        return OfficialServer(cast("MCPServer[Any]", server), assume_views=assume_views)
+    if "fastmcp" in sys.modules:
+        # Here and not above: FastMCP takes long to load, and most servers are not made with it.
+        from fastmcp import FastMCP  # noqa: PLC0415
+
+        if isinstance(server, FastMCP):
+            from transom.server.fastmcp import FastServer  # noqa: PLC0415
+
+            return FastServer(cast("FastMCP[Any]", server), assume_views=assume_views)
+    raise UsageError(
+        f"Views can be put on an MCPServer or a FastMCP server, not on {type(server).__name__}."
+    )
