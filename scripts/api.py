@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeGuard
 from docstrings import code, prose
 from source import assignments, class_body, definition, signature, statement, tree
 
-from transom.cli.main import make_app
+from transom.cli.commands import COMMANDS
 from transom.events import Event
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -418,7 +418,7 @@ def help_of(command: str) -> str:
 
 def cli() -> str:
     """docs/cli.md."""
-    commands = ["", *(command.name or "" for command in make_app([]).registered_commands)]
+    commands = ["", *COMMANDS]
     with ThreadPoolExecutor(2) as pool:
         said = list(pool.map(help_of, commands))
     pieces = [CLI_LEAD.strip()]

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from typer.testing import CliRunner
 
 from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, chromium, processes
 from tests.browser.opening import ORDERS, ROOT, events_of, ran, server_with, transom_open
+from tests.cli.running import transom
 from tests.host.test_servers import over_http
-from transom.cli.main import make_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -180,17 +179,16 @@ async def test_a_person_reads_what_happened_and_gets_a_picture(tmp_path: Path) -
         ),
         (["nothing.py", "show_orders", "--headless"], "there is no file nothing.py"),
         (["no-such-command-anywhere", "x", "--headless"], "neither a Python file"),
-        ([str(ORDERS), "show_orders", "--csp", "loose"], "Invalid value for '--csp'"),
-        ([str(ORDERS), "show_orders", "--timeout", "0"], "Invalid value for '--timeout'"),
+        ([str(ORDERS), "show_orders", "--csp", "loose"], "argument --csp: invalid choice: 'loose'"),
+        ([str(ORDERS), "show_orders", "--timeout", "0"], "argument --timeout: '0' is no number"),
     ],
 )
 async def test_a_mistake_is_exit_2_with_a_text_that_says_which(
     arguments: list[str], said: str
 ) -> None:
     # Here, without a process: none of these gets as far as to start anything.
-    words = ["open", *arguments, "--json"]
-    result = CliRunner().invoke(make_app(words), words, env={"COLUMNS": "200"})
-    assert result.exit_code == 2
+    result = transom("open", *arguments, "--json")
+    assert result.returncode == 2
     assert result.stdout == ""
     assert said in result.stderr
 

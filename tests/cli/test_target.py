@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from transom.cli.target import Command, Url, parse_target
+from transom.cli.target import parse_target
 from transom.errors import UsageError
 
 
-def served(text: str) -> Command:
-    return Command((sys.executable, "-m", "transom.cli.serve", text))
+def served(text: str) -> list[str]:
+    return [sys.executable, "-m", "transom.cli.serve", text]
 
 
 @pytest.fixture
@@ -34,18 +34,18 @@ def test_an_object_in_a_module_is_served(text):
 
 @pytest.mark.parametrize("text", ["http://localhost:3000/mcp", "https://example.com/mcp"])
 def test_a_url_is_reached(text):
-    assert parse_target(text) == Url(text)
+    assert parse_target(text) == text
 
 
 def test_anything_else_is_a_command_line():
     found = parse_target(f"{sys.executable} -m shop 'two words'")
-    assert found == Command((sys.executable, "-m", "shop", "two words"))
+    assert found == [sys.executable, "-m", "shop", "two words"]
 
 
 @pytest.mark.usefixtures("orders")
 def test_a_command_that_takes_a_python_file_is_a_command():
     found = parse_target(f"{sys.executable} orders.py")
-    assert found == Command((sys.executable, "orders.py"))
+    assert found == [sys.executable, "orders.py"]
 
 
 @pytest.mark.usefixtures("orders")

@@ -14,11 +14,11 @@ from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
+from transom.cli.gateway import SharedPage
 from transom.gateway.config import server_from_command
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
-from transom.web.screen import Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,13 +43,13 @@ def command(name: str) -> list[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def screen() -> AsyncIterator[Screen]:
-    async with Screen(headless=True) as made:
+async def screen() -> AsyncIterator[SharedPage]:
+    async with SharedPage(headless=True) as made:
         yield made
 
 
 @asynccontextmanager
-async def client_of(name: str, screen: Screen) -> AsyncIterator[Raw]:
+async def client_of(name: str, screen: SharedPage) -> AsyncIterator[Raw]:
     """A client that has said hello to the gateway of this server."""
     ours, theirs = memory_pair()
     server = server_from_command(command(name), name=name)
@@ -71,7 +71,7 @@ async def tools_of(client: Raw) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", SERVERS)
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
-    name: str, screen: Screen
+    name: str, screen: SharedPage
 ) -> None:
     opens, calls = SERVERS[name]
     async with client_of(name, screen) as client:
@@ -96,7 +96,7 @@ async def test_an_official_servers_view_opens_and_its_tools_are_called(
         assert picture["content"][0]["type"] == "image"
 
 
-async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: Screen) -> None:
+async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedPage) -> None:
     async with client_of("budget-allocator", screen) as client:
         await client.ask("tools/list")
         await client.ask("tools/call", {"name": "get-budget-data", "arguments": {}})

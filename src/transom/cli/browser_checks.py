@@ -30,7 +30,7 @@ from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 
-__all__ = ["BrowserObserver", "observer"]
+__all__ = ["BrowserObserver"]
 
 _WAIT = 10.0
 _SETTLE = 1.0
@@ -39,11 +39,6 @@ _MAX_TOOLS = 1000  # more than a View should have, so that a View with too many 
 _LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
 _CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IGNORECASE)
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
-
-
-def observer() -> BrowserObserver:
-    """The observer the command line uses."""
-    return BrowserObserver()
 
 
 class BrowserObserver:

@@ -1,23 +1,529 @@
-"""Commands of two words, such as `transom gateway install` beside `transom gateway -- COMMAND…`."""
+"""The commands of `transom` and their options, declared once.
+
+From these declarations command lines are read, mistakes are reported and help is printed. A client
+waits for its gateway as it would for the server alone, so nothing here takes long to load: each
+command is run by a module of its own, and what prints help is loaded when help is wanted.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from typer.core import TyperGroup
+from transom.errors import UsageError
 
-__all__ = ["Commands"]
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from transom.gateway.approval import Approval
+    from transom.host.surface import Style
+    from transom.web.csp import CspMode
+
+__all__ = [
+    "COMMANDS",
+    "CheckOptions",
+    "Command",
+    "GatewayOptions",
+    "InstallOptions",
+    "OpenOptions",
+    "find_command",
+    "print_overview",
+]
 
 
-class Commands(TyperGroup):
-    """Takes the first two words for a command if one is called so.
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes as exceptions; argparse would print them and end the process."""
 
-    A group of its own would take the first word after `transom gateway --` for a command.
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+class Command:
+    """One command: how its line is read, and its help.
+
+    Args:
+        name: one word or two.
+        module: the module that runs it, with `run(options) -> exit code`.
+        usage: what follows the name on its line.
+        text: what it does; the first paragraph is its summary.
+        options: the type of what is read from its line.
     """
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, and the words that are left for it."""
-        joined = " ".join(args[:2])
-        if len(args) > 1 and joined in self.commands:
-            args = [joined, *args[2:]]
-        return super().resolve_command(ctx, args)
+    def __init__(
+        self, name: str, module: str, usage: str, text: str, options: type[argparse.Namespace]
+    ) -> None:
+        self.name = name
+        self.module = module
+        self._usage = usage
+        self._text = text
+        self._options = options
+        self._parser = _Parser(add_help=False, allow_abbrev=False)
+        self._panels: dict[str, list[argparse.Action]] = {}
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return self._text.partition("\n\n")[0]
+
+    @property
+    def option_names(self) -> list[str]:
+        """Every option of it, as it is typed."""
+        actions = [action for panel in self._panels.values() for action in panel]
+        return [name for action in actions for name in action.option_strings]
+
+    # --- declaring ---------------------------------------------------------------------------
+
+    def argument(self, name: str, metavar: str, text: str, **settings: Any) -> None:
+        """Declare an argument; `settings` are those of `argparse`."""
+        action = self._parser.add_argument(name, metavar=metavar, help=text, **settings)
+        self._panels.setdefault("Arguments", []).append(action)
+
+    def option(
+        self, names: str, metavar: str | None, text: str, *, panel: str = "Options", **settings: Any
+    ) -> None:
+        """Declare an option with a value; `panel` is the heading under which help shows it."""
+        if metavar is not None:
+            settings["metavar"] = metavar
+        action = self._parser.add_argument(*names.split(), help=text, **settings)
+        self._panels.setdefault(panel, []).append(action)
+
+    def choice(
+        self, name: str, choices: Sequence[str], text: str, *, panel: str = "Options"
+    ) -> None:
+        """Declare an option with one of these values, of which the first is the default."""
+        metavar = "|".join(choices)
+        self.option(name, metavar, text, panel=panel, choices=choices, default=choices[0])
+
+    def flag(self, names: str, text: str, *, panel: str = "Options") -> None:
+        """Declare an option without a value."""
+        self.option(names, None, text, panel=panel, action="store_true")
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def read(self, words: Sequence[str]) -> Any:
+        """Read the words that follow the command's name.
+
+        Where the command takes a COMMAND, every word after `--` belongs to that.
+
+        Raises:
+            UsageError: they make no sense.
+        """
+        own, after = list(words), list[str]()
+        if _COMMAND in self._usage and "--" in own:
+            cut = own.index("--")
+            own, after = own[:cut], own[cut + 1 :]
+        options = self._options()
+        _, unknown = self._parser.parse_known_intermixed_args(own, options)
+        for word in unknown:
+            if word.startswith("-"):
+                hint = _did_you_mean(word.partition("=")[0], self.option_names)
+                raise UsageError(f"there is no option {word}{hint}")
+            raise UsageError(f"there is one argument too many: {word}")
+        if after:
+            options.command = [*options.command, *after]
+        return options
+
+    # --- help --------------------------------------------------------------------------------
+
+    def print_help(self) -> None:
+        """Print what the command does and takes."""
+        console = _console()
+        _print_text(console, f"Usage: transom {self.name} {self._usage}\n\n{self._text}")
+        for title, actions in self._panels.items():
+            _print_panel(console, title, map(_help_row, actions))
+
+
+_Row = tuple[str, str, str]
+
+
+def _help_row(action: argparse.Action) -> _Row:
+    metavar, text = str(action.metavar or ""), action.help or ""
+    if action.required and action.option_strings:
+        text += "\n[required]"
+    elif action.default not in (None, False, [], ""):
+        text += f"\n[default: {action.default}]"
+    names = " ".join(action.option_strings)
+    return (names, metavar, text) if names else (metavar, "", text)
+
+
+def print_overview() -> None:
+    """Print which commands there are."""
+    console = _console()
+    _print_text(
+        console,
+        "Usage: transom [OPTIONS] COMMAND …\n\n"
+        "MCP Apps for Python: brings Views, and the tools inside them, to every MCP client.",
+    )
+    version, usage = "Show the version.", "Show this, or what a command does and takes."
+    _print_panel(console, "Options", [("--version", "", version), ("--help -h", "", usage)])
+    commands = [make() for make in COMMANDS.values()]
+    _print_panel(console, "Commands", [(each.name, "", each.summary) for each in commands])
+    _print_text(
+        console,
+        "Start with `transom gateway --help` to use MCP Apps, or `transom open --help` to see one.",
+    )
+
+
+def _did_you_mean(word: str, known: Sequence[str]) -> str:
+    """The end of a sentence about a word that is not known."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _print_text(console: Console, text: str) -> None:
+    """Print paragraphs; one that is indented keeps its lines."""
+    from rich.padding import Padding
+
+    for paragraph in text.split("\n\n"):
+        lines = paragraph if paragraph.startswith(" ") else " ".join(paragraph.split())
+        console.print(Padding(_marked(lines), (0, 1)))
+        console.print()
+
+
+def _print_panel(console: Console, title: str, rows: Iterable[_Row]) -> None:
+    from rich.panel import Panel
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for style in ("bold cyan", "yellow", ""):
+        table.add_column(style=style)
+    for name, metavar, text in rows:
+        table.add_row(name, metavar, _marked(text))
+    console.print(Panel(table, title=title, title_align="left", border_style="dim"))
+
+
+def _marked(text: str) -> Text:
+    """What stands between backticks is code."""
+    from rich.text import Text
+
+    pieces = re.split(r"`([^`]+)`", text)
+    return Text.assemble(*((each, "bold" if n % 2 else "") for n, each in enumerate(pieces)))
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def _number(least: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {least:g}")
+        return number
+
+    return read
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)
+
+
+def _rule_ids(text: str) -> list[str]:
+    return [part.strip().upper() for part in text.split(",") if part]
+
+
+# --- the commands ----------------------------------------------------------------------------
+
+_COMMAND = "[-- COMMAND…]"
+_TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
+_CSP = ("compat", "strict")
+_CSP_HELP = (
+    "What a View's page may do with itself: what other hosts allow, or what the specification does."
+)
+
+
+class GatewayOptions(argparse.Namespace):
+    """`transom gateway --help` explains each."""
+
+    command: list[str]
+    url: str | None
+    config: Path | None
+    headless: bool
+    no_open: bool
+    surface: Style
+    approve: Approval
+    csp: CspMode
+    http: str | None
+    token: str | None
+    max_clients: int
+    idle: float
+    verbose: bool
+
+
+def _gateway() -> Command:
+    command = Command(
+        "gateway",
+        "transom.cli.gateway",
+        f"[OPTIONS] {_COMMAND}",
+        """\
+Stand in front of an MCP server and bring its MCP Apps to a client that knows none.
+
+Put it into your agent's configuration in place of the server itself:
+
+    transom gateway -- python orders.py
+
+Everything the server offers passes through unchanged. When the model calls a tool that has a View,
+the View opens in your browser, and the tools inside it appear to the model as ordinary tools.
+`transom gateway install --client …` writes the configuration for you.
+
+Exit codes: 0 the client went away, 2 the server could not be started.""",
+        GatewayOptions,
+    )
+    command.argument(
+        "command", _COMMAND, "Starts the MCP server, such as `python orders.py`.", nargs="*"
+    )
+    command.option("--url", "URL", "A server that is reached by streamable HTTP.")
+    command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
+    command.flag(
+        "--headless", "Show Views in a browser without a window, and offer `screenshot_view`."
+    )
+    command.flag(
+        "--no-open", "Open no browser: print the address of the Views on standard error instead."
+    )
+    command.choice(
+        "--surface",
+        ("both", "flat", "indirect"),
+        "How the model gets the tools of Views. `flat`: each is a tool of its own. `indirect`: "
+        "through `list_view_tools` and `call_view_tool`.",
+    )
+    command.choice(
+        "--approve",
+        ("client", "page", "elicit", "never"),
+        "Who is asked before a View's tool runs that may change something: the client does it as "
+        "for any tool; the user on the page; the user through the client; nobody, so that it does "
+        "not run.",
+    )
+    command.choice("--csp", _CSP, _CSP_HELP)
+    command.option(
+        "--http",
+        "[HOST:]PORT",
+        "Serve clients by streamable HTTP at /mcp instead of one on standard input. Each has "
+        "servers and Views of its own. Without HOST, this machine alone: then every program on it, "
+        "of any user, can use the servers, unless there is a token.",
+    )
+    command.option(
+        "--token",
+        "TEXT",
+        "What HTTP clients must send as a bearer token; needed with a HOST that others reach. "
+        "Better set TRANSOM_TOKEN: other users can see a command line.",
+    )
+    command.option(
+        "--max-clients", "NUMBER", "How many HTTP clients at once.", type=_count, default=100
+    )
+    command.option(
+        "--idle",
+        "MINUTES",
+        "How long an HTTP client may be silent that has nothing open.",
+        type=_number(0.01),
+        default=30,
+    )
+    command.flag("--verbose -v", "Print more on standard error.")
+    return command
+
+
+class InstallOptions(argparse.Namespace):
+    """`transom gateway install --help` explains each."""
+
+    client: str
+    command: list[str]
+    url: str | None
+    config: Path | None
+    name: str | None
+    project: bool
+    write: bool
+    force: bool
+
+
+def _install() -> Command:
+    clients = ("claude-code", "codex", "cursor", "gemini", "vscode", "zed")
+    command = Command(
+        "gateway install",
+        "transom.cli.install",
+        f"--client CLIENT [OPTIONS] {_COMMAND}",
+        """\
+Show what to put into a client's configuration so that it runs the gateway, or put it there.
+
+The snippet is printed to standard output; which file it belongs in, and what to do then, to
+standard error. With --write it is merged into that file and nothing else in it is changed.
+
+Exit codes: 0 printed or written, 1 the file could not be changed (the snippet is printed instead),
+2 the command line cannot be used.""",
+        InstallOptions,
+    )
+    command.argument("command", _COMMAND, "The server's command line.", nargs="*")
+    command.option(
+        "--client",
+        "CLIENT",
+        f"The MCP client that is to run the gateway: {', '.join(clients)}.",
+        choices=clients,
+        required=True,
+    )
+    command.option("--url", "URL", "A server that is reached by HTTP.")
+    command.option("--config", "FILE", "Servers of a file with `mcpServers`.", type=Path)
+    command.option("--name", "NAME", "What the client calls it.")
+    command.flag("--project", "The configuration of this folder.")
+    command.option(
+        "--user",
+        None,
+        "Your own configuration; the default.",
+        dest="project",
+        action="store_false",
+        default=False,
+    )
+    command.flag("--write", "Put it into the file; a copy of the file is kept.")
+    command.flag("--force", "Replace an entry of that name that differs.")
+    return command
+
+
+class OpenOptions(argparse.Namespace):
+    """`transom open --help` explains each."""
+
+    target: str
+    tool: str
+    arguments: str
+    call: list[str]
+    headless: bool
+    screenshot: Path | None
+    csp: CspMode
+    timeout: float
+    json: bool
+
+
+def _open() -> Command:
+    command = Command(
+        "open",
+        "transom.cli.open",
+        "[OPTIONS] TARGET TOOL [ARGS]",
+        """\
+Open the View of a server's tool, list the View's own tools, and call them.
+
+The View opens in your browser and stays until you press Ctrl-C. With --headless it opens in a
+browser without a window, and the command ends after the calls.
+
+Exit codes: 0 every call gave a result that is not an error, 1 one did not, 2 the server, the
+browser or the View could not be started.""",
+        OpenOptions,
+    )
+    command.argument("target", "TARGET", _TARGET_HELP)
+    command.argument("tool", "TOOL", "The tool whose View to open.")
+    command.argument(
+        "arguments", "ARGS", "Its arguments, as a JSON object.", nargs="?", default="{}"
+    )
+    command.option(
+        "--call",
+        "VIEW_TOOL=JSON",
+        "Call a tool of the View; repeatable, made in order.",
+        action="append",
+        default=[],
+    )
+    command.flag("--headless", "Use a browser without a window, then end.")
+    command.option("--screenshot", "FILE", "Save a PNG of the View (headless).", type=Path)
+    command.choice("--csp", _CSP, _CSP_HELP)
+    command.option("--timeout", "SECONDS", "For each step.", type=_number(0.1), default=30)
+    command.flag("--json", "Print one JSON object a line for each event.")
+    return command
+
+
+class CheckOptions(argparse.Namespace):
+    """`transom check --help` explains each."""
+
+    target: str
+    call: bool
+    call_all: bool
+    args: list[str]
+    browser: bool
+    heuristics: bool
+    dev: bool
+    select: list[str]
+    ignore: list[str]
+    timeout: float
+    format: Literal["table", "json", "sarif", "junit"]
+    fail_on: Literal["error", "warn", "info", "never"]
+    all: bool
+    rules: bool
+    explain: str | None
+
+
+def _check() -> Command:
+    command = Command(
+        "check",
+        "transom.cli.check",
+        "[OPTIONS] [TARGET]",
+        """\
+Check an MCP server against the contract of MCP Apps.
+
+The server is started (or reached) and asked for its tools, resources and Views, as a host with MCP
+Apps and as one without. Nothing is called unless you allow it.
+
+Exit codes: 0 no finding that --fail-on counts, 1 there is one, 2 the server could not be checked.""",
+        CheckOptions,
+    )
+    command.argument("target", "TARGET", _TARGET_HELP, nargs="?", default="")
+    look: dict[str, Any] = {"panel": "What to look at"}
+    command.flag(
+        "--call", "Call the tools marked read-only, with arguments made from their schema.", **look
+    )
+    command.flag("--call-all", "Call every tool, also those that may write.", **look)
+    args = "Call this tool with these arguments; repeatable."
+    command.option("--args", "TOOL=JSON", args, action="append", default=[], **look)
+    command.flag("--browser", "Render each View and check what it does.", **look)
+    command.flag("--heuristics", "Also check the rules that judge by names and words.", **look)
+    command.flag("--dev", "Allow localhost in CSPs.", **look)
+    select = "Check only these: ids or section letters, such as B2,C."
+    rules: dict[str, Any] = {"action": "extend", "type": _rule_ids, "default": [], **look}
+    command.option("--select", "RULES", select, **rules)
+    command.option("--ignore", "RULES", "Do not check these.", **rules)
+    timeout = "How long to wait for each answer."
+    command.option("--timeout", "SECONDS", timeout, type=_number(0.1), default=10, **look)
+    show: dict[str, Any] = {"panel": "What to print"}
+    command.choice("--format", ("table", "json", "sarif", "junit"), "How to write it.", **show)
+    command.choice(
+        "--fail-on",
+        ("error", "warn", "info", "never"),
+        "The mildest finding that makes the exit code 1.",
+        **show,
+    )
+    command.flag("--all", "Show every finding of a rule in the table.", **show)
+    command.flag("--rules", "List all rules and stop.", **show)
+    command.option("--explain", "RULE", "Explain what a rule wants and how to fix it.", **show)
+    return command
+
+
+COMMANDS: Mapping[str, Callable[[], Command]] = {
+    "gateway": _gateway,
+    "gateway install": _install,
+    "open": _open,
+    "check": _check,
+}
+
+
+def find_command(words: Sequence[str]) -> tuple[Command, list[str]]:
+    """The command that these words begin with, and the rest of them.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    for count in (2, 1):
+        if make := COMMANDS.get(" ".join(words[:count])):
+            return make(), list(words[count:])
+    hint = _did_you_mean(words[0], list(COMMANDS))
+    raise UsageError(f"there is no command {words[0]!r}{hint}")

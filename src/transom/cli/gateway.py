@@ -1,164 +1,188 @@
-"""`transom gateway`: its command line, with help. What it means is run by `run_gateway`."""
+"""`transom gateway`: running it.
+
+A server that has a command is started first, and the gateway loads what else it needs while the
+server does the same: that is why functions import here.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+import asyncio
+import logging
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
-import typer
+from transom.errors import TransomError, UsageError
+from transom.gateway.stdio import on_signals
+from transom.servers.process import ServerProcess
 
-from transom.cli.options import GatewayOptions
-from transom.cli.run_gateway import run_gateway
+if TYPE_CHECKING:
+    from transom.cli.commands import GatewayOptions
+    from transom.gateway.config import ServerConfig
+    from transom.gateway.views import ClientViews
+    from transom.host.renderers import Renderer
+    from transom.web.csp import CspMode
 
-__all__ = ["gateway"]
+__all__ = ["SharedPage", "run"]
 
-
-class Surface(StrEnum):
-    """How the tools of Views are offered."""
-
-    FLAT = "flat"
-    INDIRECT = "indirect"
-    BOTH = "both"
-
-
-class Approve(StrEnum):
-    """Who is asked before a View's tool runs."""
-
-    CLIENT = "client"
-    PAGE = "page"
-    ELICIT = "elicit"
-    NEVER = "never"
+_DRIVER_DIED = "Connection closed while reading from the driver"
+_PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 
 
-class Csp(StrEnum):
-    """How much a View's page may do with itself."""
+def run(options: GatewayOptions) -> int:
+    """Run a gateway until its client is gone, or a signal comes; the exit code."""
+    verbose = options.verbose
+    logging.basicConfig(format="transom gateway: %(message)s")
+    logging.getLogger("transom").setLevel(logging.INFO if verbose else logging.WARNING)
+    # What the SDK logs as an exception, such as a lost server, the gateway reports by itself.
+    logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
+    try:
+        asyncio.run(_run(options))
+    except TransomError as error:
+        _print(str(error))
+        return 2
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return 0  # a signal, before there was a client to serve
+    return 0
 
-    COMPAT = "compat"
-    STRICT = "strict"
+
+async def _run(options: GatewayOptions) -> None:
+    given = [bool(options.command), options.url is not None, options.config is not None]
+    if sum(given) != 1:
+        raise UsageError("Give one of: a command after --, --url or --config")
+    _stop_on_signals()
+    asyncio.get_running_loop().set_exception_handler(_report_unhandled)
+    started: ServerProcess | None = None
+    if options.command and options.http is None:
+        started = await ServerProcess.start(options.command)
+    try:
+        await _serve(options, started)
+    finally:
+        if started is not None:
+            await started.aclose()
 
 
-def gateway(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- COMMAND…]",
-            help="Starts the MCP server, such as `python orders.py`.",
-            show_default=False,
-        ),
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option("--url", metavar="URL", help="A server that is reached by streamable HTTP."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Several servers: a file with `mcpServers`."),
-    ] = None,
-    headless: Annotated[
-        bool,
-        typer.Option(
-            "--headless",
-            help="Show Views in a browser without a window, and offer `screenshot_view`.",
-        ),
-    ] = False,
-    no_open: Annotated[
-        bool,
-        typer.Option("--no-open", help="Open no browser: say on standard error where Views are."),
-    ] = False,
-    surface: Annotated[
-        Surface,
-        typer.Option(
-            "--surface",
-            metavar="flat|indirect|both",
-            help="`flat`: each tool of a View is a tool. `indirect`: `list_view_tools` and "
-            "`call_view_tool` stand for them all.",
-        ),
-    ] = Surface.BOTH,
-    approve: Annotated[
-        Approve,
-        typer.Option(
-            "--approve",
-            metavar="client|page|elicit|never",
-            help="Who is asked before a View's tool runs that may change something: the client "
-            "does it as for any tool; the user on the page; the user through the client; nobody, "
-            "so that it does not run.",
-        ),
-    ] = Approve.CLIENT,
-    csp: Annotated[
-        Csp,
-        typer.Option(
-            "--csp",
-            metavar="compat|strict",
-            help="What a View's page may do with itself: what other hosts allow, or what the "
-            "specification does.",
-        ),
-    ] = Csp.COMPAT,
-    http: Annotated[
-        str | None,
-        typer.Option(
-            "--http",
-            metavar="[HOST:]PORT",
-            help="Serve clients by streamable HTTP at /mcp instead of one on standard input. Each "
-            "has servers and Views of its own. Without HOST, this machine alone: then every "
-            "program on it, of any user, can use the servers, unless there is a token.",
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            metavar="TEXT",
-            envvar="TRANSOM_TOKEN",
-            show_envvar=False,
-            help="What HTTP clients must send as a bearer token; needed with a HOST that others "
-            "reach. Better set TRANSOM_TOKEN: a command line can be seen.",
-        ),
-    ] = None,
-    max_clients: Annotated[
-        int, typer.Option("--max-clients", min=1, help="How many HTTP clients at once.")
-    ] = 100,
-    idle: Annotated[
-        float,
-        typer.Option(
-            "--idle",
-            metavar="MINUTES",
-            min=0.01,
-            help="How long an HTTP client that has nothing open is waited for.",
-        ),
-    ] = 30,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say more on standard error.")
-    ] = False,
-) -> None:
-    """Stand in front of an MCP server and bring its MCP Apps to a client that knows none.
+def _stop_on_signals() -> None:
+    """What serves clients handles signals; until then they must not leave a server behind."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - for the type checker
+    on_signals(task.cancel, interrupt=False)
 
-    Put it into your agent's configuration in place of the server itself:
 
-        transom gateway -- python orders.py
+def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report errors of tasks that nobody awaited, but not what Playwright leaves behind.
 
-    Everything the server offers passes through unchanged. When the model calls a tool that has a
-    View, the View opens in your browser, and the tools inside it appear to the model as ordinary
-    tools. `transom gateway install --client …` writes the configuration for you.
-
-    Exit codes: 0 the client went away, 2 the server could not be started.
+    Its own tasks fail when its driver dies, as it does when its browser is killed; the Views are
+    reported closed then.
     """
-    code = run_gateway(
-        GatewayOptions(
-            command=tuple(command or ()),
-            url=url,
-            config=config,
-            headless=headless,
-            no_open=no_open,
-            surface=surface.value,
-            approve=approve.value,
-            csp=csp.value,
-            http=http,
-            token=token,
-            max_clients=max_clients,
-            idle=idle,
-            verbose=verbose,
+    if _DRIVER_DIED not in str(context.get("exception")):
+        loop.default_exception_handler(context)
+
+
+async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
+    from transom.gateway.views import ClientViews
+
+    servers = _servers(options)
+    page = SharedPage(headless=options.headless, open_browser=not options.no_open, csp=options.csp)
+    async with page:
+
+        def views(label: str) -> ClientViews:
+            return ClientViews(page, surface=options.surface, approval=options.approve, label=label)
+
+        if options.http is None:
+            from transom.gateway.stdio import serve_stdio
+
+            await serve_stdio(servers, views(""), started=started)
+            return
+        from transom.gateway.http import serve_http
+
+        # The servers get our environment, but not this.
+        token = os.environ.pop("TRANSOM_TOKEN", None) or None
+        await serve_http(
+            servers,
+            views,
+            options.http,
+            token=token if options.token is None else options.token,
+            max_clients=options.max_clients,
+            idle=options.idle * 60,
+            tell=_print,
         )
-    )
-    if code:
-        raise typer.Exit(code)
+
+
+def _servers(options: GatewayOptions) -> list[ServerConfig]:
+    from transom.gateway.config import read_config, server_from_command, server_from_url
+
+    if options.config is not None:
+        return read_config(options.config)
+    if options.url is not None:
+        return [server_from_url(options.url)]
+    return [server_from_command(options.command)]
+
+
+def _print(text: str) -> None:
+    sys.stderr.write(f"transom gateway: {text}\n")
+    sys.stderr.flush()
+
+
+def _print_address(url: str) -> None:
+    _print(f"Open this page to see Views: {url}")
+
+
+class SharedPage:
+    """Shows the Views of all clients of a gateway on one page, opened for the first of them.
+
+    Args:
+        headless: show them in a browser without a window.
+        open_browser: open the page in the user's browser; False: the user opens it.
+        csp: how much a View's page may do with itself.
+    """
+
+    def __init__(
+        self, *, headless: bool = False, open_browser: bool = True, csp: CspMode = "compat"
+    ) -> None:
+        self.pictures = headless
+        self._open_browser = open_browser
+        self._csp = csp
+        self._lock = asyncio.Lock()
+        self._renderer: Any = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            await renderer.__aexit__(*error)
+
+    async def seat(self, label: str) -> Renderer:
+        """A renderer for the Views of one client."""
+        async with self._lock:
+            if self._renderer is None:
+                renderer = await self._make_renderer()
+                await renderer.__aenter__()
+                self._renderer = renderer
+        return self._renderer.seat(label)
+
+    def where(self) -> str | None:
+        """The address of the page; with its token only while no page is open."""
+        if self._renderer is None or self.pictures:
+            return None
+        stage = self._renderer.stage
+        return stage.page_origin if stage.has_page else self._renderer.url
+
+    async def _make_renderer(self) -> Any:
+        # The web server takes a while to load, which answers to the client should not wait for.
+        if self.pictures:
+            module: Any = await asyncio.to_thread(import_module, "transom.web.headless")
+            return module.HeadlessRenderer(csp=self._csp)
+        module = await asyncio.to_thread(import_module, "transom.web.renderers")
+        return module.BrowserRenderer(
+            csp=self._csp,
+            open_page=module.open_in_browser if self._open_browser else None,
+            on_unopened=_print_address,
+            page_timeout=_PAGE_WITHIN,
+            share=True,
+        )

@@ -1,117 +1,58 @@
-"""`transom gateway install`: parse, print or write."""
+"""`transom gateway install`: print or write a client's configuration."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
-
-import typer
+import sys
+from typing import TYPE_CHECKING
 
 from transom.errors import UsageError
+from transom.gateway.install import Scope, make_plan
 
-__all__ = ["install"]
+if TYPE_CHECKING:
+    from transom.cli.commands import InstallOptions
 
-
-class ClientName(StrEnum):
-    """The clients whose configuration is known."""
-
-    CLAUDE_CODE = "claude-code"
-    CODEX = "codex"
-    CURSOR = "cursor"
-    GEMINI = "gemini"
-    VSCODE = "vscode"
-    ZED = "zed"
+__all__ = ["run"]
 
 
-def install(
-    client: Annotated[
-        ClientName,
-        typer.Option(
-            "--client",
-            metavar="|".join(ClientName),
-            help="The MCP client that is to run the gateway.",
-            show_default=False,
-        ),
-    ],
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- COMMAND…]", help="The server's command line.", show_default=False
-        ),
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", help="A server that is reached by HTTP.")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Servers of a file with `mcpServers`."),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="What the client calls it.", show_default=False
-        ),
-    ] = None,
-    project: Annotated[
-        bool,
-        typer.Option(
-            "--project/--user", help="The configuration of this folder, or yours (the default)."
-        ),
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Put it into the file; a copy of the file is kept.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an entry of that name that differs.")
-    ] = False,
-) -> None:
-    """Show what to put into a client's configuration so that it runs the gateway, or put it there.
-
-    The snippet is printed to standard output; which file it belongs in, and what to do then, to
-    standard error. With --write it is merged into that file and nothing else in it is changed.
-
-    Exit codes: 0 printed or written, 1 the file could not be changed (the snippet is printed
-    instead), 2 the command line cannot be used.
-    """
-    # Loaded here: `transom --help` has no need of it.
-    from transom.gateway.install import Scope, make_plan  # noqa: PLC0415
-
+def run(options: InstallOptions) -> int:
+    """Print or write what the client needs; the exit code."""
     try:
         plan = make_plan(
-            client.value,
-            command=command or (),
-            url=url,
-            config=config,
-            name=name,
-            scope=Scope.PROJECT if project else Scope.USER,
+            options.client,
+            command=options.command,
+            url=options.url,
+            config=options.config,
+            name=options.name,
+            scope=Scope.PROJECT if options.project else Scope.USER,
         )
     except UsageError as error:
-        _note(f"transom gateway install: {error}")
-        raise typer.Exit(2) from None
-    if not write:
-        _note(f"For {plan.client.title}, in {plan.path}:")
-        typer.echo(plan.snippet(), nl=False)
+        _print(f"transom gateway install: {error}")
+        return 2
+    if not options.write:
+        _print(f"For {plan.client.title}, in {plan.path}:")
+        sys.stdout.write(plan.snippet())
         for note in plan.notes:
-            _note(note)
-        return
+            _print(note)
+        return 0
     try:
-        written = plan.write(force=force)
+        written = plan.write(force=options.force)
     except UsageError as error:
-        _note(f"transom gateway install: {error}")
-        _note(f"Nothing was changed. To put it into {plan.path} by hand:")
-        typer.echo(plan.snippet(), nl=False)
-        raise typer.Exit(1) from None
+        _print(f"transom gateway install: {error}")
+        _print(f"Nothing was changed. To put it into {plan.path} by hand:")
+        sys.stdout.write(plan.snippet())
+        return 1
     if not written.changed:
-        _note(f"{plan.path} has {plan.name!r} already: nothing to do.")
-        return
-    _note(f"Put {plan.name!r} into {plan.path}.")
+        _print(f"{plan.path} has {plan.name!r} already: nothing to do.")
+        return 0
+    _print(f"Put {plan.name!r} into {plan.path}.")
     if written.backup is not None:
-        _note(f"The file as it was is {written.backup}.")
+        _print(f"The file as it was is {written.backup}.")
     for note in plan.notes:
         if not note.startswith("Or run:"):
-            _note(note)
+            _print(note)
+    return 0
 
 
-def _note(text: str) -> None:
-    typer.echo(text, err=True)
+def _print(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")

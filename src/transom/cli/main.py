@@ -1,39 +1,53 @@
-"""`transom`: the command.
-
-A client waits for its gateway as it would for the server alone. So the command lines that clients
-are configured with are read without Typer, which takes longer to load than some servers to start.
-"""
+"""`transom`: the command. It finds out which command is meant, reads its line, and runs it."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-from transom.cli.quick import quick_options
+from transom.cli.commands import find_command, print_overview
+from transom.errors import UsageError
 from transom.version import __version__
 
-if TYPE_CHECKING:
-    import typer
+__all__ = ["main", "run"]
 
-__all__ = ["main", "make_app"]
+_HELP = ("--help", "-h")
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line of this process."""
-    words = sys.argv[1:]
-    if words == ["--version"]:  # true even when nothing else works
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except BrokenPipeError:  # whoever reads our output, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command line; its exit code."""
+    if not words or words[0] in _HELP:
+        print_overview()
+        return 0 if words else 2
+    if words[0] == "--version":
         sys.stdout.write(f"transom {__version__}\n")
-        return
-    options = quick_options(words)
-    if options is not None:
-        try:
-            sys.exit(import_module("transom.cli.run_gateway").run_gateway(options))
-        except KeyboardInterrupt:  # nothing was started yet
-            sys.exit(130)
-    make_app(words)(prog_name="transom")
-
-
-def make_app(words: list[str]) -> typer.Typer:
-    """The commands that these words may mean: one of them, or all when that cannot be told."""
-    return import_module("transom.cli.app").make_app(words)
+        return 0
+    program = "transom"
+    try:
+        command, rest = find_command(words)
+        program = f"transom {command.name}"
+        before_dashes = rest[: rest.index("--")] if "--" in rest else rest
+        if not rest or not set(before_dashes).isdisjoint(_HELP):
+            command.print_help()
+            return 0 if rest else 2
+        options = command.read(rest)
+    except UsageError as error:
+        sys.stderr.write(f"{program}: {error}\nTry: {program} --help\n")
+        return 2
+    return import_module(command.module).run(options)

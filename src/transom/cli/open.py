@@ -1,156 +1,109 @@
-"""`transom open`: parse, run, print."""
+"""`transom open`: show one tool's View, and try the View's tools."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sys
-from collections.abc import Callable
-from enum import StrEnum
-from importlib import import_module
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
+import msgspec
 
-from transom.cli.open_output import Teller
-from transom.cli.target import Command, Target, parse_target
-from transom.errors import TransomError, UsageError
+from transom.cli.open_output import Event, EventPrinter
+from transom.cli.target import parse_target
+from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
+from transom.host.host import Host
+from transom.host.policy import Policy
+from transom.host.renderers import Renderer
+from transom.host.view import View
 from transom.naming import name_of_command, name_of_url
+from transom.servers.targets import Target
+from transom.types import Tool, ToolResult
+from transom.web.headless import HeadlessRenderer
+from transom.web.renderers import BrowserRenderer, open_in_browser
+from transom.web.stage import Violation
 
 if TYPE_CHECKING:
-    from transom.cli.showing import Event, Showing
+    from transom.cli.commands import OpenOptions
 
-__all__ = ["open_view"]
-
-Arguments = dict[str, Any]
+__all__ = ["OpenCommand", "run"]
 
 _INTERRUPTED = 130
+_SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
 
 
-class Csp(StrEnum):
-    """How much a View's page may do with itself."""
-
-    COMPAT = "compat"
-    STRICT = "strict"
-
-
-def open_view(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A Python file, `module:server`, a URL, or one quoted command line.",
-        ),
-    ],
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool whose View to open.")],
-    arguments: Annotated[
-        str, typer.Argument(metavar="[ARGS]", help="Its arguments, as a JSON object.")
-    ] = "{}",
-    call: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--call",
-            metavar="VIEW_TOOL=JSON",
-            help="Call a tool of the View; repeatable, made in order.",
-        ),
-    ] = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Use a browser without a window, then end.")
-    ] = False,
-    screenshot: Annotated[
-        Path | None,
-        typer.Option("--screenshot", metavar="FILE", help="Save a PNG of the View (headless)."),
-    ] = None,
-    csp: Annotated[
-        Csp,
-        typer.Option(
-            "--csp",
-            metavar="compat|strict",
-            help="What a View's page may do with itself: what other hosts allow, or what the "
-            "specification does.",
-        ),
-    ] = Csp.COMPAT,
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="For each step.", min=0.1)
-    ] = 30,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a line for each event.")
-    ] = False,
-) -> None:
-    """Open the View of a server's tool, list the View's own tools, and call them.
-
-    The View opens in your browser and stays until you press Ctrl-C. With --headless it opens in a
-    browser without a window, and the command ends after the calls.
-
-    Exit codes: 0 every call gave a result that is not an error, 1 one did not, 2 the server, the
-    browser or the View could not be started.
-    """
-    say: Callable[[Event], object] = _print_json if as_json else Teller()
-    showing: Showing | None = None
+def run(options: OpenOptions) -> int:
+    """Do what the command line says; the exit code."""
+    command: OpenCommand | None = None
     try:
-        found = parse_target(target)
-        given = _object("ARGS", arguments)
-        calls = [_call(text) for text in call or []]
-        _check_screenshot(screenshot, headless=headless)
-        showing = _showing(say, csp, timeout, headless=headless)
+        target = parse_target(options.target)
+        arguments = _object("ARGS", options.arguments)
+        calls = [_call(text) for text in options.call]
+        _check_screenshot(options.screenshot, headless=options.headless)
+        command = _make_command(options)
         asyncio.run(
-            showing.run(
-                list(found.argv) if isinstance(found, Command) else found.url,
-                tool,
-                given,
+            command.run(
+                target,
+                options.tool,
+                arguments,
                 calls,
-                name=_name_of(target, found),
-                screenshot=None if screenshot is None else screenshot.write_bytes,
-                stay=not headless,
+                name=_name_of(options.target, target),
+                screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
+                stay=not options.headless,
             )
         )
     except (TransomError, OSError) as error:
-        _trouble(str(error))
-        raise typer.Exit(2) from None
+        _print_trouble(str(error))
+        return 2
     except KeyboardInterrupt:
         # A View that was to stay until now has stayed: how its calls went is what counts.
-        if showing is None or headless or not showing.opened:
-            raise typer.Exit(_INTERRUPTED) from None
-    if screenshot is not None and not as_json:
-        typer.echo(f"Saved a picture of the View as {screenshot}")
-    raise typer.Exit(1 if showing.failed else 0)
+        if command is None or options.headless or not command.opened:
+            return _INTERRUPTED
+    if options.screenshot is not None and not options.json:
+        sys.stdout.write(f"Saved a picture of the View as {options.screenshot}\n")
+    return 1 if command.failed else 0
 
 
-def _showing(
-    say: Callable[[Event], object], csp: Csp, timeout: float, *, headless: bool
-) -> Showing:
-    # The web server and the SDK take a second to load, which --help should not wait for.
-    if headless:
-        renderer = import_module("transom.web.headless").HeadlessRenderer(
-            csp=csp.value, timeout=timeout
-        )
+def _make_command(options: OpenOptions) -> OpenCommand:
+    if options.headless:
+        renderer = HeadlessRenderer(csp=options.csp, timeout=options.timeout)
         before = None
     else:
-        renderers = import_module("transom.web.renderers")
-
-        async def open_page(url: str) -> None:
-            _note(f"The View opens at {url}\nPress Ctrl-C to close it and end.")
-            try:
-                await renderers.open_in_browser(url)
-            except TransomError:
-                _note("No browser could be opened: open that address yourself.")
-
-        renderer = renderers.BrowserRenderer(csp=csp.value, open_page=open_page)
+        renderer = BrowserRenderer(csp=options.csp, open_page=_open_page)
         before = renderer.show_page
-    showing: type[Showing] = import_module("transom.cli.showing").Showing
-    return showing(
-        renderer, renderer.stage, say, on_trouble=_trouble, before=before, timeout=timeout
+    return OpenCommand(
+        renderer,
+        renderer.stage,
+        _print_json if options.json else EventPrinter().print,
+        on_trouble=_print_trouble,
+        before=before,
+        timeout=options.timeout,
     )
 
 
-def _trouble(text: str) -> None:
-    _note(f"transom open: {text}")
+async def _open_page(url: str) -> None:
+    _print_error(f"The View opens at {url}\nPress Ctrl-C to close it and end.")
+    try:
+        await open_in_browser(url)
+    except TransomError:
+        _print_error("No browser could be opened: open that address yourself.")
 
 
-def _note(text: str) -> None:
+def _print_json(event: Event) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+def _print_trouble(text: str) -> None:
+    _print_error(f"transom open: {text}")
+
+
+def _print_error(text: str) -> None:
     """Events are for standard output; everything else goes where it cannot be taken for one."""
-    typer.echo(text, err=True)
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 # --- what was given --------------------------------------------------------------------------
@@ -166,7 +119,7 @@ def _object(what: str, text: str) -> dict[str, Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _call(text: str) -> tuple[str, Arguments]:
+def _call(text: str) -> tuple[str, dict[str, Any]]:
     name, equals, arguments = text.partition("=")
     if not name:
         raise UsageError(f"--call {text}: name a tool of the View, as in --call 'pick={{}}'")
@@ -182,15 +135,180 @@ def _check_screenshot(path: Path | None, *, headless: bool) -> None:
         raise UsageError(f"--screenshot {path}: a picture cannot be saved there")
 
 
-def _name_of(text: str, target: Target) -> str:
+def _name_of(text: str, target: list[str] | str) -> str:
     """What to call the server: Views are named after it."""
-    if not isinstance(target, Command):
-        return name_of_url(target.url)
+    if isinstance(target, str):
+        return name_of_url(target)
     # A Python file or module is run by `transom.cli.serve`, which is not what to call it.
-    served = "transom.cli.serve" in target.argv
-    return name_of_command([text] if served else target.argv)
+    return name_of_command([text] if "transom.cli.serve" in target else target)
 
 
-def _print_json(event: Event) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
+# --- the steps -------------------------------------------------------------------------------
+
+
+class _ReportsViolations(Protocol):
+    on_violation: Callable[[Violation], object]
+
+
+class OpenCommand:
+    """Opens the View of one tool and tries the View's tools, step by step.
+
+    Each step is an event, a JSON object: `opened`, `tools` (again whenever they change), `call`,
+    `violation`, `closed`. A page that is reloaded closes its View and opens it again.
+
+    Args:
+        renderer: what shows the View.
+        stage: what tells of violations.
+        on_event: gets each event.
+        on_trouble: gets what went wrong beside the steps, as text.
+        before: awaited before the tool is called, such as until the user has a page open.
+        timeout: seconds for the server to start, for the View to open, and for each call.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        stage: _ReportsViolations,
+        on_event: Callable[[Event], object],
+        *,
+        on_trouble: Callable[[str], object] = lambda _: None,
+        before: Callable[[], Awaitable[object]] | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self._host = Host(
+            renderer=renderer,
+            policy=Policy.trusting(),
+            audit=None,
+            open_timeout=timeout,
+            call_timeout=timeout,
+        )
+        self._on_event = on_event
+        self._on_trouble = on_trouble
+        self._before = before
+        self._timeout = timeout
+        self._view: View | None = None
+        self._shown_tools: list[Tool] | None = None
+        self.opened = False
+        """Whether the View was there."""
+        self.failed = False
+        """Whether a call failed, or gave an error."""
+        stage.on_violation = self._on_violation
+
+    async def run(
+        self,
+        server: Target,
+        tool: str,
+        arguments: Mapping[str, Any],
+        calls: Sequence[tuple[str, Mapping[str, Any]]],
+        *,
+        name: str = "server",
+        screenshot: Callable[[bytes], object] | None = None,
+        stay: bool = False,
+    ) -> None:
+        """Open the View and make the calls; then end, or stay until cancelled.
+
+        Raises:
+            TransomError: the server could not be started, or the View not be opened.
+        """
+        async with self._host as host:
+            host.on_error(self._on_error)
+            host.on_server_lost(self._on_server_lost)
+            await host.add_server(name, server, timeout=self._timeout)
+            if self._before is not None:
+                await self._before()
+            view = await self._open(tool, arguments)
+            host.on_view_opened(self._reopened)
+            host.on_view_closed(self._closed)
+            host.on_tools_changed(self._tools_changed)
+            await self._refresh_tools()
+            for called, given in calls:
+                await self._call(called, given)
+                await self._refresh_tools()
+            if screenshot is not None:
+                screenshot(await view.screenshot())
+            if stay:
+                await asyncio.Event().wait()
+            await asyncio.sleep(_SETTLE)  # what was blocked comes by another way, a little later
+            await view.close("all is done")
+
+    async def _open(self, tool: str, arguments: Mapping[str, Any]) -> View:
+        host = self._host
+        names = [known.name for known in await host.list_tools()]
+        if tool not in names:
+            raise UsageError(f"The server has no tool {tool}; it has: {', '.join(names) or 'none'}")
+        result = await host.call_tool(tool, arguments)
+        view = next(iter(host.views.values()), None)
+        if view is None or view.state != "live":
+            note = (result.meta or {}).get("transom/view", {})
+            why = note.get("error") or "the tool links none"
+            detail = f" The tool answered: {result.text[:500]}" if result.is_error else ""
+            raise TransomError(f"{tool} opened no View: {why}.{detail}")
+        self.failed = result.is_error
+        self._opened(view, result)
+        return view
+
+    def _opened(self, view: View, result: ToolResult | None) -> None:
+        self._view, self._shown_tools, self.opened = view, None, True
+        app = {"name": "", "version": ""}
+        if view.app is not None:
+            app = {"name": view.app.name, "version": view.app.version}
+        shown = ToolResult(content=[]) if result is None else result
+        self._event("opened", view=view.id, app=app, result=_plain(shown))
+
+    def _reopened(self, view: View) -> None:
+        """The page was reloaded."""
+        result = view.origin.result
+        self._opened(view, None if result is None else ToolResult.from_wire(result))
+        self._tools_changed()
+
+    def _closed(self, view: View) -> None:
+        self._event("closed", view=view.id, reason=view.reason)
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        try:
+            if self._view is None:
+                raise TransomError("There is no View")
+            result = await self._view.call_tool(tool, arguments, timeout=self._timeout)
+        except TransomError as error:
+            self.failed = True
+            code = error.code if isinstance(error, ProtocolError) else SERVER_ERROR
+            text = error.message if isinstance(error, ProtocolError) else str(error)
+            self._event("call", tool=tool, error={"code": code, "message": text})
+            return
+        self.failed = self.failed or result.is_error
+        self._event("call", tool=tool, result=_plain(result))
+
+    async def _refresh_tools(self) -> None:
+        await self._host.list_tools()
+        self._tools_changed()
+
+    def _tools_changed(self) -> None:
+        view = self._view
+        if view is not None and view.state == "live" and view.tools != self._shown_tools:
+            self._shown_tools = view.tools
+            self._event("tools", view=view.id, tools=[_plain(tool) for tool in view.tools])
+
+    # --- what goes wrong beside the steps ----------------------------------------------------
+
+    def _on_violation(self, violation: Violation) -> None:
+        details = msgspec.structs.asdict(violation)
+        del details["client"]  # there is one Host, and it works for no client
+        self._event("violation", **details)
+
+    def _on_error(self, error: BaseException) -> None:
+        if isinstance(error, PeerError):
+            view = "" if self._view is None else self._view.id
+            self._on_violation(Violation(view, "protocol", str(error)[:500]))
+        else:
+            self._on_trouble(str(error) or type(error).__name__)
+
+    def _on_server_lost(self, _: str, reason: str) -> None:
+        self._on_trouble(f"The server is gone: {reason}")
+
+    def _event(self, event: str, **details: Any) -> None:
+        self._on_event({"event": event, **details})
+
+
+def _plain(value: ToolResult | Tool) -> dict[str, Any]:
+    encoded = value.to_wire() if isinstance(value, ToolResult) else msgspec.json.encode(value)
+    return msgspec.json.decode(encoded)

@@ -1,17 +1,17 @@
-"""Telling the events of `transom open` to a person."""
+"""Printing the events of `transom open` for a person to read."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from transom.cli.showing import Event
+__all__ = ["Event", "EventPrinter"]
 
-__all__ = ["Teller"]
+Event = dict[str, Any]
+"""A step of `transom open`; `event` says which."""
 
 _LABEL = 9
 _MAX_SHOWN = 1000
@@ -19,17 +19,17 @@ _MAX_SHOWN = 1000
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-class Teller:
+class EventPrinter:
     """Prints each event as it comes: a word in the margin, and what there is to say."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._out = console or Console(highlight=False)
 
-    def __call__(self, event: Event) -> None:
-        """Tell one event."""
+    def print(self, event: Event) -> None:
+        """Print one event."""
         getattr(self, f"_{event['event']}")(event)
 
-    def _say(self, label: str, style: str, *lines: str | Text) -> None:
+    def _lines(self, label: str, style: str, *lines: str | Text) -> None:
         for number, line in enumerate(lines):
             margin = Text(f"{label if not number else '':<{_LABEL}}", style=f"bold {style}")
             body = line if isinstance(line, Text) else Text(_safe(line))
@@ -37,28 +37,28 @@ class Teller:
 
     def _opened(self, event: Event) -> None:
         app = f"{event['app']['name']} {event['app']['version']}".strip() or "A View"
-        self._say("Opened", "green", Text.assemble(_safe(app), (f"  {event['view']}", "dim")))
+        self._lines("Opened", "green", Text.assemble(_safe(app), (f"  {event['view']}", "dim")))
         self._result(event["result"])
 
     def _tools(self, event: Event) -> None:
         tools = event["tools"]
         if not tools:
-            self._say("Tools", "blue", "The View has no tools of its own.")
+            self._lines("Tools", "blue", "The View has no tools of its own.")
             return
         signatures = [_safe(f"{tool['name']}({_arguments(tool)})") for tool in tools]
         width = min(max(map(len, signatures)), 40)
         lines: list[Text] = []
         for tool, signature in zip(tools, signatures, strict=True):
-            said = _safe(str(tool.get("description", ""))).partition("\n")[0][:100]
-            lines.append(Text.assemble(f"{signature:<{width}}", (f"  {said}", "dim")))
-        self._say("Tools", "blue", *lines)
+            summary = _safe(str(tool.get("description", ""))).partition("\n")[0][:100]
+            lines.append(Text.assemble(f"{signature:<{width}}", (f"  {summary}", "dim")))
+        self._lines("Tools", "blue", *lines)
 
     def _call(self, event: Event) -> None:
         if "error" in event:
             text = f"{event['error']['message']} ({event['error']['code']})"
-            self._say("Failed", "red", event["tool"], text)
+            self._lines("Failed", "red", event["tool"], text)
             return
-        self._say("Called", "green", event["tool"])
+        self._lines("Called", "green", event["tool"])
         self._result(event["result"])
 
     def _result(self, result: dict[str, Any]) -> None:
@@ -66,13 +66,13 @@ class Teller:
         if len(text) > _MAX_SHOWN:
             text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
         label, style = ("Error", "red") if result.get("isError") else ("", "default")
-        self._say(label, style, *(text.splitlines() or ["(no text)"]))
+        self._lines(label, style, *(text.splitlines() or ["(no text)"]))
 
     def _violation(self, event: Event) -> None:
-        self._say("Blocked", "yellow", f"{event['directive']}: {event['blocked']}")
+        self._lines("Blocked", "yellow", f"{event['directive']}: {event['blocked']}")
 
     def _closed(self, event: Event) -> None:
-        self._say("Closed", "dim", f"{event['view']}: {event['reason']}")
+        self._lines("Closed", "dim", f"{event['view']}: {event['reason']}")
 
 
 def _arguments(tool: dict[str, Any]) -> str:

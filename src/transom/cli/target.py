@@ -1,7 +1,7 @@
 """TARGET: how a server is named on the command line.
 
 A Python file, `module:server`, a URL, or one quoted command line. Everything but a URL becomes a
-command: a server runs in a process of its own, so that one which blocks, prints or dies does it
+command: a server runs in a process of its own, so that one which blocks, prints or dies does so
 there. Python files and modules are run by `transom.cli.serve`.
 """
 
@@ -14,33 +14,16 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
-
 from transom.errors import UsageError
 
-__all__ = ["Command", "Target", "Url", "parse_target"]
+__all__ = ["parse_target"]
 
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 
 
-class Command(msgspec.Struct, frozen=True):
-    """A command that speaks MCP over stdin and stdout."""
-
-    argv: tuple[str, ...]
-
-
-class Url(msgspec.Struct, frozen=True):
-    """The address of a server that speaks streamable HTTP."""
-
-    url: str
-
-
-Target = Command | Url
-
-
-def parse_target(text: str) -> Target:
-    """Read a TARGET.
+def parse_target(text: str) -> list[str] | str:
+    """Read a TARGET: the command that starts the server, or its URL.
 
     Raises:
         UsageError: it names nothing that can be run or reached; the text says what was tried.
@@ -57,7 +40,7 @@ def parse_target(text: str) -> Target:
             host = None
         if not host:
             raise UsageError(f"{text} is not a URL: it names no host")
-        return Url(text)
+        return text
     if found := _FILE.fullmatch(text):
         path = Path(found["path"])
         if path.is_file():
@@ -69,11 +52,11 @@ def parse_target(text: str) -> Target:
     return _command(text)
 
 
-def _served(text: str) -> Command:
-    return Command((sys.executable, "-m", "transom.cli.serve", text))
+def _served(text: str) -> list[str]:
+    return [sys.executable, "-m", "transom.cli.serve", text]
 
 
-def _command(text: str) -> Command:
+def _command(text: str) -> list[str]:
     try:
         argv = shlex.split(text)
     except ValueError as error:
@@ -88,4 +71,4 @@ def _command(text: str) -> Command:
             f"{argv[0]!r} is neither a Python file, module:server, a URL nor a command that can "
             f"be run{hint}"
         )
-    return Command(tuple(argv))
+    return argv

@@ -8,7 +8,8 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from transom import App, InProcessRenderer, ToolError
-from transom.cli.showing import Event, Showing
+from transom.cli.open import OpenCommand
+from transom.cli.open_output import Event
 from transom.errors import TransomError, UsageError
 from transom.server import Views
 from transom.web.stage import Violation
@@ -68,7 +69,7 @@ class Shown:
         self.trouble: list[str] = []
         self.stage = Watched()
         self.stayed = asyncio.Event()
-        self.showing = Showing(
+        self.command = OpenCommand(
             InProcessRenderer({URI: make}),
             self.stage,
             self._event,
@@ -84,7 +85,7 @@ class Shown:
 
     async def run(self, tool: str = "show", *calls: tuple[str, dict[str, Any]], **options: Any):
         arguments = options.pop("arguments", {})
-        await self.showing.run(server(), tool, arguments, calls, name="shop", **options)
+        await self.command.run(server(), tool, arguments, calls, name="shop", **options)
 
     def until(self, kind: str) -> asyncio.Event:
         self._until = kind, asyncio.Event()
@@ -111,7 +112,7 @@ async def test_each_step_is_an_event() -> None:
         "result": {"content": [{"type": "text", "text": "picked 3"}]},
     }
     assert closed == {"event": "closed", "view": "shop-1", "reason": "all is done"}
-    assert not shown.showing.failed
+    assert not shown.command.failed
     assert shown.trouble == []
 
 
@@ -127,7 +128,7 @@ async def test_calls_are_made_in_order_and_a_failure_does_not_stop_the_next() ->
     }
     assert calls[2]["result"]["isError"] is True
     assert calls[3]["result"]["content"][0]["text"] == "picked 1"
-    assert shown.showing.failed
+    assert shown.command.failed
 
 
 async def test_tools_are_told_again_when_they_change() -> None:
@@ -135,14 +136,14 @@ async def test_tools_are_told_again_when_they_change() -> None:
     await shown.run("show", ("grow", {}), ("more", {}))
     assert shown.kinds() == ["opened", "tools", "call", "tools", "call", "closed"]
     assert [tool["name"] for tool in shown.events[3]["tools"]] == ["pick", "grow", "more"]
-    assert not shown.showing.failed
+    assert not shown.command.failed
 
 
 async def test_a_tool_that_answers_with_an_error_counts_as_a_failure() -> None:
     shown = Shown()
     await shown.run(arguments={"what": "nothing"})
     assert shown.events[0]["result"]["isError"] is True
-    assert shown.showing.failed
+    assert shown.command.failed
 
 
 async def test_a_tool_the_server_does_not_have_is_a_mistake_that_names_those_it_has() -> None:
@@ -157,7 +158,7 @@ async def test_a_tool_without_a_view_opens_none() -> None:
         await Shown().run("plain")
 
 
-async def test_a_view_that_does_not_come_to_live_is_an_error_that_says_why() -> None:
+async def test_a_view_that_does_not_start_is_an_error_that_says_why() -> None:
     def broken() -> App:
         raise TransomError("it has no wheels")
 
@@ -166,9 +167,9 @@ async def test_a_view_that_does_not_come_to_live_is_an_error_that_says_why() -> 
 
 
 async def test_a_server_that_cannot_be_started_is_an_error() -> None:
-    showing = Showing(InProcessRenderer({}), Watched(), print)
+    command = OpenCommand(InProcessRenderer({}), Watched(), print)
     with pytest.raises(TransomError, match="could not be"):
-        await showing.run(["false"], "show", {}, [])
+        await command.run(["false"], "show", {}, [])
 
 
 async def test_it_waits_for_what_has_to_be_there_before_the_tool_is_called() -> None:
@@ -188,7 +189,7 @@ async def test_it_stays_until_it_is_cancelled_and_then_says_that_the_view_is_clo
     there = shown.until("tools")
     running = asyncio.create_task(shown.run(stay=True))
     await there.wait()
-    assert shown.showing.opened
+    assert shown.command.opened
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -205,8 +206,8 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
 
         @app.on_tool_result
         async def _() -> None:
-            assert app._session is not None
-            await app._session._channel.send(b"nonsense")
+            assert app._connection is not None
+            await app._connection.session._channel.send(b"nonsense")
 
         return app
 
