@@ -474,7 +474,8 @@ Check an MCP server against the contract of MCP Apps.
 The server is started (or reached) and asked for its tools, resources and Views, as a host with MCP
 Apps and as one without. Nothing is called unless you allow it.
 
-Exit codes: 0 no finding that --fail-on counts, 1 there is one, 2 the server could not be checked.""",
+Exit codes: 0 no finding that --fail-on counts, 1 there is one, 2 the server could not be
+checked.""",
         CheckOptions,
     )
     command.argument("target", "TARGET", _TARGET_HELP, nargs="?", default="")
