@@ -1,4 +1,4 @@
-"""Imports go down the layers only, and each layer loads only the packages that it may.
+"""Imports go down the layers only, without circles, and each layer loads only what it may.
 
 The tables below are the layers. A new module or folder of `transom` needs a line in them.
 """
@@ -149,6 +149,38 @@ def _absolute(statement: ast.ImportFrom, module: str) -> str:
     return ".".join([*package, *filter(None, [statement.module])])
 
 
+def targets_of(source: str, module: str) -> Iterator[tuple[str, int]]:
+    """Every module of ours that `module` imports, whenever it does so, with the line."""
+    known = {"transom", *modules()}
+    for each in imports_of(source, module):
+        name = each.target
+        while name and name not in known:  # what is imported from a module is inside it
+            name = name.rpartition(".")[0]
+        if name:
+            yield name, each.line
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, directly or through others."""
+    reached = {module: _reachable(imports, module) for module in imports}
+    groups = {
+        tuple(sorted(other for other in reached[module] if module in reached.get(other, ())))
+        for module in imports
+        if module in reached[module]
+    }
+    return sorted(list(group) for group in groups)
+
+
+def _reachable(imports: dict[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    todo = [start]
+    while todo:
+        further = imports.get(todo.pop(), set()) - reached
+        reached |= further
+        todo += further
+    return reached
+
+
 def layer_of(module: str) -> str:
     """`transom.host.renderers` -> `host.renderers`, where the tables know it, or `host`."""
     inner = module.removeprefix("transom.")
@@ -207,11 +239,59 @@ def modules() -> dict[str, Path]:
     return found
 
 
+def as_child(module: str, path: Path) -> str:
+    """A module is a child of its package; a package's own imports start one level lower."""
+    return f"{module}.__init__" if path.name == "__init__.py" else module
+
+
 @pytest.mark.parametrize(("module", "path"), modules().items(), ids=modules())
 def test_imports_go_down_the_layers_only(module: str, path: Path):
-    # A module is a child of its package; a package's own relative imports start one level lower.
-    name = f"{module}.__init__" if path.name == "__init__.py" else module
-    assert complaints(path.read_text(), name) == []
+    assert complaints(path.read_text(), as_child(module, path)) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for type checkers and inside functions count too."""
+    imports = {
+        module: {target for target, _ in targets_of(path.read_text(), as_child(module, path))}
+        for module, path in modules().items()
+    }
+    assert circles(imports) == []
+
+
+@pytest.mark.parametrize(("module", "path"), modules().items(), ids=modules())
+def test_nothing_inside_imports_the_package_that_hands_out_everything(module: str, path: Path):
+    targets = targets_of(path.read_text(), as_child(module, path))
+    assert [line for target, line in targets if target == "transom"] == []
+
+
+def test_circles_are_found_however_long_they_are():
+    imports = {
+        "a": {"b", "d"}, "b": {"c"}, "c": {"a"}, "d": {"e"}, "e": set[str](), "f": {"f"},
+    }  # fmt: skip
+    assert circles(imports) == [["a", "b", "c"], ["f"]]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import transom.host.host",
+        "from transom.host.host import Host",
+        "from transom.host import host",
+        "from . import host",
+        "from .host import Host",
+        "def f():\n    from transom.host.host import Host",
+        "if TYPE_CHECKING:\n    from transom.host.host import Host",
+    ],
+)
+def test_an_import_is_one_of_its_module_however_it_is_written(source: str):
+    assert list(targets_of(source, "transom.host.bridge")) == [
+        ("transom.host.host", source.count("\n") + 1)
+    ]
+
+
+@pytest.mark.parametrize("source", ["import transom", "from transom import App, Host"])
+def test_what_the_package_hands_out_is_an_import_of_the_package(source: str):
+    assert {target for target, _ in targets_of(source, "transom.host.bridge")} == {"transom"}
 
 
 def test_the_modules_of_transom_are_found():
