@@ -92,11 +92,7 @@ PARTS = [
     Part(
         "Checking servers",
         "What `transom check` does, as functions. The guide is [Checking a server](check.md).",
-        {
-            "transom.check": ALL,
-            "transom.check.connect": ["process"],
-            "transom.check.streams": ALL,
-        },
+        {"transom.check": ALL},
     ),
     Part("Channels", "The pipes between a View and its host.", {"transom.channel": ALL}),
     Part("Errors", "", {"transom.errors": ALL}),

@@ -12,7 +12,6 @@ from collections import Counter
 from pathlib import Path
 
 from transom.check import Calling, Options, Report, check
-from transom.check.connect import process
 from transom.check.report import SEVERITIES
 from transom.check.rules import RULES
 
@@ -64,7 +63,7 @@ async def report_on(name: str) -> Report:
     heuristics = [rule.id for rule in RULES if rule.heuristic]
     return await check(
         name,
-        process(["node", str(entry), "--stdio"]),
+        ["node", str(entry), "--stdio"],
         options=options,
         heuristics=heuristics,
     )

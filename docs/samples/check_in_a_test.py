@@ -6,11 +6,10 @@ from sample_shop import server
 
 # region test
 from transom.check import check
-from transom.check.streams import in_process
 
 
 async def test_the_server_keeps_the_contract() -> None:
-    report = await check("orders", in_process(server))
+    report = await check("orders", server)
     assert not report.fails_on("warn"), report.findings
 
 

@@ -7,9 +7,7 @@ A Channel may offer two shortcuts, which a `Session` uses where they are there:
 
 1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
 2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
-   of `receive`. The receiver must not raise.
-
-After the end, an attribute `reason` may say why, where it is more than that a side closed it.
+   of `receive`. The receiver must not raise. After the end, an attribute `reason` may say why.
 """
 
 from __future__ import annotations
@@ -26,8 +24,13 @@ __all__ = ["Channel", "Receiver", "lines", "memory_pair"]
 _BURST = 64  # messages delivered in memory before other tasks get a turn
 _STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side
 
+_ENDS = 128  # bytes that are kept of each end of a line that is too long
+
 Receiver = Callable[[bytes | None], None]
 """Takes the messages of a channel one by one, then None."""
+
+ReplaceLong = Callable[[bytes, bytes], bytes | None]
+"""Takes the beginning and the end of a line that is too long; the message in its place, if any."""
 
 
 @runtime_checkable
@@ -239,7 +242,11 @@ def memory_pair(*, capacity: int = 1024) -> tuple[Channel, Channel]:
 
 class _LinesChannel:
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, max_bytes: int
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        max_bytes: int,
+        replace_long: ReplaceLong | None,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -247,7 +254,8 @@ class _LinesChannel:
         self._buffer = bytearray()
         self._searched = 0
         self._closed = False
-        self.reason: str | None = None
+        self._replace = replace_long
+        self._beginning: bytes | None = None  # of a line that is too long, while it is dropped
 
     async def send(self, data: bytes) -> None:
         self._write(data)
@@ -276,18 +284,14 @@ class _LinesChannel:
     async def receive(self) -> bytes:
         while not self._closed:
             end = self._buffer.find(b"\n", self._searched)
-            if 0 <= end <= self._max_bytes:
-                line = bytes(self._buffer[:end]).strip()
-                del self._buffer[: end + 1]
-                self._searched = 0
+            if end >= 0 and (end <= self._max_bytes or self._replace is not None):
+                line = self._take(end)
                 if line:
                     return line
                 continue
             self._searched = len(self._buffer)
             if end >= 0 or self._searched > self._max_bytes:
-                self.reason = f"A line is longer than {self._max_bytes} bytes"
-                await self.aclose()
-                raise ChannelClosed(self.reason)
+                await self._refuse_long()
             try:
                 chunk = await self._reader.read(262144)
             except OSError as error:
@@ -296,6 +300,26 @@ class _LinesChannel:
                 raise ChannelClosed("The other side closed the channel")
             self._buffer += chunk
         raise ChannelClosed("This side closed the channel")
+
+    def _take(self, end: int) -> bytes | None:
+        """The line that ends there, or what replaces it."""
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._searched = 0
+        beginning, self._beginning = self._beginning, None
+        if beginning is None and end <= self._max_bytes:
+            return line.strip()
+        assert self._replace is not None  # noqa: S101 - or the channel would be closed
+        return self._replace(beginning or line[:_ENDS], line[-_ENDS:])
+
+    async def _refuse_long(self) -> None:
+        if self._replace is None:
+            await self.aclose()
+            raise ChannelClosed(f"A line is longer than {self._max_bytes} bytes")
+        if self._beginning is None:
+            self._beginning = bytes(self._buffer[:_ENDS])
+        del self._buffer[:-_ENDS]
+        self._searched = len(self._buffer)
 
     async def aclose(self) -> None:
         if self._closed:
@@ -333,10 +357,13 @@ def lines(
     writer: asyncio.StreamWriter,
     *,
     max_bytes: int = 32 * 1024 * 1024,
+    replace_long: ReplaceLong | None = None,
 ) -> Channel:
     """Newline-delimited JSON over asyncio streams, such as a subprocess's pipes or a socket.
 
-    A line longer than `max_bytes` closes the channel, because what follows cannot be trusted.
-    Closing sends what is still queued, unless the other side has stopped reading.
+    A line longer than `max_bytes` closes the channel: whoever sends such a line is not to be
+    trusted with the next. With `replace_long` it is dropped as it is read, and what that makes of
+    its ends takes its place. Closing lets what was sent go out, unless the other side has stopped
+    reading.
     """
-    return _LinesChannel(reader, writer, max_bytes)
+    return _LinesChannel(reader, writer, max_bytes, replace_long)

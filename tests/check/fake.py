@@ -1,13 +1,15 @@
 """A server in this process that answers anything, right or wrong, over the checker's own pipe."""
 
 import asyncio
-import contextlib
 import copy
-from collections.abc import AsyncGenerator, Callable
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from transom.check.connect import Incoming, PipeClosed
+import msgspec
+
+from transom.errors import ChannelClosed
 
 MIME = "text/html;profile=mcp-app"
 EXTENSION = "io.modelcontextprotocol/ui"
@@ -124,27 +126,30 @@ class Server:
                 return error(-32601, "Method not found")
         return None
 
-    @contextlib.asynccontextmanager
-    async def connect(self) -> AsyncGenerator["MemoryPipe", None]:
-        yield MemoryPipe(self)
+    async def connect(self) -> "FakeChannel":
+        return FakeChannel(self)
 
 
-class MemoryPipe:
+class FakeChannel:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.session: Object = {}
-        self.answers: asyncio.Queue[Incoming | PipeClosed] = asyncio.Queue()
+        self.answers: asyncio.Queue[bytes | ChannelClosed] = asyncio.Queue()
 
-    async def send(self, message: Object, headers: Any) -> None:
+    async def send(self, data: bytes) -> None:
+        message = json.loads(data)
         answer = self.server.answer(message, self.session)
         if answer is not None:
-            self.answers.put_nowait({"jsonrpc": "2.0", "id": message["id"], **answer})
+            whole = {"jsonrpc": "2.0", "id": message["id"], **answer}
+            self.answers.put_nowait(msgspec.json.encode(whole))
 
-    async def receive(self) -> Incoming:
+    async def receive(self) -> bytes:
         answer = await self.answers.get()
-        if isinstance(answer, PipeClosed):
+        if isinstance(answer, ChannelClosed):
             raise answer
         return answer
+
+    async def aclose(self) -> None: ...
 
 
 def page(uri: str = URI, text: Any = HTML, ui: Any = None, **changes: Any) -> Object:

@@ -9,16 +9,13 @@ from pathlib import Path
 import pytest
 
 from transom.check import Calling, Options, Report, check
-from transom.check.connect import process
 
 HOSTILE = Path(__file__).parent / "hostile.py"
 
 
 async def report_on(way: str, **options) -> Report:
     options.setdefault("timeout", 20)
-    return await check(
-        way, process([sys.executable, str(HOSTILE), way]), options=Options(**options)
-    )
+    return await check(way, [sys.executable, str(HOSTILE), way], options=Options(**options))
 
 
 async def test_a_server_that_never_says_hello_is_not_checked():
@@ -42,22 +39,22 @@ async def test_a_server_that_dies_is_reported_with_its_last_words():
     report = await report_on("die_at_once")
 
     assert report.failure is not None
-    assert "the server exited with code 3" in report.failure
+    assert "the server is gone: it exited with code 3" in report.failure
     assert "ImportError: no module named orders" in report.failure
 
 
 async def test_a_command_that_cannot_be_started_is_reported():
-    report = await check("gone", process(["no-such-command-anywhere"]))
+    report = await check("gone", ["no-such-command-anywhere"])
 
     assert report.failure is not None
-    assert "the server cannot be started" in report.failure
+    assert "the server cannot be reached: There is no command" in report.failure
 
 
 async def test_a_server_that_dies_in_a_call_ends_the_calls_but_not_the_report():
     report = await report_on("die_at_call", calling=Calling())
 
     assert report.failure is None
-    assert any("the server exited with code 1" in note for note in report.notes)
+    assert any("it exited with code 1" in note for note in report.notes)
     assert any(note.startswith("no more tools were called") for note in report.notes)
     assert {"needs --browser", "no tool was called, or none answered"} <= {
         skip.reason for skip in report.skipped
@@ -130,7 +127,7 @@ async def test_a_page_of_100_megabytes_is_refused_unread():
     report = await report_on("huge_page")
 
     failed = [finding for finding in report.findings if finding.rule == "B3"]
-    assert "the answer to resources/read is longer than 16 MB" in failed[0].message
+    assert "The answer is longer than 16 MB" in failed[0].message
 
 
 async def test_a_server_that_asks_its_client_is_answered():

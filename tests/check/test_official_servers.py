@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from transom.check import Calling, Options, check
-from transom.check.connect import process
 from transom.check.rules import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +23,7 @@ async def test_an_official_server_is_checked_without_a_false_alarm(name, tools, 
     command = ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
     options = Options(timeout=30, calling=Calling(all=True))
 
-    report = await check(name, process(command), options=options)
+    report = await check(name, command, options=options)
 
     assert report.failure is None
     assert report.tools == tools

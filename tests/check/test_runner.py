@@ -30,10 +30,11 @@ from tests.check.fake import (
     tool,
 )
 from transom.check import Calling, Options, check
-from transom.check.client import Conversation
+from transom.check.conversation import Conversation
 from transom.check.runner import Unreachable, collect
 from transom.check.snapshot import Snapshot, ViewObservation
-from transom.check.streams import in_process, url
+from transom.errors import UsageError
+from transom.servers.targets import way_to
 
 
 def apps_server() -> MCPServer:
@@ -49,7 +50,7 @@ def apps_server() -> MCPServer:
 
 
 async def test_a_server_of_the_official_sdk_is_seen_whole():
-    seen = await collect(in_process(apps_server()), Options())
+    seen = await collect(way_to(apps_server()), Options())
 
     assert [tool.name for tool in seen.tools] == ["show_orders"]
     assert seen.tools[0].link == URI
@@ -71,7 +72,7 @@ async def test_a_server_of_fastmcp_is_seen_whole():
     def orders() -> str:
         return HTML
 
-    report = await check("orders", in_process(server), options=Options(calling=Calling(all=True)))
+    report = await check("orders", server, options=Options(calling=Calling(all=True)))
 
     assert report.failure is None
     assert report.summary.error == 0
@@ -79,15 +80,15 @@ async def test_a_server_of_fastmcp_is_seen_whole():
 
 
 async def test_the_low_level_server_is_taken_too():
-    report = await check("bare", in_process(LowLevelServer("bare")))
+    report = await check("bare", LowLevelServer("bare"))
 
     assert report.failure is None
     assert report.tools == 0
 
 
-def test_what_is_no_server_is_refused():
-    with pytest.raises(TypeError, match="str is not an MCPServer, FastMCP or Server"):
-        in_process("orders")
+async def test_what_is_no_server_is_refused():
+    with pytest.raises(UsageError, match="is no server: give a command as a list"):
+        await check("orders", object())
 
 
 # --- over HTTP -------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ async def listening(app: Any):
 
 async def test_a_server_behind_a_url_is_checked():
     async with listening(apps_server().streamable_http_app()) as address:
-        report = await check("orders", url(address), options=Options(calling=Calling(all=True)))
+        report = await check("orders", address, options=Options(calling=Calling(all=True)))
 
     assert report.failure is None
     assert report.views == 1
@@ -122,7 +123,7 @@ async def test_an_address_where_nobody_listens_is_reported():
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))  # bound but not listening: refused
         address = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-        report = await check("gone", url(address), options=Options(timeout=10))
+        report = await check("gone", address, options=Options(timeout=10))
 
     assert report.failure is not None
     assert report.checked == ()
@@ -133,19 +134,20 @@ async def test_a_web_page_that_is_no_server_is_reported():
         routes=[Route("/mcp", lambda _: PlainTextResponse("Hello"), methods=["GET", "POST"])]
     )
     async with listening(app) as address:
-        report = await check("page", url(address), options=Options(timeout=10))
+        report = await check("page", address, options=Options(timeout=10))
 
     assert report.failure is not None
-    assert "Unexpected content type" in report.failure
+    assert "answered 200 OK: that is no answer of an MCP server" in report.failure
 
 
 async def test_an_answer_that_is_too_long_over_http_is_refused():
     async def reply(_: Any) -> Response:
-        return Response(b" " * (2 * 1024 * 1024), media_type="application/json")
+        body = b'{"jsonrpc":"2.0"' + b" " * (2 * 1024 * 1024)
+        return Response(body, media_type="application/json")
 
     app = Starlette(routes=[Route("/mcp", reply, methods=["POST"])])
     async with listening(app) as address:
-        report = await check("long", url(address, max_message=1024 * 1024))
+        report = await check("long", way_to(address, max_bytes=1024 * 1024))
 
     assert report.failure is not None
     assert "longer than 1 MB" in report.failure
@@ -335,9 +337,9 @@ async def test_a_list_that_comes_too_slowly_is_cut():
             number = int(message["params"].get("cursor", 0))
             return {"result": {"tools": [tool(f"t{number}")], "nextCursor": str(number + 1)}}
 
-    async with Paged().connect() as pipe:
-        server = Conversation(pipe, {}, version="1", timeout=10, list_timeout=0)
-        listing = await server.list_all("tools/list", "tools")
+    channel = await Paged().connect()
+    server = Conversation(channel, {}, version="1", timeout=10, list_timeout=0)
+    listing = await server.list_all("tools/list", "tools")
 
     assert listing.problem == "tools/list takes too long; stopped after 1"
     assert len(listing.items) == 1

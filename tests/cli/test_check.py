@@ -75,7 +75,7 @@ def test_a_server_that_cannot_be_started_exits_with_2(tmp_path, monkeypatch):
     ran = transom("check", "broken.py")
 
     assert ran.returncode == 2
-    assert "Not checked: the server exited with code 1" in ran.stdout
+    assert "Not checked: the server is gone: it exited with code 1" in ran.stdout
     assert "no orders today" in ran.stdout
 
 

@@ -9,11 +9,11 @@ import pytest
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 
-from transom.check.client import Conversation, NoAnswer
-from transom.check.connect import process
+from transom.check.conversation import Conversation, NoAnswer
 from transom.cli.serve import find_server
 from transom.errors import UsageError
 from transom.json_values import as_object
+from transom.servers.process import ServerProcess
 
 
 def module(**names: object) -> ModuleType:
@@ -121,7 +121,7 @@ async def test_a_module_serves_its_server(tmp_path):
     [
         ("import no_such_module", "No module named 'no_such_module'"),
         ("def", "SyntaxError"),
-        ("x = 1", "the server exited with code 0"),
+        ("x = 1", "it exited with code 0"),
     ],
 )
 async def test_a_file_that_cannot_serve_says_why(tmp_path, source, says):
@@ -143,7 +143,10 @@ async def test_a_module_without_a_server_says_so(tmp_path):
 
 async def hello(text: str, cwd: Path | None = None) -> object:
     """The name of the server that runs."""
-    connect = process([sys.executable, "-m", "transom.cli.serve", text], cwd=cwd)
-    async with connect() as pipe:
-        answer = await Conversation(pipe, {}, version="1", timeout=30).open()
+    command = [sys.executable, "-m", "transom.cli.serve", text]
+    process = await ServerProcess.start(command, cwd=None if cwd is None else str(cwd))
+    try:
+        answer = await Conversation(process, {}, version="1", timeout=30).open()
+    finally:
+        await process.aclose()
     return as_object(answer["serverInfo"])["name"]

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -84,14 +85,24 @@ async def test_a_server_that_will_not_leave_is_made_to():
     assert not alive(process.pid)
 
 
-async def test_a_line_that_is_too_long_ends_the_connection_with_that_reason():
+@pytest.mark.parametrize("where", ["head", "tail"])
+async def test_a_line_that_is_too_long_is_dropped_and_its_request_gets_an_error(where: str):
     script = (
-        "import time\nprint('short', flush=True)\nprint('x' * 5000, flush=True)\ntime.sleep(600)\n"
+        "import sys\n"
+        "result = '\"result\": {\"text\": \"' + 'x' * 1_000_000 + '\"}'\n"
+        "parts = ['\"id\": 7', result] if sys.argv[1] == 'head' else [result, '\"id\": 7']\n"
+        "print('{\"jsonrpc\": \"2.0\", ' + ', '.join(parts) + '}')\n"
+        "print('{\"method\": \"' + 'x' * 1_000_000 + '\"}')\n"
+        "print('x' * 1000)\n"
+        "print('x' * 1001)\n"
+        "print('last', flush=True)\n"
+        "input()\n"
     )
-    process = await started(script, max_line=1000)
-    assert await process.receive() == b"short"
-    with pytest.raises(ChannelClosed, match="A line is longer than 1000 bytes"):
-        await process.receive()
+    process = await started(script, where, max_line=1000)
+    error = {"code": -32000, "message": "The answer is longer than 0.000953674 MB"}
+    assert json.loads(await process.receive()) == {"jsonrpc": "2.0", "id": 7, "error": error}
+    assert await process.receive() == b"x" * 1000
+    assert await process.receive() == b"last"
     await process.aclose()
 
 

@@ -12,7 +12,6 @@ from tests.server.clients import SHOWS_VIEWS
 from transom.check import Calling, Options, check
 from transom.check.report import NEEDS_BROWSER
 from transom.check.rules import RULES
-from transom.check.streams import in_process
 from transom.cli.browser_checks import BrowserObserver
 
 ALL = [rule.id for rule in RULES]
@@ -45,7 +44,7 @@ async def test_it_has_a_tool_that_opens_one_that_answers_and_helpers(name: str) 
 @pytest.mark.parametrize("name", SHAPES)
 async def test_the_checker_has_nothing_to_say(name: str) -> None:
     options = Options(calling=Calling(all=True))
-    report = await check(name, in_process(fresh(name).server), heuristics=ALL, options=options)
+    report = await check(name, fresh(name).server, heuristics=ALL, options=options)
     assert report.failure is None
     assert report.findings == ()
     reasons = {skip.reason for skip in report.skipped if skip.rule not in NOT_CHECKED}
@@ -57,7 +56,7 @@ async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -
     for name in SHAPES:
         fresh(name).views.install(together)
     options = Options(calling=Calling(), observer=BrowserObserver(settle=0.2))
-    report = await check("examples", in_process(together), heuristics=ALL, options=options)
+    report = await check("examples", together, heuristics=ALL, options=options)
     assert report.failure is None
     assert report.findings == ()
     assert set(report.checked) == set(ALL) - set(NOT_CHECKED)

@@ -5,9 +5,8 @@ function here; the other five are about clients and hosts, or only permit someth
 as skipped.
 
     from transom.check import check
-    from transom.check.connect import process
 
-    report = await check("orders.py", process(["python", "orders.py"]))
+    report = await check("orders.py", ["python", "orders.py"])
 
 `runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up, `formats`
 and `terminal` write it down.
@@ -16,21 +15,25 @@ and `terminal` write it down.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import msgspec
 
-from transom.check.connect import Connect
 from transom.check.report import Report, apply_rules, nothing_checked
 from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, Progress, Unreachable, collect, unseen
+from transom.servers.connection import Connect
+from transom.servers.targets import Target, way_to
 
 __all__ = ["Calling", "Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
+
+_MAX_MESSAGE = 16 * 1024 * 1024
 
 
 async def check(
     target: str,
-    connect: Connect,
+    server: Target | Connect,
     *,
     rules: Sequence[Rule] = RULES,
     heuristics: Iterable[str] = (),
@@ -41,16 +44,25 @@ async def check(
 
     Args:
         target: what the report calls the server.
-        connect: opens a connection (`connect.process`, `streams.url`, `streams.in_process`).
+        server: a command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or
+            `FastMCP` object; or a function that opens a `Channel` to the server. It is connected
+            several times, as different clients.
         rules: the rules to check.
         heuristics: ids of heuristic rules to check as well; without it they are skipped.
         options: how to look at the server; which tools to call.
         progress: called as the work goes on.
+
+    Raises:
+        UsageError: `server` is none of these.
     """
     enabled = set(heuristics)
     options = options or Options()
     if "C15" in enabled:
         options = msgspec.structs.replace(options, read_twice=True)
+    # A server under test gets our whole environment, and its standard error is not ours.
+    connect = cast("Connect", server)
+    if not callable(server):
+        connect = way_to(server, inherit_env=True, forward_stderr=False, max_bytes=_MAX_MESSAGE)
     try:
         seen = await collect(connect, options, progress=progress)
     except Unreachable as error:

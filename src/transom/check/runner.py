@@ -12,8 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from transom.check.client import Answered, Conversation, NoAnswer
-from transom.check.connect import Connect, PipeClosed
+from transom.check.conversation import Answered, Conversation, NoAnswer
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
     APP_MIME_TYPE,
@@ -29,8 +28,9 @@ from transom.check.snapshot import (
     Visit,
     served_page,
 )
-from transom.errors import TransomError
+from transom.errors import ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_object
+from transom.servers.connection import Connect
 from transom.version import __version__
 
 __all__ = [
@@ -158,20 +158,19 @@ class _Collection:
         self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
     ) -> tuple[Visit | None, str | None]:
         """Connect as the client with these capabilities, and collect what `look` wants."""
-        visit, problem = None, None
         try:
-            async with self._connect() as pipe:
-                server = Conversation(
-                    pipe, capabilities, version=__version__, timeout=self._options.timeout
-                )
-                # Caught here: a transport may wrap an exception that leaves its block.
-                try:
-                    visit = await look(server)
-                except (NoAnswer, Answered, PipeClosed) as error:
-                    problem = str(error)
-        except PipeClosed as error:
-            problem = problem or str(error)
-        return visit, problem
+            channel = await self._connect()
+        except TransomError as error:
+            return None, f"the server cannot be reached: {error}"
+        server = Conversation(
+            channel, capabilities, version=__version__, timeout=self._options.timeout
+        )
+        try:
+            return await look(server), None
+        except (NoAnswer, Answered, ChannelClosed) as error:
+            return None, str(error)
+        finally:
+            await channel.aclose()
 
     async def _as_host(self, server: Conversation) -> Visit:
         self._step("initializing")

@@ -17,7 +17,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 
 from transom.check import Calling, Options, Report
 from transom.check import check as run_check
-from transom.check.connect import Connect, process
 from transom.check.formats import as_json, as_junit, as_sarif
 from transom.check.rule import selected
 from transom.check.rules import RULES
@@ -62,11 +61,11 @@ def _report(options: CheckOptions) -> Report:
         UsageError: the command line makes no sense; nothing was started.
     """
     rules = selected(RULES, options.select, options.ignore)
-    connect, host = _connection(options.target, options.timeout)
+    server, host = _server(options.target)
     with _progress() as progress:
         checking = run_check(
             options.target,
-            connect,
+            server,
             rules=rules,
             heuristics={
                 rule.id
@@ -103,16 +102,14 @@ def _print(out: Console, report: Report, options: CheckOptions) -> None:
             sys.stderr.write(f"transom check: {note}\n")
 
 
-def _connection(target: str, timeout: float) -> tuple[Connect, str | None]:
-    """How to connect, and the server's host name if it has one."""
+def _server(target: str) -> tuple[list[str] | str, str | None]:
+    """The server as a command or a URL, and its host name if it has one."""
     found = parse_target(target)
     if not isinstance(found, str):
-        return process(found), None
+        return list(found), None
     # The SDK writes what goes wrong to its log as well; the report is the place for it.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    # Loading the SDK takes longer than checking a small server; only a URL needs it.
-    streams = import_module("transom.check.streams")
-    return cast("Connect", streams.url(found, timeout=timeout)), urlsplit(found).hostname
+    return found, urlsplit(found).hostname
 
 
 def _calling(options: CheckOptions) -> Calling | None:

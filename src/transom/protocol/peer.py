@@ -20,7 +20,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -153,9 +152,7 @@ class Peer:
         return message
 
     def _refuse(self, data: bytes, refusal: MessageRefused) -> Event:
-        answered = _refused_answer(data)
-        if answered is None:
-            answered = wire.refused_answer(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+        answered = wire.refused_answer(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
         if answered is not None and self._outgoing.pop(answered, None) is not None:
             return Unreadable(answered, f"The answer was refused: {refusal.message}")
         id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
@@ -277,28 +274,6 @@ class Peer:
         self.closed = True
         self._outgoing.clear()
         self._incoming.clear()
-
-
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
-
-
-def _refused_answer(data: bytes) -> int | None:
-    """Which of our requests an unreadable message answers, if its first or last bytes show it."""
-    head, tail = data[:128], data[-128:]
-    if b'"method"' in head or b'"method"' in tail:
-        return None
-    for found in _ID.finditer(head):
-        if _levels(head[: found.start()]) == 1:
-            return int(found[1])
-    for found in _ID.finditer(tail):
-        if _levels(tail[found.end() :]) == -1:
-            return int(found[1])
-    return None
-
-
-def _levels(text: bytes) -> int:
-    """How many brackets stay open, or are closed, if no string in it has any."""
-    return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:

@@ -33,6 +33,7 @@ __all__ = [
     "RequestId",
     "Response",
     "WireError",
+    "answered_by_ends",
     "decode",
     "encode",
     "encode_error",
@@ -232,9 +233,33 @@ def refused_id(
 def refused_answer(
     data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 ) -> RequestId | None:
-    """Which request a refused message answers, if its envelope can be read and it is an answer."""
+    """Which request a refused message answers, if it is an answer and that can be read off it."""
+    answered = answered_by_ends(data[:128], data[-128:])
+    if answered is not None:
+        return answered
     head = _head(data, max_bytes, max_depth)
     return None if head is None or head.method is not UNSET else head.id
+
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
+
+
+def answered_by_ends(head: bytes, tail: bytes) -> int | None:
+    """Which request a message answers, if its first or last bytes show it."""
+    if b'"method"' in head or b'"method"' in tail:
+        return None
+    for found in _ID.finditer(head):
+        if _levels(head[: found.start()]) == 1:
+            return int(found[1])
+    for found in _ID.finditer(tail):
+        if _levels(tail[found.end() :]) == -1:
+            return int(found[1])
+    return None
+
+
+def _levels(text: bytes) -> int:
+    """How many brackets stay open, or are closed, if no string in it has any."""
+    return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 
 def _head(data: bytes, max_bytes: int, max_depth: int) -> _Head | None:

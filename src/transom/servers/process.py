@@ -6,7 +6,7 @@
 3. What it writes to its standard error goes to ours, and its last lines are kept for the moment it
    dies. When nobody reads our standard error, that output is dropped: it never blocks us.
 4. A line that is no JSON in UTF-8 is handed on like any other: whoever reads messages refuses it. A
-   line that is longer than the cap ends the connection, with that as the reason.
+   line that is longer than the cap is dropped, and the request that it answers gets an error.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from contextlib import suppress
 from typing import cast
 
 from transom.channel import lines
-from transom.errors import ChannelClosed, NotConnected
+from transom.errors import SERVER_ERROR, ChannelClosed, NotConnected
+from transom.protocol import wire
 
 __all__ = ["MAX_LINE", "ServerProcess"]
 
-MAX_LINE = 64 * 1024 * 1024
+MAX_LINE = 32 * 1024 * 1024
 
 _LEAVES_WITHIN = 2.0  # seconds after its input ended
 _ENDS_WITHIN = 2.0  # seconds after it was terminated
@@ -48,12 +49,17 @@ class ServerProcess:
     def __init__(
         self, transport: asyncio.SubprocessTransport, protocol: _Protocol, max_line: int
     ) -> None:
+        def error_for(beginning: bytes, end: bytes) -> bytes | None:
+            id = wire.answered_by_ends(beginning, end)
+            text = f"The answer is longer than {max_line / 2**20:g} MB"
+            return None if id is None else wire.encode_error(id, SERVER_ERROR, text)
+
         # `start` asked for both pipes, so both are there.
         reader = cast("asyncio.StreamReader", protocol.stdout)
         writer = cast("asyncio.StreamWriter", protocol.stdin)
         self._transport = transport
         self._protocol = protocol
-        self._channel = lines(reader, writer, max_bytes=max_line)
+        self._channel = lines(reader, writer, max_bytes=max_line, replace_long=error_for)
         self._closing: asyncio.Task[None] | None = None
         self._watching = asyncio.create_task(self._watch())
 
@@ -65,6 +71,7 @@ class ServerProcess:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         inherit_env: bool = True,
+        forward_stderr: bool = True,
         max_line: int = MAX_LINE,
     ) -> ServerProcess:
         """Start a command that speaks MCP on its standard input and output.
@@ -75,6 +82,7 @@ class ServerProcess:
             cwd: the directory it runs in.
             inherit_env: whether it gets all of our environment; else only what a program needs to
                 run, such as `PATH` and `HOME`.
+            forward_stderr: whether what it writes to its standard error goes to ours.
             max_line: how long a line may be, in bytes.
 
         Raises:
@@ -91,7 +99,7 @@ class ServerProcess:
         loop = asyncio.get_running_loop()
         try:
             transport, protocol = await loop.subprocess_exec(
-                lambda: _Protocol(loop),
+                lambda: _Protocol(loop, forward_stderr=forward_stderr),
                 *command,
                 stdin=PIPE,
                 stdout=PIPE,
@@ -141,9 +149,8 @@ class ServerProcess:
             raise ChannelClosed(await self._how_it_ended(error)) from None
 
     async def _how_it_ended(self, error: ChannelClosed) -> str:
-        reason: str | None = getattr(self._channel, "reason", None)
-        if reason is not None or self._closing is not None:
-            return reason or str(error)
+        if self._closing is not None:
+            return str(error)
         with suppress(TimeoutError):
             async with asyncio.timeout(_DIES_WITHIN):
                 await self._protocol.exited.wait()
@@ -211,11 +218,12 @@ class _Protocol(SubprocessStreamProtocol):
     _KEPT = 2000  # bytes
     _LAST_LINES = 3
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, forward_stderr: bool) -> None:
         super().__init__(limit=2**16, loop=loop)
         # Not `Process.wait`, which also waits until nobody holds the pipes any more.
         self.exited = asyncio.Event()
         self._stderr_ended = asyncio.Event()
+        self._forward_stderr = forward_stderr
         self._tail = b""
 
     def process_exited(self) -> None:
@@ -225,7 +233,8 @@ class _Protocol(SubprocessStreamProtocol):
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if fd == 2 and isinstance(data, bytes):
             self._tail = (self._tail + data)[-self._KEPT :]
-            _stderr.write(data)
+            if self._forward_stderr:
+                _stderr.write(data)
         else:
             super().pipe_data_received(fd, data)
 

@@ -14,10 +14,10 @@ from typing import Any, TypeGuard, cast
 from transom.channel import Channel
 from transom.errors import NotConnected, UsageError
 from transom.servers.connection import Connect, ServerConnection
-from transom.servers.process import ServerProcess
+from transom.servers.process import MAX_LINE, ServerProcess
 from transom.servers.server import Server
 
-__all__ = ["Target", "connect", "connected_server"]
+__all__ = ["Target", "connect", "connected_server", "way_to"]
 
 Target = Any
 """A command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or `FastMCP`
@@ -47,8 +47,7 @@ async def connect(
         UsageError: `target` is none of these.
         NotConnected: the server cannot be reached; the text says why.
     """
-    kind, reach = _way_to(target)
-    connection = ServerConnection(name, reach)
+    connection = ServerConnection(name, way_to(target))
     try:
         async with asyncio.timeout(timeout):
             await connection.start()
@@ -56,10 +55,10 @@ async def connect(
     except BaseException as error:
         await connection.aclose()
         if isinstance(error, TimeoutError):
-            text = f"Server {name} ({kind}) did not answer within {timeout:g} s"
+            text = f"Server {name} ({_named(target)}) did not answer within {timeout:g} s"
             raise NotConnected(text) from None
         if isinstance(error, NotConnected):
-            text = f"Server {name} ({kind}) could not be connected: {error}"
+            text = f"Server {name} ({_named(target)}) could not be connected: {error}"
             raise NotConnected(text) from error
         raise
     connection.on_lost = on_lost
@@ -85,32 +84,59 @@ def _classes(module: str, *names: str) -> list[type]:
     return [getattr(sys.modules[module], name) for name in names] if module in sys.modules else []
 
 
-def _way_to(target: Target) -> tuple[str, Connect]:
-    """What kind of target it is, in words, and how to reach it."""
+def way_to(
+    target: Target,
+    *,
+    inherit_env: bool = False,
+    forward_stderr: bool = True,
+    max_bytes: int = MAX_LINE,
+) -> Connect:
+    """How to reach a target.
+
+    Args:
+        target: a command, a URL, or a server object.
+        inherit_env: whether a command gets all of our environment.
+        forward_stderr: whether what a command writes to its standard error goes to ours.
+        max_bytes: how long a message of a command or a URL may be.
+
+    Raises:
+        UsageError: it is none of these.
+    """
     if isinstance(target, str):
         if not target.startswith(("http://", "https://")):
             raise UsageError(
                 f"{target!r} is no http or https URL; a command is a list, as in "
                 f"{shlex.split(target) or ['python', 'server.py']}"
             )
-        return target, lambda: _by_url(target)
+        return lambda: _by_url(target, max_bytes)
     if _is_command(target):
-        command = [os.fspath(word) for word in target]
-        return shlex.join(command), lambda: ServerProcess.start(command, inherit_env=False)
+        return lambda: ServerProcess.start(
+            [os.fspath(word) for word in target],
+            inherit_env=inherit_env,
+            forward_stderr=forward_stderr,
+            max_line=max_bytes,
+        )
     if "mcp.server" in sys.modules:
         in_memory = import_module("transom.servers.in_memory")
         if in_memory.is_server_object(target):
-            return "in memory", lambda: in_memory.connect_in_memory(target)
+            return lambda: in_memory.connect_in_memory(target)
     raise UsageError(
         f"{type(target).__name__} is no server: give a command as a list, a URL, an MCPServer or "
         "FastMCP object, a connected client or a Server"
     )
 
 
-async def _by_url(url: str) -> Channel:
+def _named(target: Target) -> str:
+    """What a target is called in messages."""
+    if isinstance(target, str):
+        return target
+    return shlex.join([os.fspath(word) for word in target]) if _is_command(target) else "in memory"
+
+
+async def _by_url(url: str, max_bytes: int) -> Channel:
     # In a thread, for it takes half a second to load the SDK.
     http = await asyncio.to_thread(import_module, "transom.servers.http")
-    return cast("Channel", await http.connect_http(url))
+    return cast("Channel", await http.connect_http(url, max_bytes=max_bytes))
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str | Path]]:

@@ -1,26 +1,33 @@
 """A conversation with a server: handshake, one request at a time, lists in pages.
 
-Answers are returned as they came. Both ways of opening are spoken: `initialize` first, and for a
-server that refuses it, the later revision that opens with `server/discover` and says who is asking
-in every request.
+1. The checker reads the bytes itself, not through a `Session`: what a server does wrong is what it
+   looks for. Answers are returned as they came; what is no message is counted and passed over.
+2. Both ways of opening are spoken: `initialize` first, and for a server that refuses it, the later
+   revision that opens with `server/discover` and says who is asking in every request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from typing import cast
 
-from transom.check.connect import Noise, Pipe, PipeClosed, TooLong
+import msgspec
+
+from transom.channel import Channel
 from transom.check.snapshot import ListAnswer
-from transom.errors import METHOD_NOT_FOUND, TransomError
+from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_list, as_object, clean, type_name
+from transom.servers.envelope import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    DISCOVERY_VERSION,
+    HANDSHAKE_VERSIONS,
+    PROTOCOL_KEY,
+)
 
 __all__ = ["Answered", "Conversation", "NoAnswer"]
 
-HANDSHAKE_VERSION = "2025-11-25"
-DISCOVERY_VERSION = "2026-07-28"
 _UNSUPPORTED_VERSION = -32022
-_META = "io.modelcontextprotocol/"
 
 
 class NoAnswer(TransomError):
@@ -37,11 +44,11 @@ class Answered(TransomError):
 
 
 class Conversation:
-    """One connection, used by one task. `notes` collects what the server wrote beside the point."""
+    """One connection, used by one task. `noise` counts what the server wrote that is no message."""
 
     def __init__(
         self,
-        pipe: Pipe,
+        channel: Channel,
         capabilities: JsonObject,
         *,
         version: str,
@@ -49,13 +56,12 @@ class Conversation:
         list_timeout: float | None = None,
         max_items: int = 20_000,
     ) -> None:
-        self._pipe = pipe
+        self._channel = channel
         self._timeout = timeout
         # All pages of a list together; a server must not stretch one by answering slowly.
         self._list_timeout = 3 * timeout if list_timeout is None else list_timeout
         self._max_items = max_items
         self._last_id = 0
-        self._headers: dict[str, str] = {}
         self._stamp: JsonObject = {}
         self.capabilities = capabilities
         self.client_info: JsonObject = {"name": "transom-check", "version": version}
@@ -71,7 +77,7 @@ class Conversation:
             Answered: it refused.
         """
         params: JsonObject = {
-            "protocolVersion": HANDSHAKE_VERSION,
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
             "capabilities": self.capabilities,
             "clientInfo": self.client_info,
         }
@@ -84,16 +90,14 @@ class Conversation:
         version = answer.get("protocolVersion")
         if not isinstance(version, str):
             raise NoAnswer("the server answered initialize without a protocolVersion")
-        self._headers = {"mcp-protocol-version": version}
-        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, self._headers)
+        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer
 
     async def _discover(self) -> JsonObject:
-        self._headers = {"mcp-protocol-version": DISCOVERY_VERSION}
         self._stamp = {
-            f"{_META}protocolVersion": DISCOVERY_VERSION,
-            f"{_META}clientInfo": self.client_info,
-            f"{_META}clientCapabilities": self.capabilities,
+            PROTOCOL_KEY: DISCOVERY_VERSION,
+            CLIENT_KEY: self.client_info,
+            CAPABILITIES_KEY: self.capabilities,
         }
         return await self.request("server/discover", {})
 
@@ -115,14 +119,14 @@ class Conversation:
         }  # fmt: skip
         try:
             async with asyncio.timeout(self._timeout):
-                await self._send(message, self._request_headers(method, params))
+                await self._send(message)
                 return await self._answer(self._last_id, method)
         except TimeoutError:
             raise NoAnswer(
                 f"the server did not answer {method} within {self._timeout:g} s"
             ) from None
-        except PipeClosed as error:
-            self.closed = clean(str(error), 400)
+        except ChannelClosed as error:
+            self.closed = f"the server is gone: {clean(str(error), 400)}"
             raise NoAnswer(self.closed) from error
 
     async def list_all(self, method: str, key: str) -> ListAnswer:
@@ -160,26 +164,15 @@ class Conversation:
             cursors.add(following)
             cursor = following
 
-    def _request_headers(self, method: str, params: JsonObject) -> dict[str, str]:
-        if not self._stamp:
-            return self._headers
-        headers = {**self._headers, "mcp-method": method}
-        name = params.get("uri" if method == "resources/read" else "name")
-        if isinstance(name, str) and name.isascii() and name.isprintable():
-            headers["mcp-name"] = name
-        return headers
-
-    async def _send(self, message: JsonObject, headers: Mapping[str, str]) -> None:
-        await self._pipe.send(message, headers)
+    async def _send(self, message: JsonObject) -> None:
+        await self._channel.send(msgspec.json.encode(message))
 
     async def _answer(self, request_id: int, method: str) -> JsonObject:
         while True:
-            incoming = await self._pipe.receive()
-            if isinstance(incoming, TooLong):
-                size = incoming.limit // (1024 * 1024)
-                raise NoAnswer(f"the answer to {method} is longer than {size} MB")
-            if isinstance(incoming, Noise):
-                self._note(incoming.text)
+            data = await self._channel.receive()
+            incoming = _object_in(data)
+            if incoming is None:
+                self._note(data[:200].decode(errors="replace"))
             elif "method" in incoming:
                 await self._serve(incoming)
             elif incoming.get("id") in range(1, request_id):
@@ -209,8 +202,16 @@ class Conversation:
             answer["result"] = {}
         else:
             answer["error"] = {"code": METHOD_NOT_FOUND, "message": "Method not found"}
-        await self._send(answer, self._headers)
+        await self._send(answer)
 
     def _note(self, text: str) -> None:
         self.noise += 1
         self.first_noise = self.first_noise or clean(text, 100)
+
+
+def _object_in(data: bytes) -> JsonObject | None:
+    try:
+        message = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return cast("JsonObject", message) if isinstance(message, dict) else None
