@@ -30,6 +30,8 @@ class End:
 
     def __init__(self, answers: dict[str, Any] | None = None) -> None:
         self.answers = answers or {}
+        self.by_message: dict[str, Callable[[dict[str, Any]], Any]] = {}
+        """Called with each request of a method, in place of an answer."""
         self.heard: list[dict[str, Any]] = []
         self.raw: list[bytes] = []
         self.channel: Channel | None = None
@@ -51,6 +53,8 @@ class End:
                 waiting = self._waiting.pop(message["id"], None)
                 if waiting is not None:
                     waiting.set_result(message)
+            elif "id" in message and message["method"] in self.by_message:
+                await self.by_message[message["method"]](message)
             elif "id" in message and message["method"] in self.answers:
                 task = asyncio.create_task(self._answer(message))
                 self._tasks.add(task)

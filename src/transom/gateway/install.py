@@ -23,6 +23,7 @@ from typing import Any, cast
 
 import msgspec
 import tomlkit
+import tomlkit.exceptions
 import tomlkit.items
 
 from transom.errors import UsageError
@@ -238,6 +239,10 @@ def _notes(
 
 TomlValue = str | Sequence[str] | Mapping[str, str]
 
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'{3}.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
+)
+
 
 def _read_toml(text: str, where: str) -> dict[str, Any]:
     try:
@@ -308,7 +313,10 @@ def _with_replaced(
     text: str, section: str, name: str, table: tomlkit.items.Table, where: str
 ) -> str:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    document = tomlkit.parse(text.removeprefix(mark))
+    try:
+        document = tomlkit.parse(text.removeprefix(mark))
+    except tomlkit.exceptions.TOMLKitError as error:
+        raise UsageError(f"{where} cannot be changed: {error}") from None
     outer: Any = document[section]
     old: object = outer[name]
     if not isinstance(old, tomlkit.items.Table) or old.is_super_table():
@@ -316,13 +324,19 @@ def _with_replaced(
             f"{where}: {section}.{name} is there, but not as a [{section}.{name}] table"
         )
     own, following = _split(old)
-    if any("#" in item.trivia.comment or isinstance(item, tomlkit.items.Comment) for item in own):
+    if any(_has_comment(item) for item in own):
         raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
     table.trivia.indent, table.trivia.trail = old.trivia.indent, old.trivia.trail
     for item in following:
         table.add(item)
     outer[name] = table
     return mark + tomlkit.dumps(document)
+
+
+def _has_comment(item: tomlkit.items.Item) -> bool:
+    if isinstance(item, tomlkit.items.Comment) or item.trivia.comment:
+        return True
+    return isinstance(item, tomlkit.items.Array) and "#" in _STRING.sub("", item.as_string())
 
 
 def _split(

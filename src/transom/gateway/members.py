@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Final, Protocol
@@ -192,33 +192,20 @@ class Members:
 
     def _member(self, name: str, connect: Connect) -> Member:
         events = self._events
-
-        async def resume(_: ServerConnection) -> None:
-            await self._resume(member)
-
-        def handle_request(request: wire.Request) -> Awaitable[bytes]:
-            return events.handle_server_request(member, request)
-
-        def restored(_: ServerConnection) -> None:
-            self._restored(member)
-
-        def lost(_: ServerConnection, reason: str) -> None:
-            self._lost(member, reason)
-
-        connection = ServerConnection(
-            name,
-            connect,
-            reconnect=True,
-            resume=resume,
-            resume_timeout=_INTRODUCED_WITHIN,
-            on_request=handle_request,
-            on_notification=events.handle_server_notification,
-            on_lost=lost,
-            on_restored=restored,
-            backpressure=events.wait_for_client,
+        return Member(
+            ServerConnection(
+                name,
+                connect,
+                reconnect=True,
+                resume=self._resume,
+                resume_timeout=_INTRODUCED_WITHIN,
+                on_request=lambda request: events.handle_server_request(self[name], request),
+                on_notification=events.handle_server_notification,
+                on_lost=self._lost,
+                on_restored=self._restored,
+                backpressure=events.wait_for_client,
+            )
         )
-        member = Member(connection)
-        return member
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._all)
@@ -289,13 +276,15 @@ class Members:
         member.introduction = None
         self._changed.set()
 
-    def _lost(self, member: Member, reason: str) -> None:
+    def _lost(self, connection: ServerConnection, reason: str) -> None:
+        member = self[connection.name]
         was_used = member.introduction is not None or member is self.only
         self._failed(member, reason)
         if was_used:
             self._events.server_lost(member, reason)
 
-    def _restored(self, member: Member) -> None:
+    def _restored(self, connection: ServerConnection) -> None:
+        member = self[connection.name]
         if member.introduction is None and member is not self.only:
             return  # there is no client yet, or it does not speak the client's version
         _log.warning("Server %s is there", member.name)
@@ -406,8 +395,9 @@ class Members:
         member.capabilities = as_object(member_of(answer, "capabilities"))
         member.connection.introduced(member.capabilities, lambda: self._state.envelope)
 
-    async def _resume(self, member: Member) -> None:
+    async def _resume(self, connection: ServerConnection) -> None:
         """Bring a server that was started again up to date."""
+        member = self[connection.name]
         if self.only is None or self._state.initialize is not None:
             await self._introduce(member)
         # What it does not want any more is no reason to do without it.

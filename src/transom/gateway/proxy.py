@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -66,6 +67,8 @@ T = TypeVar("T")
 Handler = Callable[[wire.Request], Awaitable[bytes]]
 Listed = list[tuple[Member, list[Raw]]]
 """What servers listed."""
+Merge = Callable[[Listed], list[Raw | bytes]]
+"""Makes one list of what several servers listed."""
 
 
 class Proxy:
@@ -106,15 +109,17 @@ class Proxy:
             "subscriptions/listen": self._listen,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            "prompts/list": self._list_prompts,
+            "prompts/list": partial(self._list_others, key="prompts", merge=self._merge_prompts),
             "prompts/get": self._get_prompt,
             "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
+            "resources/templates/list": partial(
+                self._list_others, key="resourceTemplates", merge=self._merge_templates
+            ),
             "resources/read": self._read_resource,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
             "completion/complete": self._complete,
-            "tasks/list": self._list_tasks,
+            "tasks/list": partial(self._list_others, key="tasks", merge=self._merge_tasks),
         }
         views.attach(self._client, self._state)
 
@@ -417,17 +422,21 @@ class Proxy:
     async def _relist_tools(self) -> None:
         self._merge_tools(await self._list_all("tools/list", "tools"), whole=True)
 
-    async def _list_prompts(self, request: wire.Request) -> bytes:
-        result, listed, _ = await self._list(request, "prompts")
+    async def _list_others(self, request: wire.Request, key: str, merge: Merge) -> bytes:
+        """A list to which the gateway adds nothing."""
+        result, listed, _ = await self._list(request, key)
         if listed is None:
             return result
-        return with_entries(result, "prompts", self._merge_prompts(listed))
+        return with_entries(result, key, self._merged(listed, merge))
+
+    def _merged(self, listed: Listed, merge: Merge) -> list[Raw | bytes]:
+        """The entries of all servers; those of the only one as they came."""
+        only = self._members.only
+        return merge(listed) if only is None else [each for _, page in listed for each in page]
 
     def _merge_prompts(self, listed: Listed) -> list[Raw | bytes]:
         merged: dict[str, Raw | bytes] = {}
         for server, entries in listed:
-            if server is self._members.only:
-                return list(entries)
             for name, entry in _by(entries, "name").items():
                 shown = self._prompts.names.shown(server.name, name)
                 if shown is not None:
@@ -446,16 +455,15 @@ class Proxy:
             result, listed, last = self._own_result(b"{}"), [], True
         if listed is None:
             return result
-        entries = self._merge_resources(listed)
+        entries = self._merged(listed, self._merge_resources)
         if last:
             entries += self._views.resources()
         return with_entries(result, "resources", entries)
 
-    def _merge_resources(self, listed: Listed) -> list[Raw | bytes]:
+    @staticmethod
+    def _merge_resources(listed: Listed) -> list[Raw | bytes]:
         merged: dict[str, Raw | bytes] = {}
         for server, entries in listed:
-            if server is self._members.only:
-                return list(entries)
             theirs = _by(entries, "uri")
             server.uris = frozenset(theirs)
             for uri, entry in theirs.items():
@@ -463,17 +471,10 @@ class Proxy:
                     merged.setdefault(uri, entry)
         return list(merged.values())
 
-    async def _list_templates(self, request: wire.Request) -> bytes:
-        result, listed, _ = await self._list(request, "resourceTemplates")
-        if listed is None:
-            return result
-        return with_entries(result, "resourceTemplates", self._merge_templates(listed))
-
-    def _merge_templates(self, listed: Listed) -> list[Raw]:
-        merged: dict[str, Raw] = {}
+    @staticmethod
+    def _merge_templates(listed: Listed) -> list[Raw | bytes]:
+        merged: dict[str, Raw | bytes] = {}
         for server, entries in listed:
-            if server is self._members.only:
-                return entries
             theirs = _by(entries, "uriTemplate")
             server.templates = tuple(theirs)
             for template, entry in theirs.items():
@@ -481,26 +482,20 @@ class Proxy:
         return list(merged.values())
 
     async def _relist_resources(self) -> None:
-        listing = [
-            self._list_all("resources/list", "resources"),
-            self._list_all("resources/templates/list", "resourceTemplates"),
-        ]
-        resources, templates = await asyncio.gather(*listing, return_exceptions=True)
-        if isinstance(resources, list):
-            self._merge_resources(resources)
-        if isinstance(templates, list):
-            self._merge_templates(templates)
+        for method, key, merge in (
+            ("resources/list", "resources", self._merge_resources),
+            ("resources/templates/list", "resourceTemplates", self._merge_templates),
+        ):
+            with suppress(TransomError):  # a server may have only one of them
+                merge(await self._list_all(method, key))
 
-    async def _list_tasks(self, request: wire.Request) -> bytes:
-        result, listed, _ = await self._list(request, "tasks")
-        if listed is None:
-            return result
-        merged: list[Raw] = []
+    def _merge_tasks(self, listed: Listed) -> list[Raw | bytes]:
+        merged: list[Raw | bytes] = []
         for server, entries in listed:
             for entry in entries:
                 self._remember_task(server, member_of(entry, "taskId"))
             merged += entries
-        return with_entries(result, "tasks", merged)
+        return merged
 
     # --- tools and prompts -------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from transom.host.surface import Style
     from transom.host.view import View
 
-__all__ = ["SCREENSHOT_VIEW", "ClientViews", "Screen", "ToolCall", "ToolHead"]
+__all__ = ["SCREENSHOT_VIEW", "ClientViews", "Display", "ToolCall", "ToolHead"]
 
 _log = logging.getLogger("transom.gateway")
 
@@ -122,7 +122,7 @@ class ToolCall(msgspec.Struct, frozen=True):
         return given  # pyright: ignore[reportUnknownVariableType]
 
 
-class Screen(Protocol):
+class Display(Protocol):
     """Where Views are shown, for all clients of a gateway."""
 
     pictures: bool
@@ -149,7 +149,7 @@ class ClientViews:
 
     def __init__(
         self,
-        screen: Screen | None,
+        screen: Display | None,
         *,
         surface: Style = "both",
         approval: Approval = "client",

@@ -1,0 +1,287 @@
+"""Several servers behind one gateway, for clients of 2026-07-28."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.gateway.in_memory import HELLO, End, Fake, gateway, text
+
+META = "io.modelcontextprotocol/"
+STREAM = f"{META}subscriptionId"
+UI = f"{META}ui"
+ENVELOPE = {
+    f"{META}protocolVersion": "2026-07-28",
+    f"{META}clientInfo": {"name": "scripted", "version": "1"},
+    f"{META}clientCapabilities": {"elicitation": {}},
+}
+COMPLETE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+TOOLS_CHANGED = "notifications/tools/list_changed"
+
+
+def stamped(params: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
+    return {**(params or {}), "_meta": {**ENVELOPE, **meta}}
+
+
+def modern(name: str, *tools: str, **options: Any) -> Fake:
+    """A server that speaks 2026-07-28, and acknowledges streams without ending them."""
+    answers = {
+        "server/discover": {
+            "supportedVersions": ["2026-07-28", "2027-01-01"],
+            "capabilities": {"tools": {"listChanged": True}, **options.pop("capabilities", {})},
+            "instructions": f"Use {name}.",
+            "_meta": {f"{META}serverInfo": {"name": name, "version": "1"}},
+            **COMPLETE,
+        },
+        **options.pop("answers", {}),
+    }
+    server = Fake(name, tools, answers, **options)
+    del server.answers["initialize"]
+    return server
+
+
+def streaming(name: str, *tools: str, honours: dict[str, Any] | None = None) -> Fake:
+    server = modern(name, *tools)
+
+    async def listen(message: dict[str, Any]) -> None:
+        wanted = message["params"]["notifications"] if honours is None else honours
+        note = {"notifications": wanted, "_meta": {STREAM: message["id"]}}
+        await server.tell(ACKNOWLEDGED, note)
+
+    server.by_message["subscriptions/listen"] = listen
+    return server
+
+
+async def change(server: Fake, method: str = TOOLS_CHANGED, **params: Any) -> None:
+    """Notify on the last stream that was opened with a server."""
+    id = server.got("subscriptions/listen")[-1]["id"]
+    await server.tell(method, {**params, "_meta": {STREAM: id}})
+
+
+def names(listing: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in listing["tools"]]
+
+
+# --- the introduction ------------------------------------------------------------------------
+
+
+async def test_discovery_is_merged_when_all_servers_speak_it():
+    one = modern("one", capabilities={"logging": {}})
+    two = modern("two", capabilities={"prompts": {}})
+    async with gateway(one, two, greet=False) as client:
+        found = await client.result("server/discover", stamped())
+    info = found.pop("_meta")[f"{META}serverInfo"]
+    assert info["name"] == "transom-gateway"
+    assert found == {
+        "supportedVersions": ["2026-07-28", "2027-01-01"],
+        "capabilities": {
+            "tools": {"listChanged": True},
+            "prompts": {"listChanged": True},
+            "resources": {"subscribe": True, "listChanged": True},
+            "logging": {},
+        },
+        "instructions": "# one\n\nUse one.\n\n# two\n\nUse two.",
+        **COMPLETE,
+    }
+
+
+async def test_each_server_gets_the_clients_envelope_and_that_views_can_be_shown():
+    one, two = modern("one", "search"), modern("two", "search")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        await client.result("tools/list", stamped())
+        await client.result("tools/call", stamped({"name": "two__search"}))
+    for server in (one, two):
+        for message in server.heard:
+            meta = dict(message["params"]["_meta"])
+            can = meta.pop(f"{META}clientCapabilities")
+            assert UI in can.pop("extensions")
+            assert {**meta, f"{META}clientCapabilities": can} == ENVELOPE
+    assert [each["method"] for each in two.heard] == [
+        "server/discover",
+        "tools/list",
+        "tools/call",
+    ]
+
+
+async def test_discovery_is_unknown_when_one_server_does_not_speak_it_and_initialize_works():
+    unknown = {"error": {"code": -32601, "message": "Method not found"}}
+    one = modern("one", "search")
+    one.answers["initialize"] = lambda _: one.hello
+    two = Fake("two", ["find"], {"server/discover": unknown})
+    async with gateway(one, two, greet=False) as client:
+        assert (await client.error("server/discover", stamped()))["code"] == -32601
+        await client.result("initialize", HELLO)
+        await client.tell("notifications/initialized")
+        assert names(await client.result("tools/list")) == ["search", "find"]
+        assert one.starts == two.starts == 1
+        assert "_meta" not in (one.got("tools/list")[-1].get("params") or {})
+
+
+@pytest.mark.parametrize("versions", [["2027-01-01"], "nonsense", []])
+async def test_servers_without_a_version_in_common_are_not_discovered(versions: Any):
+    one, two = modern("one"), modern("two")
+    two.answers["server/discover"] = {
+        **two.answers["server/discover"],
+        "supportedVersions": versions,
+    }
+    one.answers["server/discover"]["supportedVersions"] = ["2026-07-28"]
+    async with gateway(one, two, greet=False) as client:
+        assert (await client.error("server/discover", stamped()))["code"] == -32601
+
+
+async def test_a_server_that_is_not_there_leaves_discovery_unknown():
+    one, two = modern("one"), modern("two")
+    two.broken = True
+    async with gateway(one, two, greet=False) as client:
+        assert (await client.error("server/discover", stamped()))["code"] == -32601
+
+
+async def test_a_client_may_begin_with_any_request():
+    one, two = modern("one", "search"), modern("two", "find")
+    async with gateway(one, two, greet=False) as client:
+        listings = [client.result("tools/list", stamped()) for _ in range(3)]
+        for listing in await asyncio.gather(*listings):
+            assert names(listing) == ["search", "find"]
+            assert COMPLETE.items() <= listing.items()
+        assert len(one.got("server/discover")) == len(two.got("server/discover")) == 1
+
+
+# --- calls -----------------------------------------------------------------------------------
+
+
+async def test_a_call_that_wants_input_first_passes_through_and_so_does_its_answer():
+    wanted = {
+        "resultType": "input_required",
+        "inputRequests": {"name": {"method": "elicitation/create", "params": {}}},
+        "requestState": "sealed",
+    }
+    done = {"resultType": "complete", "content": [text("done")]}
+    one = modern("one", "greet")
+    two = modern("two", "greet")
+    two.answers["tools/call"] = lambda params: done if "inputResponses" in params else wanted
+    async with gateway(one, two, greet=False) as client:
+        await client.result("tools/list", stamped())
+        call = {"name": "two__greet", "arguments": {"word": "hi"}}
+        assert await client.result("tools/call", stamped(call)) == wanted
+        again = {**call, "inputResponses": {"name": {"action": "accept"}}, "requestState": "sealed"}
+        assert await client.result("tools/call", stamped(again)) == done
+        sent = two.got("tools/call")[-1]["params"]
+        assert sent["name"] == "greet"
+        assert (sent["inputResponses"], sent["requestState"]) == (again["inputResponses"], "sealed")
+
+
+# --- streams ---------------------------------------------------------------------------------
+
+
+async def opened(client: End, wanted: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """A stream: its id, its end, and what was acknowledged."""
+    id, ended = await client.begin(
+        "subscriptions/listen", stamped({"notifications": wanted}), id="stream"
+    )
+    note = await client.hears(ACKNOWLEDGED)
+    assert note["params"]["_meta"] == {STREAM: id}
+    return id, ended, note["params"]["notifications"]
+
+
+async def test_one_stream_is_fed_by_every_server_and_acknowledged_once():
+    one = streaming("one", honours={"toolsListChanged": True, "resourceSubscriptions": ["a://1"]})
+    two = streaming("two", honours={"promptsListChanged": True, "resourceSubscriptions": ["b://1"]})
+    wanted = {
+        "toolsListChanged": True,
+        "promptsListChanged": True,
+        "resourceSubscriptions": ["a://1", "b://1", "transom://views"],
+    }
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        id, ended, honoured = await opened(client, wanted)
+        assert honoured == wanted
+        for server in (one, two):
+            asked = server.got("subscriptions/listen")[-1]["params"]["notifications"]
+            assert asked == {**wanted, "resourceSubscriptions": ["a://1", "b://1"]}
+        await change(one, odd=1)
+        await change(two, "notifications/resources/updated", uri="b://1")
+        changed = await client.hears(TOOLS_CHANGED)
+        assert changed["params"] == {"odd": 1, "_meta": {STREAM: id}}
+        updated = await client.hears("notifications/resources/updated")
+        assert updated["params"] == {"uri": "b://1", "_meta": {STREAM: id}}
+        assert len(client.got(ACKNOWLEDGED)) == 1
+        assert not ended.done()
+        await client.tell("notifications/cancelled", {"requestId": id})
+        for server in (one, two):
+            cancelled = await server.hears("notifications/cancelled")
+            asked = server.got("subscriptions/listen")[-1]
+            assert cancelled["params"]["requestId"] == asked["id"]
+
+
+async def test_nothing_comes_on_a_stream_before_it_is_acknowledged():
+    one, two = streaming("one"), streaming("two")
+    acknowledge = two.by_message.pop("subscriptions/listen")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        await client.begin(
+            "subscriptions/listen", stamped({"notifications": {"toolsListChanged": True}}), id="s"
+        )
+        await one.hears("subscriptions/listen")
+        await change(one)
+        await client.result("tools/list", stamped())
+        assert not client.got(TOOLS_CHANGED)
+        await acknowledge(await two.hears("subscriptions/listen"))
+        await client.hears(TOOLS_CHANGED)
+        methods = [each.get("method") for each in client.heard if "method" in each]
+        assert methods == [ACKNOWLEDGED, TOOLS_CHANGED]
+
+
+async def test_a_server_without_streams_does_not_keep_the_others_from_it():
+    unknown = {"error": {"code": -32601, "message": "Method not found"}}
+    one = modern("one", answers={"subscriptions/listen": unknown})
+    two = streaming("two")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        _, ended, honoured = await opened(client, {"toolsListChanged": True})
+        assert honoured == {"toolsListChanged": True}
+        await change(two)
+        await client.hears(TOOLS_CHANGED)
+        assert not ended.done()
+
+
+async def test_a_stream_that_every_server_refuses_is_refused():
+    no = {"error": {"code": -32602, "message": "no", "data": [1]}}
+    one = modern("one", answers={"subscriptions/listen": no})
+    two = modern("two", answers={"subscriptions/listen": no})
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        wanted = stamped({"notifications": {"toolsListChanged": True}})
+        assert await client.error("subscriptions/listen", wanted) == no["error"]
+        nonsense = stamped({"notifications": 5})
+        assert (await client.error("subscriptions/listen", nonsense))["code"] == -32602
+        assert not client.got(ACKNOWLEDGED)
+
+
+async def test_a_stream_goes_on_with_a_server_that_came_back():
+    one, two = streaming("one"), streaming("two")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        id, ended, _ = await opened(client, {"toolsListChanged": True})
+        await two.crash()
+        await client.hears(TOOLS_CHANGED, times=2)  # it is gone, and it is back
+        await two.hears("subscriptions/listen", times=2)
+        await change(two)
+        changed = await client.hears(TOOLS_CHANGED, times=3)
+        assert changed["params"] == {"_meta": {STREAM: id}}
+        assert len(client.got(ACKNOWLEDGED)) == 1
+        assert not ended.done()
+
+
+async def test_a_stream_ends_when_every_server_has_ended_it():
+    one, two = streaming("one"), streaming("two")
+    async with gateway(one, two, greet=False) as client:
+        await client.result("server/discover", stamped())
+        id, ended, _ = await opened(client, {"toolsListChanged": True})
+        for server in (one, two):
+            assert not ended.done()
+            asked = server.got("subscriptions/listen")[-1]["id"]
+            await server.reply(asked, {"resultType": "complete", "_meta": {STREAM: asked, "x": 1}})
+        end = await ended
+        assert end["result"] == {"resultType": "complete", "_meta": {STREAM: id, "x": 1}}
