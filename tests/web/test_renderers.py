@@ -71,3 +71,68 @@ async def test_a_page_that_was_opened_is_nothing_to_tell() -> None:
     async with renderer, user:
         await renderer.open(view())
     assert told == []
+
+
+async def test_a_browser_slower_than_a_view_may_wait_is_there_for_the_next_view() -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    starts = 0
+
+    async def slow(url: str) -> None:
+        nonlocal starts
+        starts += 1
+        begun.set()
+        await may_end.wait()
+        await user.open_page(url)
+
+    user = PythonBrowser(lambda: renderer.stage)
+    renderer = BrowserRenderer(open_page=slow)
+    async with renderer, user:
+        for number in range(3):
+            opening = asyncio.create_task(renderer.open(view(f"orders-{number}")))
+            await begun.wait()
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+        opening = asyncio.create_task(renderer.open(view("orders-4")))
+        may_end.set()
+        await opening
+        assert starts == 1
+        renderer.stage.page_lost("the browser was killed")
+        await renderer.open(view("orders-5"))
+        assert starts == 2
+
+
+async def test_a_browser_that_is_being_started_ends_with_the_renderer() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def hanging(_: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with BrowserRenderer(open_page=hanging) as renderer:
+        opening = asyncio.create_task(renderer.open(view()))
+        await begun.wait()
+        opening.cancel()
+        assert not ended.is_set()
+    assert ended.is_set()
+
+
+async def test_a_browser_that_never_starts_is_given_up_and_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transom.web.renderers._PAGE_OPENED_WITHIN", 0.01)
+    starts = 0
+
+    async def hanging(_: str) -> None:
+        nonlocal starts
+        starts += 1
+        await asyncio.Event().wait()
+
+    async with BrowserRenderer(open_page=hanging) as renderer:
+        for _ in range(2):
+            with pytest.raises(TransomError, match="No page could be opened within 0.01 s"):
+                await renderer.open(view())
+    assert starts == 2

@@ -155,6 +155,7 @@ class HeadlessRenderer:
         for check in self._checks:
             check.cancel()
         try:
+            await self._stage_renderer.stop_opening()
             await self._close_browser()
             await self._stop_driver()
         finally:

@@ -30,6 +30,7 @@ OpenPage = Callable[[str], Awaitable[object]]
 
 _OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.stdin.read()))"
 _OPEN_WITHIN = 5.0
+_PAGE_OPENED_WITHIN = 60.0
 
 
 async def open_in_browser(url: str) -> None:
@@ -107,6 +108,8 @@ class BrowserRenderer:
         self._others = RunningStages(self.stage) if share else None
         self._page_timeout = page_timeout
         self._opening = asyncio.Lock()
+        self._page_opening: asyncio.Task[None] | None = None
+        self._page_due = 0.0
         self._running = False
         self.seats = Seats(
             self.stage,
@@ -140,6 +143,7 @@ class BrowserRenderer:
         trace: TracebackType | None,
     ) -> None:
         self._running = False
+        await self.stop_opening()
         if self._others is not None:
             await self._others.__aexit__(kind, error, trace)
         await self.seats.close()
@@ -164,6 +168,13 @@ class BrowserRenderer:
                 await self._open_and_wait(timeout)
             self._told_unopened = False
 
+    async def stop_opening(self) -> None:
+        """Give up a page that is being opened."""
+        opening, self._page_opening = self._page_opening, None
+        if opening is not None and not opening.done():
+            opening.cancel()
+            await asyncio.wait([opening])
+
     async def _open_and_wait(self, timeout: float | None) -> None:
         await self._open()
         try:
@@ -172,11 +183,39 @@ class BrowserRenderer:
         except TimeoutError:
             text = f"No page showed up at {self.stage.origin} within {timeout:g} s"
             raise TransomError(text) from None
+        finally:
+            if self.stage.has_page:
+                self._page_opening = None
+
+    async def _begin_opening(self, open_page: OpenPage) -> None:
+        """Open the page, or wait until it is opened if that has begun.
+
+        It goes on when whoever waits for it gives up, as a View does that is not live in time. A
+        browser that takes longer than that to start would never be there if each View that is to
+        be opened began from the start.
+        """
+        loop = asyncio.get_running_loop()
+        opening = self._page_opening
+        if opening is None or (
+            opening.done() and (loop.time() > self._page_due or _failed(opening))
+        ):
+            opening = self._page_opening = loop.create_task(self._open_within(open_page))
+            opening.add_done_callback(_failed)  # so that its error counts as seen
+        await asyncio.shield(opening)
+
+    async def _open_within(self, open_page: OpenPage) -> None:
+        try:
+            async with asyncio.timeout(_PAGE_OPENED_WITHIN):
+                await open_page(self.url)
+        except TimeoutError:
+            text = f"No page could be opened within {_PAGE_OPENED_WITHIN:g} s"
+            raise TransomError(text) from None
+        self._page_due = asyncio.get_running_loop().time() + self._page_timeout
 
     async def _open(self) -> None:
         if self._open_page is not None:
             try:
-                await self._open_page(self.url)
+                await self._begin_opening(self._open_page)
             except TransomError:
                 if self._on_unopened is None:
                     raise
@@ -218,3 +257,7 @@ class BrowserRenderer:
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         return await self._own.approve(request)
+
+
+def _failed(opening: asyncio.Task[None]) -> bool:
+    return opening.cancelled() or opening.exception() is not None
