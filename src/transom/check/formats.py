@@ -15,8 +15,6 @@ from transom.check.rules import RULES, SECTIONS
 from transom.json_values import Json, JsonObject, clean
 from transom.version import __version__
 
-__all__ = ["as_json", "as_junit", "as_sarif"]
-
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warn": "warning", "info": "note"}
 

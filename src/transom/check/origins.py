@@ -8,17 +8,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = [
-    "DeclaredOrigins",
-    "WebOrigin",
-    "broad_wildcard",
-    "covering",
-    "keyword",
-    "origin_of",
-    "parse_origin",
-    "unsafe",
-]
-
 MAX_HOST = 255  # longer names do not exist
 
 # What ends a source, a directive or a header: an entry that holds one is an injection.

@@ -11,8 +11,6 @@ from transom.check.rules import RULES
 from transom.check.snapshot import Snapshot
 from transom.json_values import JsonObject, as_object, clean
 
-__all__ = ["SEVERITIES", "Report", "Summary", "apply_rules", "nothing_checked"]
-
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 NEEDS_BROWSER = "needs --browser"
 NEEDS_CALL = "needs --call"

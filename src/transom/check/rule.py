@@ -13,25 +13,6 @@ from transom.check.snapshot import ListedTool, ServedPage, Snapshot
 from transom.errors import UsageError
 from transom.json_values import Json, clean
 
-__all__ = [
-    "Check",
-    "Clause",
-    "Finding",
-    "Hit",
-    "Hits",
-    "Rule",
-    "Severity",
-    "Skip",
-    "Surface",
-    "documented",
-    "on_page",
-    "on_tool",
-    "order",
-    "rule",
-    "selected",
-    "show",
-]
-
 MAX_SUBJECT = 200
 MAX_TEXT = 600
 

@@ -33,16 +33,6 @@ from transom.json_values import JsonObject, as_object
 from transom.servers.connection import Connect
 from transom.version import __version__
 
-__all__ = [
-    "Calling",
-    "Options",
-    "Progress",
-    "Unreachable",
-    "ViewObserver",
-    "collect",
-    "unseen",
-]
-
 APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
 TEXT: JsonObject = {}
 NO_MIME: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": []}}}

@@ -13,8 +13,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["HtmlScan", "Reference", "ReferenceKind", "scan"]
-
 ReferenceKind = Literal["script", "style", "image", "font", "media", "frame", "base", "asset"]
 
 

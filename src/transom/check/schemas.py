@@ -18,8 +18,6 @@ import jsonschema_rs
 from transom.errors import Problem
 from transom.json_values import Json, JsonObject, as_list, as_object, depth_exceeds
 
-__all__ = ["fits", "fitting_arguments", "problems_of", "schema_problem", "unfitting_arguments"]
-
 MAX_DEPTH = 64
 MAX_MADE_DEPTH = 12
 MAX_STEPS = 20_000

@@ -19,35 +19,6 @@ import msgspec
 from transom.check.scan import HtmlScan, scan
 from transom.json_values import Json, JsonObject, as_list, as_object
 
-__all__ = [
-    "APP_MIME_TYPE",
-    "CSP_FIELDS",
-    "EXTENSION_ID",
-    "FLAT_LINK_KEY",
-    "PAGE_FIELDS",
-    "AttemptedCall",
-    "Blocked",
-    "CallKind",
-    "ListAnswer",
-    "ListedTool",
-    "RpcFault",
-    "ServedPage",
-    "Snapshot",
-    "TrialCall",
-    "ViewObservation",
-    "ViewToolFault",
-    "Visit",
-    "body",
-    "failed",
-    "has_content",
-    "has_text",
-    "name_words",
-    "near_miss",
-    "rough",
-    "served_page",
-    "text_length",
-]
-
 EXTENSION_ID = "io.modelcontextprotocol/ui"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 FLAT_LINK_KEY = "ui/resourceUri"

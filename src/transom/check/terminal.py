@@ -16,8 +16,6 @@ from transom.check.report import Report
 from transom.check.rule import Finding, Rule
 from transom.check.rules import RULES, SECTIONS
 
-__all__ = ["explanation", "print_report", "rule_list", "titled"]
-
 SHOWN_PER_RULE = 5
 _STYLES = {"error": "bold red", "warn": "yellow", "info": "cyan"}
 _OPTIONS = {"call": "--call", "text_call": "--call", "browser": "--browser"}
