@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.check.fake import MIME, URI, Server
-from transom.check.formats import as_json, as_junit, as_sarif
-from transom.check.report import Report, apply_rules
+from transom.check.report import Report, apply_rules, as_json, as_junit, as_sarif
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, collect
 

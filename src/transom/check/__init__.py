@@ -8,8 +8,8 @@ as skipped.
 
     report = await check("orders.py", ["python", "orders.py"])
 
-`runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up, `formats`
-and `terminal` write it down.
+`runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up and writes
+it for machines, `terminal` for people.
 """
 
 from __future__ import annotations

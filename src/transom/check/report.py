@@ -1,15 +1,22 @@
-"""From a snapshot to a report: which rules were checked, which were not and why, what was found."""
+"""The outcome of a check: which rules were checked, which were not and why, what was found.
+
+For machines it is written as JSON, SARIF 2.1.0 or JUnit XML; for people see `terminal`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
 import msgspec
 
 from transom.check.rule import Finding, Rule, Severity, Skip, order
-from transom.check.rules import RULES
+from transom.check.rules import RULES, SECTIONS
 from transom.check.snapshot import Snapshot
-from transom.json_values import JsonObject, as_object, clean
+from transom.json_values import Json, JsonObject, as_object, clean
+from transom.version import __version__
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 NEEDS_BROWSER = "needs --browser"
@@ -17,6 +24,8 @@ NEEDS_CALL = "needs --call"
 HEURISTIC = "a heuristic: needs --heuristics"
 IN_DEVELOPMENT = "not while developing (--dev)"
 SHOWN_UNCALLED = 8
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"error": "error", "warn": "warning", "info": "note"}
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -45,18 +54,11 @@ class Report(msgspec.Struct, frozen=True):
 
     def fails_on(self, level: str) -> bool:
         """Whether there is a finding of severity `level` or worse; `never` is never reached."""
-        if level not in SEVERITIES:
-            return False
-        worst = SEVERITIES[: SEVERITIES.index(level) + 1]
-        return any(finding.severity in worst for finding in self.findings)
+        return any(finding.severity in _up_to(level) for finding in self.findings)
 
 
 def apply_rules(
-    target: str,
-    seen: Snapshot,
-    rules: Sequence[Rule] = RULES,
-    *,
-    heuristics: Iterable[str] = (),
+    target: str, seen: Snapshot, rules: Sequence[Rule] = RULES, *, heuristics: Iterable[str] = ()
 ) -> Report:
     """Run `rules` on what was seen. Heuristic rules run only when `heuristics` names them."""
     findings: list[Finding] = []
@@ -65,28 +67,25 @@ def apply_rules(
     enabled = set(heuristics)
     for rule in rules:
         off = rule.heuristic and rule.id not in enabled
-        reason = HEURISTIC if off else _missing(rule, seen)
-        if reason is None:
-            try:
-                found = list(rule.findings(seen))
-            except Exception as error:  # noqa: BLE001 - one rule must not take the report with it
-                reason = f"the rule itself failed: {type(error).__name__}: {error}"
-            else:
-                findings.extend(found)
-                checked.append(rule.id)
-        if reason is not None:
+        if reason := HEURISTIC if off else _missing(rule, seen):
+            skipped.append(Skip(rule.id, reason))
+            continue
+        try:
+            findings += list(rule.findings(seen))
+            checked.append(rule.id)
+        except Exception as error:  # noqa: BLE001 - one rule must not take the report with it
+            reason = f"the rule itself failed: {type(error).__name__}: {error}"
             skipped.append(Skip(rule.id, reason))
     findings.sort(key=lambda f: (SEVERITIES.index(f.severity), order(f.rule)))
-    handshake = seen.apps.handshake or {}
     return Report(
         target=target,
         findings=tuple(findings),
         checked=tuple(checked),
         skipped=tuple(skipped),
-        summary=_summary(findings),
+        summary=Summary(**{s: sum(f.severity == s for f in findings) for s in SEVERITIES}),
         notes=(*seen.notes, *_uncalled(seen)),
-        failure=_failure(seen),
-        server=_server_name(handshake),
+        failure=_unlisted(seen) or seen.views_problem,
+        server=_server_name(seen.apps.handshake or {}),
         tools=len(seen.tools),
         views=len({tool.link for tool in seen.tools if tool.link}),
     )
@@ -117,18 +116,16 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
             return seen.views_problem or NEEDS_BROWSER
         case "read" if rule.id == "P11" and seen.dev:
             return IN_DEVELOPMENT
-        case "tools" if seen.apps.tools_problem is not None and not seen.tools:
-            return seen.apps.tools_problem
+        case "tools":
+            return _unlisted(seen)
         case _:
             pass
     return None
 
 
-def _failure(seen: Snapshot) -> str | None:
-    """Why the check is incomplete: the tools could not be listed, or the Views not rendered."""
-    if seen.apps.tools_problem is not None and not seen.tools:
-        return seen.apps.tools_problem
-    return seen.views_problem
+def _unlisted(seen: Snapshot) -> str | None:
+    """Why no tools could be listed, when that is so."""
+    return None if seen.tools else seen.apps.tools_problem
 
 
 def _uncalled(seen: Snapshot) -> Iterator[str]:
@@ -142,8 +139,8 @@ def _uncalled(seen: Snapshot) -> Iterator[str]:
         yield f"not called: {names}{more} ({reason})"
 
 
-def _summary(findings: Sequence[Finding]) -> Summary:
-    return Summary(**{s: sum(f.severity == s for f in findings) for s in SEVERITIES})
+def _up_to(level: str) -> Sequence[Severity]:
+    return SEVERITIES[: SEVERITIES.index(level) + 1] if level in SEVERITIES else ()
 
 
 def _server_name(handshake: JsonObject) -> str:
@@ -154,3 +151,126 @@ def _server_name(handshake: JsonObject) -> str:
     parts = [str(info.get("name") or ""), str(info.get("version") or "")]
     named = " ".join(part for part in parts if part)
     return clean(f"{named} (MCP {protocol})" if protocol else named, 200)
+
+
+# --- for machines ----------------------------------------------------------------------------
+
+
+def as_json(report: Report) -> str:
+    """`{target, findings, checked, skipped, summary}`."""
+    fields = ("target", "findings", "checked", "skipped", "summary")
+    return _pretty({name: msgspec.to_builtins(getattr(report, name)) for name in fields})
+
+
+def as_sarif(report: Report) -> str:
+    """A SARIF log with one run, for code scanning."""
+    rules = _mentioned(report)
+    index = {rule.id: position for position, rule in enumerate(rules)}
+    notifications: list[Json] = [
+        {"level": "note", "message": {"text": f"{skip.rule} was not checked: {skip.reason}"}}
+        for skip in report.skipped
+    ]
+    if report.failure is not None:
+        notifications.insert(0, {"level": "error", "message": {"text": report.failure}})
+    driver: JsonObject = {
+        "name": "transom check",
+        "version": __version__,
+        "rules": [_sarif_rule(rule) for rule in rules],
+    }
+    invocation: JsonObject = {
+        "executionSuccessful": report.failure is None,
+        "toolExecutionNotifications": notifications,
+    }
+    run: JsonObject = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "results": [_sarif_result(report, found, index[found.rule]) for found in report.findings],
+    }
+    return _pretty({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def as_junit(report: Report, fail_on: str = "error") -> str:
+    """A test suite for each section, a test for each rule.
+
+    A rule fails when it has a finding that reaches `fail_on`; milder ones are its output.
+    """
+    skipped = {skip.rule: skip.reason for skip in report.skipped}
+    root = ET.Element("testsuites", name=f"transom check {clean(report.target, 200)}")
+    for letter, title in SECTIONS.items():
+        rules = [rule for rule in _mentioned(report) if rule.section == letter]
+        if not rules:
+            continue
+        suite = ET.SubElement(root, "testsuite", name=f"{letter}: {title}")
+        counts = {"tests": len(rules), "failures": 0, "errors": 0, "skipped": 0}
+        for rule in rules:
+            found = [finding for finding in report.findings if finding.rule == rule.id]
+            name = f"{rule.id} {rule.title}"
+            case = ET.SubElement(suite, "testcase", classname=f"transom.{letter}", name=name)
+            if rule.id in skipped:
+                counts["skipped"] += 1
+                ET.SubElement(case, "skipped", message=skipped[rule.id])
+                continue
+            if failing := [f for f in found if f.severity in _up_to(fail_on)]:
+                counts["failures"] += 1
+                first = {"type": failing[0].severity, "message": failing[0].message}
+                ET.SubElement(case, "failure", first).text = _lines(failing)
+            if milder := [f for f in found if f not in failing]:
+                ET.SubElement(case, "system-out").text = _lines(milder)
+        for name, count in counts.items():
+            suite.set(name, str(count))
+    if report.failure is not None:
+        suite = ET.SubElement(root, "testsuite", name="server", tests="1", errors="1")
+        case = ET.SubElement(suite, "testcase", classname="transom", name="can be checked")
+        ET.SubElement(case, "error", message=clean(report.failure, 600))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _sarif_rule(rule: Rule) -> JsonObject:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.explanation},
+        "help": {"text": f"{rule.explanation}\n\n{rule.clause}"},
+        "helpUri": rule.clause.url,
+        "defaultConfiguration": {
+            "level": _LEVELS[rule.severity],
+            "enabled": rule.not_checked is None,
+        },
+        "properties": {"section": SECTIONS[rule.section], "heuristic": rule.heuristic},
+    }
+
+
+def _sarif_result(report: Report, finding: Finding, rule_index: int) -> JsonObject:
+    kind, _, name = finding.subject.partition(" ")
+    logical: JsonObject = {
+        "name": name or kind, "kind": kind, "fullyQualifiedName": finding.subject,
+    }  # fmt: skip
+    location: JsonObject = {"logicalLocations": [logical]}
+    if report.target.endswith(".py"):
+        # Code scanning wants a place in a file; the file is all that is known.
+        location["physicalLocation"] = {
+            "artifactLocation": {"uri": quote(Path(report.target).as_posix())},
+            "region": {"startLine": 1},
+        }
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": finding.message},
+        "locations": [location],
+    }
+
+
+def _mentioned(report: Report) -> list[Rule]:
+    ids = {*report.checked, *(skip.rule for skip in report.skipped)}
+    return [rule for rule in RULES if rule.id in ids]
+
+
+def _lines(findings: Iterable[Finding]) -> str:
+    return "\n".join(f"[{f.severity}] {f.message} ({f.clause})" for f in findings)
+
+
+def _pretty(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

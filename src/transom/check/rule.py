@@ -9,12 +9,16 @@ from typing import Literal
 
 import msgspec
 
-from transom.check.snapshot import ListedTool, ServedPage, Snapshot
+from transom.check.snapshot import ListedTool, ServedPage, Snapshot, ViewObservation
 from transom.errors import UsageError
 from transom.json_values import Json, clean
 
 MAX_SUBJECT = 200
 MAX_TEXT = 600
+# Why no server can break some rules.
+ABOUT_CLIENT = "about the client, not the server"
+ABOUT_HOST = "about the host, not the server"
+PERMITS = "permits something, so nothing breaks it"
 
 Severity = Literal["error", "warn", "info"]
 """Breaks a MUST or keeps a View from showing; breaks a SHOULD; advice."""
@@ -128,6 +132,11 @@ def on_tool(tool: ListedTool, message: str, severity: Severity | None = None) ->
 def on_page(page: ServedPage, message: str, severity: Severity | None = None) -> Hit:
     """A hit on a UI resource; the message starts with its URI."""
     return Hit(f"resource {page.uri}", f"`{page.uri}`{message}", severity)
+
+
+def on_view(view: ViewObservation, message: str) -> Hit:
+    """A hit on a rendered View."""
+    return Hit(f"view {view.uri}", message)
 
 
 def show(value: Json, limit: int = 80) -> str:

@@ -46,7 +46,7 @@ def rule_list() -> RenderableType:
     table.add_column("Rule", no_wrap=True)
     table.add_column("Severity", no_wrap=True)
     table.add_column("What it wants", ratio=1)
-    for letter, (title, _) in SECTIONS.items():
+    for letter, title in SECTIONS.items():
         table.add_row("", "", Text(title, style="bold"))
         for rule in RULES:
             if rule.section == letter:
@@ -61,7 +61,7 @@ def rule_list() -> RenderableType:
 def explanation(rule: Rule) -> RenderableType:
     """What `--explain` prints."""
     heading = Text.assemble((rule.id, "bold"), "  ", (rule.title, "bold"))
-    section = SECTIONS[rule.section][0]
+    section = SECTIONS[rule.section]
     if rule.not_checked is not None:
         facts = Text(f"not checked on a server ({rule.not_checked}) · {section}")
     else:

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 
 from transom.check import Calling, Options, Report
 from transom.check import check as run_check
-from transom.check.formats import as_json, as_junit, as_sarif
+from transom.check.report import as_json, as_junit, as_sarif
 from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import Progress as Progressing

@@ -1,32 +1,25 @@
-"""The rules of the server contract, a module for each section."""
+"""The rules of the server contract, by section."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from transom.check.rule import Rule, order
-from transom.check.rules import csp, hints, negotiation, resources, results, tools, views
+from transom.check.rules import csp, resources, results, tools, views
 
 __all__ = ["RULES", "SECTIONS"]
 
-SECTIONS: dict[str, tuple[str, ModuleType]] = {
-    "A": ("Negotiation and fallback", negotiation),
-    "B": ("Tool definition and linkage", tools),
-    "C": ("UI resource", resources),
-    "P": ("CSP, CORS, permissions", csp),
-    "D": ("Tool results", results),
-    "N": ("Annotations", hints),
-    "V": ("View runtime", views),
+SECTIONS = {
+    "A": "Negotiation and fallback",
+    "B": "Tool definition and linkage",
+    "C": "UI resource",
+    "P": "CSP, CORS, permissions",
+    "D": "Tool results",
+    "N": "Annotations",
+    "V": "View runtime",
 }
-
+_FOUND = (vars(module).values() for module in (tools, resources, csp, results, views))
 RULES: tuple[Rule, ...] = tuple(
     sorted(
-        (
-            value
-            for _, module in SECTIONS.values()
-            for value in vars(module).values()
-            if isinstance(value, Rule)
-        ),
+        (value for values in _FOUND for value in values if isinstance(value, Rule)),
         key=lambda rule: order(rule.id),
     )
 )

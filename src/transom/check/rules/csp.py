@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from transom.check.origins import (
     DeclaredOrigins,
@@ -15,19 +15,19 @@ from transom.check.origins import (
     unsafe,
 )
 from transom.check.rule import (
+    ABOUT_HOST,
     HOST_BEHAVIOR,
     RESOURCE_FORMAT,
-    Hit,
     Hits,
     Severity,
     documented,
     on_page,
+    on_view,
     rule,
     show,
 )
-from transom.check.scan import Reference
 from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot
-from transom.json_values import Json, as_object, type_name
+from transom.json_values import as_object, type_name
 
 _PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
 _API_NAMES = {
@@ -37,14 +37,6 @@ _API_NAMES = {
     "clipboardWrite": "navigator.clipboard.write",
 }
 _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
-
-
-def _entries(seen: Snapshot) -> Iterator[tuple[ServedPage, str, str]]:
-    """Every declared entry: the page, the field and what is written there."""
-    for page in seen.pages:
-        for field in CSP_FIELDS:
-            for entry in page.origins(field):
-                yield page, field, entry
 
 
 def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrigin]]:
@@ -69,7 +61,8 @@ def csp_is_lists(seen: Snapshot) -> Hits:
             yield on_page(page, f": csp must be an object, got {type_name(csp)}.")
         for field in CSP_FIELDS:
             value = as_object(csp).get(field)
-            if value is not None and not _is_texts(value):
+            texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+            if value is not None and not texts:
                 yield on_page(page, f": csp.{field} must be a list of origins.")
 
 
@@ -81,11 +74,11 @@ def entries_are_origins(seen: Snapshot) -> Hits:
     commas and semicolons would change the policy itself: hosts drop such entries, and it is an
     error to send them.
     """
-    for page, field, entry in _entries(seen):
-        if unsafe(entry):
-            yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.")
-        elif keyword(entry) or parse_origin(entry) is None:
-            yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.", "warn")
+    for page, field in ((page, field) for page in seen.pages for field in CSP_FIELDS):
+        for entry in page.origins(field):
+            if unsafe(entry) or keyword(entry) or parse_origin(entry) is None:
+                severity = "error" if unsafe(entry) else "warn"
+                yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.", severity)
 
 
 @rule("P3", "warn", "csp entries are secure", RESOURCE_FORMAT, "read")
@@ -107,9 +100,8 @@ def wildcards_are_narrow(seen: Snapshot) -> Hits:
         if broad_wildcard(origin):
             yield on_page(page, f": wildcard `{entry}` is very broad; anyone can get such a name.")
         elif origin.wildcard:
-            yield on_page(
-                page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
-            )
+            why = "lets in every subdomain; name those you use"
+            yield on_page(page, f": wildcard `{entry}` {why}.", "info")
 
 
 @rule("P5", "error", "Connections are declared", RESOURCE_FORMAT, "html")
@@ -120,14 +112,10 @@ def connections_are_declared(seen: Snapshot) -> Hits:
     by reading the page is a warning; a connection that a browser blocked is an error.
     """
     for page in seen.pages:
-        blocked = _blocked(seen, page, "connect-src")
-        read = _undeclared(page.scan.connects if page.scan else (), page.origins("connectDomains"))
-        for origin, severity in _merged(blocked, read):
-            yield on_page(
-                page,
-                f" connects to `{origin}` not in csp.connectDomains; the host will block it.",
-                severity,
-            )
+        urls = [("connect", url) for url in (page.scan.connects if page.scan else ())]
+        for _, origin, severity in _undeclared(seen, page, "connectDomains", ["connect-src"], urls):
+            why = "not in csp.connectDomains; the host will block it"
+            yield on_page(page, f" connects to `{origin}` {why}.", severity)
 
 
 @rule("P6", "error", "Loaded resources are declared", RESOURCE_FORMAT, "html")
@@ -137,27 +125,21 @@ def resources_are_declared(seen: Snapshot) -> Hits:
     Or put them into the page. Found by reading the page: a warning; blocked in a browser: an error.
     """
     directives = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
+    names = {"asset": "an asset", "img": "image"}
     for page in seen.pages:
-        reported: set[str] = set()
-        for directive in directives:
-            for origin in _blocked(seen, page, directive):
-                reported.add(origin)
-                yield _loads(page, directive.removesuffix("-src"), origin, "error")
-        declared = DeclaredOrigins(page.origins("resourceDomains"))
-        for reference in _references(page, _RESOURCE_KINDS):
-            origin = origin_of(reference.url)
-            if origin and str(origin) not in reported and not declared.cover(origin):
-                reported.add(str(origin))
-                yield _loads(page, reference.kind, str(origin), "warn")
+        loaded = _references(page, _RESOURCE_KINDS)
+        found = _undeclared(seen, page, "resourceDomains", directives, loaded)
+        for kind, origin, severity in found:
+            what = f"{names.get(kind, kind)} from `{origin}`"
+            yield on_page(page, f" loads {what} not in csp.resourceDomains.", severity)
 
 
 @rule("P7", "error", "Nested frames are declared", RESOURCE_FORMAT, "html")
 def frames_are_declared(seen: Snapshot) -> Hits:
     """A View may hold frames only of the origins in `csp.frameDomains`; without it, none."""
     for page in seen.pages:
-        urls = [reference.url for reference in _references(page, {"frame"})]
-        read = _undeclared(urls, page.origins("frameDomains"))
-        for origin, severity in _merged(_blocked(seen, page, "frame-src"), read):
+        frames = _references(page, {"frame"})
+        for _, origin, severity in _undeclared(seen, page, "frameDomains", ["frame-src"], frames):
             yield on_page(page, f" embeds `{origin}`; add it to csp.frameDomains.", severity)
 
 
@@ -165,8 +147,8 @@ def frames_are_declared(seen: Snapshot) -> Hits:
 def base_is_declared(seen: Snapshot) -> Hits:
     """The origin of `<base href>` must be in `csp.baseUriDomains`, or the browser ignores it."""
     for page in seen.pages:
-        urls = [reference.url for reference in _references(page, {"base"})]
-        for origin in _undeclared(urls, page.origins("baseUriDomains")):
+        bases = _references(page, {"base"})
+        for _, origin, _ in _undeclared(seen, page, "baseUriDomains", (), bases):
             yield on_page(page, f": <base> to `{origin}` is not declared.")
 
 
@@ -178,15 +160,17 @@ def nothing_is_relative(seen: Snapshot) -> Hits:
     them in `csp.resourceDomains`. Scripts and styles are errors, images and media warnings.
     """
     for page in seen.pages:
-        if any(origin_of(reference.url) for reference in _references(page, {"base"})):
+        if any(origin_of(url) for _, url in _references(page, {"base"})):
             continue
-        found = [r for r in _references(page, _RESOURCE_KINDS | {"frame"}) if _is_relative(r.url)]
-        vital = [r.url for r in found if r.kind in ("script", "style")]
-        others = [r.url for r in found if r.kind not in ("script", "style")]
-        if vital:
-            yield _relative(page, vital, "error")
-        if others:
-            yield _relative(page, others, "warn")
+        relative: dict[Severity, list[str]] = {"error": [], "warn": []}
+        for kind, url in _references(page, _RESOURCE_KINDS | {"frame"}):
+            if _is_relative(url):
+                relative["error" if kind in ("script", "style") else "warn"].append(url)
+        for severity, urls in relative.items():
+            if urls:
+                more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+                why = "relatively; a View has no server to resolve it against"
+                yield on_page(page, f" references `{show(urls[0])}`{more} {why}.", severity)
 
 
 @rule("P10", "info", "Declared origins are used", RESOURCE_FORMAT, "html", heuristic=True)
@@ -228,17 +212,12 @@ def permissions_are_objects(seen: Snapshot) -> Hits:
         if permissions is not None and not isinstance(permissions, dict):
             yield on_page(page, f": permissions must be an object, got {type_name(permissions)}.")
         for key, value in as_object(permissions).items():
-            if key == "tools":
-                continue
-            if key not in _PERMISSIONS:
-                yield on_page(
-                    page,
-                    f": permissions.{show(key)} is unknown; use {', '.join(_PERMISSIONS)}.",
-                )
-            elif value != {}:
-                yield on_page(
-                    page, f": permissions.{key} must be an empty object, got {show(value)}."
-                )
+            if key not in (*_PERMISSIONS, "tools"):
+                known = ", ".join(_PERMISSIONS)
+                yield on_page(page, f": permissions.{show(key)} is unknown; use {known}.")
+            elif key != "tools" and value != {}:
+                wrong = f"must be an empty object, got {show(value)}"
+                yield on_page(page, f": permissions.{key} {wrong}.")
 
 
 @rule("P13", "info", "permissions.tools is only proposed", RESOURCE_FORMAT, "read")
@@ -246,10 +225,8 @@ def tools_permission_is_proposed(seen: Snapshot) -> Hits:
     """`permissions.tools` (WebMCP delegation) is only a proposal: ext-apps pull request 691."""
     for page in seen.pages:
         if "tools" in as_object(page.effective_ui.get("permissions")):
-            yield on_page(
-                page,
-                ": permissions.tools is not in the published spec; most hosts will ignore it.",
-            )
+            why = "is not in the published spec; most hosts will ignore it"
+            yield on_page(page, f": permissions.tools {why}.")
 
 
 @rule("P14", "info", "Permissions fit what is used", RESOURCE_FORMAT, "html", heuristic=True)
@@ -279,7 +256,7 @@ def denial_is_handled(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for names, error in view.denied_failures:
             denied = f"{names} are denied" if "," in names else f"{names} is denied"
-            yield Hit(f"view {view.uri}", f"`{view.uri}` fails when {denied}: {error}.")
+            yield on_view(view, f"`{view.uri}` fails when {denied}: {error}.")
 
 
 @rule("P16", "warn", "APIs accept the View's origin", RESOURCE_FORMAT, "browser")
@@ -288,25 +265,14 @@ def cors_is_allowed(seen: Snapshot) -> Hits:
 
     Set a stable `domain` and let the API allow it, or answer any origin and use a key.
     """
-    pages = {page.uri: page for page in seen.pages}
+    stable = {page.uri for page in seen.pages if page.effective_ui.get("domain")}
     for view in seen.views or ():
-        page = pages.get(view.uri)
-        if page is not None and page.effective_ui.get("domain"):
-            continue
-        for origin in view.cors_refusals:
-            yield Hit(
-                f"view {view.uri}",
-                f"`{origin}` refused the View's origin; set a stable `domain` or open CORS.",
-            )
+        for origin in view.cors_refusals if view.uri not in stable else ():
+            fix = "set a stable `domain` or open CORS"
+            yield on_view(view, f"`{origin}` refused the View's origin; {fix}.")
 
 
-@documented(
-    "P17",
-    "error",
-    "The host's CSP is no looser than declared",
-    HOST_BEHAVIOR,
-    "about the host, not the server",
-)
+@documented("P17", "error", "The host's CSP is no looser than declared", HOST_BEHAVIOR, ABOUT_HOST)
 def host_policy_is_tight() -> None:
     """The policy that a host makes may hold no origin that was not declared.
 
@@ -315,60 +281,36 @@ def host_policy_is_tight() -> None:
     """
 
 
-def _is_texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+def _references(page: ServedPage, kinds: Collection[str]) -> list[tuple[str, str]]:
+    """The kinds and URLs of what the page makes a browser load."""
+    return [(r.kind, r.url) for r in page.scan.references if r.kind in kinds] if page.scan else []
 
 
-def _references(page: ServedPage, kinds: Iterable[str]) -> list[Reference]:
-    wanted = set(kinds)
-    return [r for r in page.scan.references if r.kind in wanted] if page.scan else []
+def _undeclared(
+    seen: Snapshot,
+    page: ServedPage,
+    field: str,
+    directives: Iterable[str],
+    loaded: Iterable[tuple[str, str]],
+) -> Iterator[tuple[str, str, Severity]]:
+    """The kind and origin of what the page needs and `csp.FIELD` does not declare.
 
-
-def _undeclared(urls: Iterable[str], declared: list[str]) -> list[str]:
-    allowed = DeclaredOrigins(declared)
-    origins = (origin for url in urls if (origin := origin_of(url)))
-    return list(dict.fromkeys(str(origin) for origin in origins if not allowed.cover(origin)))
-
-
-def _blocked(seen: Snapshot, page: ServedPage, directive: str) -> list[str]:
-    """Origins a browser refused under that directive or a finer one (`script-src-elem`)."""
-    return list(
-        dict.fromkeys(
-            found.origin
-            for view in seen.views or ()
-            if view.uri == page.uri
-            for found in view.blocked
-            if found.directive == directive or found.directive.startswith(f"{directive}-")
-        )
-    )
-
-
-def _merged(blocked: list[str], read: list[str]) -> Iterator[tuple[str, Severity]]:
-    """What a browser blocked is an error; what was only read in the page is a warning."""
-    for origin in blocked:
-        yield origin, "error"
-    for origin in read:
-        if origin not in blocked:
-            yield origin, "warn"
-
-
-def _loads(page: ServedPage, kind: str, origin: str, severity: Severity) -> Hit:
-    names = {"asset": "an asset", "img": "image"}
-    return on_page(
-        page,
-        f" loads {names.get(kind, kind)} from `{origin}` not in csp.resourceDomains.",
-        severity,
-    )
-
-
-def _relative(page: ServedPage, urls: list[str], severity: Severity) -> Hit:
-    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
-    return on_page(
-        page,
-        f" references `{show(urls[0])}`{more} relatively; a View has no server to resolve it "
-        "against.",
-        severity,
-    )
+    What a browser blocked is an error; what was only read in the page is a warning.
+    """
+    reported: set[str] = set()
+    blocked = [b for view in seen.views or () if view.uri == page.uri for b in view.blocked]
+    for directive in directives:
+        for found in blocked:
+            # Browsers also name a finer directive, such as script-src-elem.
+            if f"{found.directive}-".startswith(f"{directive}-"):
+                reported.add(found.origin)
+                yield directive.removesuffix("-src"), found.origin, "error"
+    declared = DeclaredOrigins(page.origins(field))
+    for kind, url in loaded:
+        origin = origin_of(url)
+        if origin and str(origin) not in reported and not declared.cover(origin):
+            reported.add(str(origin))
+            yield kind, str(origin), "warn"
 
 
 def _is_relative(url: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from transom.check.rule import (
     CONTENT_REQUIREMENTS,
     METADATA_LOCATION,
+    PERMITS,
     RESOURCE_DISCOVERY,
     RESOURCE_FORMAT,
     Hit,
@@ -35,7 +36,7 @@ _SANDBOX_DOMAINS = {
 }
 
 
-def _read(seen: Snapshot) -> Iterable[ServedPage]:
+def _read(seen: Snapshot) -> Iterator[ServedPage]:
     """The pages that could be read and hold at least one item."""
     return (page for page in seen.pages if page.item is not None)
 
@@ -112,20 +113,12 @@ def one_content_item(seen: Snapshot) -> Hits:
     for page in seen.pages:
         count = len(page.contents)
         if page.result is not None and count != 1:
-            yield on_page(
-                page,
-                f": resources/read returned {count} content items; hosts use one.",
-                "info" if count else "error",
-            )
+            severity = "info" if count else "error"
+            message = f": resources/read returned {count} content items; hosts use one."
+            yield on_page(page, message, severity)
 
 
-@documented(
-    "C7",
-    "info",
-    "A UI resource need not be listed",
-    RESOURCE_DISCOVERY,
-    "permits something, so nothing breaks it",
-)
+@documented("C7", "info", "A UI resource need not be listed", RESOURCE_DISCOVERY, PERMITS)
 def listing_is_optional() -> None:
     """Servers may leave UI resources out of `resources/list`: hosts find Views through tools.
 
@@ -141,28 +134,20 @@ def metadata_is_on_content(seen: Snapshot) -> Hits:
     every host looks at.
     """
     for page in _read(seen):
-        missing = [f for f in ("csp", "permissions", "domain") if f in page.listed_ui]
-        missing = [field for field in missing if field not in page.ui]
-        if missing:
-            yield on_page(
-                page,
-                f": security metadata only in the listing ({', '.join(missing)}); "
-                "put it on the contents[] item.",
-            )
+        listed = [f for f in ("csp", "permissions", "domain") if f in page.listed_ui]
+        if missing := ", ".join(field for field in listed if field not in page.ui):
+            where = f"only in the listing ({missing}); put it on the contents[] item"
+            yield on_page(page, f": security metadata {where}.")
 
 
 @rule("C9", "warn", "Listing and content agree on metadata", METADATA_LOCATION, "read")
 def metadata_agrees(seen: Snapshot) -> Hits:
     """A field given in both places must have the same value; the content item's wins."""
     for page in _read(seen):
-        for field in PAGE_FIELDS:
-            both = field in page.listed_ui and field in page.ui
-            if both and page.listed_ui[field] != page.ui[field]:
-                yield on_page(
-                    page,
-                    f": `{field}` differs between resources/list and resources/read; "
-                    "the latter wins.",
-                )
+        for field in (field for field in PAGE_FIELDS if field in page.listed_ui.keys() & page.ui):
+            if page.listed_ui[field] != page.ui[field]:
+                where = "between resources/list and resources/read; the latter wins"
+                yield on_page(page, f": `{field}` differs {where}.")
 
 
 @rule("C10", "warn", "Only known metadata", RESOURCE_FORMAT, "read")
@@ -243,9 +228,8 @@ def page_is_a_template(seen: Snapshot) -> Hits:
     The page is read twice, the second time after the tools were called when that is allowed.
     """
     for page in _read(seen):
-        if page.again is not None and page.again.get("contents") != (page.result or {}).get(
-            "contents"
-        ):
+        contents = (page.result or {}).get("contents")
+        if page.again is not None and page.again.get("contents") != contents:
             yield on_page(page, " changes between reads; keep data out of the template.")
 
 

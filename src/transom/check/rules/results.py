@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from transom.check.rule import (
     ERRORS,
@@ -11,7 +12,7 @@ from transom.check.rule import (
     SERVER_BEHAVIOR,
     STRUCTURED,
     TOOL_RESULT,
-    Hit,
+    Check,
     Hits,
     on_tool,
     rule,
@@ -39,100 +40,91 @@ _TOKEN_WORDS = frozenset({"access", "auth", "refresh", "session", "api", "bearer
 # Starts at the start of a run and never gives a character back, so it reads a text once.
 _JWT = re.compile(r"(?<![\w-])eyJ[\w-]{8,}+\.eyJ[\w-]{8,}+\.", re.ASCII)
 
-_Judge = Callable[[ListedTool, JsonObject], Iterable[Hit]]
+_Judge = Callable[[ListedTool, JsonObject], Hits]
+_JUDGES: list[_Judge] = []
 
 
-def _judged(seen: Snapshot, judge: _Judge, *, app_only: bool = False) -> Hits:
-    """Apply `judge` to the results of the model's tools, or to those of app-only helpers (D11)."""
+def _each_result(judge: _Judge) -> Check:
+    """Judge the results of the model's tools; for those of app-only helpers see D11."""
+    _JUDGES.append(judge)
+
+    @functools.wraps(judge)
+    def check(seen: Snapshot) -> Hits:
+        yield from _judged(seen, judge, app_only=False)
+
+    return check
+
+
+def _judged(seen: Snapshot, judge: _Judge, *, app_only: bool) -> Hits:
     for tool, result in seen.results():
         if tool.app_only is app_only:
             yield from judge(tool, result)
 
 
 @rule("D1", "error", "A result can be read", SERVER_BEHAVIOR, "call")
-def results_can_be_read(seen: Snapshot) -> Hits:
+@_each_result
+def results_can_be_read(tool: ListedTool, result: JsonObject) -> Hits:
     """`content` must hold something meaningful even when a View shows the result.
 
     The model sees `content`, not the View. A short sentence that says what was found is enough.
     """
-    yield from _judged(seen, _readable)
-
-
-def _readable(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     if not isinstance(result.get("content"), list) or not has_content(result):
         yield on_tool(tool, " returned no readable content.", "error")
 
 
 @rule("D2", "info", "content is a summary", TOOL_RESULT, "call")
-def content_is_short(seen: Snapshot) -> Hits:
+@_each_result
+def content_is_short(tool: ListedTool, result: JsonObject) -> Hits:
     """`content` goes into the conversation; keep tables and dumps in `structuredContent`.
 
     Only a note: some advise to repeat the data as text for old clients.
     """
-    yield from _judged(seen, _short)
-
-
-def _short(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     length = text_length(result)
     if length > LONG_TEXT:
         yield on_tool(tool, f": content is {length} chars; keep it a summary.", "info")
 
 
 @rule("D3", "warn", "A View gets structured data", STRUCTURED, "call")
-def views_get_data(seen: Snapshot) -> Hits:
+@_each_result
+def views_get_data(tool: ListedTool, result: JsonObject) -> Hits:
     """A tool that opens a View should return `structuredContent`.
 
     Otherwise the View has to take the text apart.
     """
-    yield from _judged(seen, _structured)
-
-
-def _structured(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     if tool.link is not None and not failed(result) and result.get("structuredContent") is None:
         yield on_tool(tool, " gives its View only text; return structuredContent too.", "warn")
 
 
 @rule("D4", "error", "structuredContent is an object", STRUCTURED, "call")
-def data_is_an_object(seen: Snapshot) -> Hits:
+@_each_result
+def data_is_an_object(tool: ListedTool, result: JsonObject) -> Hits:
     """`structuredContent` is a JSON object; wrap a list as `{"items": [...]}`."""
-    yield from _judged(seen, _object)
-
-
-def _object(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     data = result.get("structuredContent")
     if data is not None and not isinstance(data, dict):
-        yield on_tool(
-            tool, f": structuredContent must be an object, got {type_name(data)}.", "error"
-        )
+        wrong = f"must be an object, got {type_name(data)}"
+        yield on_tool(tool, f": structuredContent {wrong}.", "error")
 
 
 @rule("D5", "error", "structuredContent fits outputSchema", OUTPUT_SCHEMA, "call")
-def data_fits_schema(seen: Snapshot) -> Hits:
+@_each_result
+def data_fits_schema(tool: ListedTool, result: JsonObject) -> Hits:
     """A tool that declares `outputSchema` must return data that fits it, unless `isError`.
 
     Clients validate it and refuse the result otherwise.
     """
-    yield from _judged(seen, _fitting)
-
-
-def _fitting(tool: ListedTool, result: JsonObject) -> Iterator[Hit]:
     schema, data = tool.raw.get("outputSchema"), result.get("structuredContent")
     if not isinstance(schema, dict) or failed(result):
         return
     if data is None:
-        yield on_tool(
-            tool, ": structuredContent is missing, though outputSchema is declared.", "error"
-        )
+        wrong = "is missing, though outputSchema is declared"
+        yield on_tool(tool, f": structuredContent {wrong}.", "error")
         return
     try:
-        problems = problems_of(data, schema)
+        for problem in problems_of(data, schema):
+            wrong = f"{problem.path} {show(problem.message, 200)}"
+            yield on_tool(tool, f": structuredContent{wrong}.", "error")
     except ValueError as error:
         yield on_tool(tool, f": outputSchema cannot be used: {show(str(error), 200)}.", "error")
-        return
-    for problem in problems:
-        yield on_tool(
-            tool, f": structuredContent{problem.path} {show(problem.message, 200)}.", "error"
-        )
 
 
 @rule("D6", "info", "Structured results have an outputSchema", OUTPUT_SCHEMA, "call")
@@ -156,9 +148,8 @@ def data_is_public(seen: Snapshot) -> Hits:
     """
     for tool, result in seen.results():
         for path in () if tool.app_only else _private(result.get("structuredContent")):
-            yield on_tool(
-                tool, f": `{path}` looks private but structuredContent may reach the model."
-            )
+            why = "looks private but structuredContent may reach the model"
+            yield on_tool(tool, f": `{path}` {why}.")
 
 
 @rule("D8", "info", "Facts are not hidden in _meta", TOOL_RESULT, "call", heuristic=True)
@@ -191,11 +182,8 @@ def failures_are_results(seen: Snapshot) -> Hits:
     """
     for tool, call in seen.called("example", "invalid"):
         if call.fault is not None:
-            yield on_tool(
-                tool,
-                f" answered a tool failure with JSON-RPC error {call.fault.code}: "
-                f"{show(call.fault.message, 120)}.",
-            )
+            fault = f"{call.fault.code}: {show(call.fault.message, 120)}"
+            yield on_tool(tool, f" answered a tool failure with JSON-RPC error {fault}.")
 
 
 @rule("D11", "error", "Helpers answer as other tools do", TOOL_RESULT, "call")
@@ -204,7 +192,7 @@ def helpers_answer_well(seen: Snapshot) -> Hits:
 
     These are the rules D1 to D5 for the tools that only Views call.
     """
-    for judge in (_readable, _short, _structured, _object, _fitting):
+    for judge in _JUDGES:
         yield from _judged(seen, judge, app_only=True)
 
 
@@ -219,16 +207,10 @@ def _private(data: Json) -> Iterator[str]:
                 (f"{path}.{name}".lstrip(".")[:200], name, inner) for name, inner in value.items()
             )
         elif isinstance(value, list):
-            waiting.extend(
-                (f"{path}[{index}]", key, inner) for index, inner in enumerate(value[:100])
-            )
-        elif isinstance(value, str) and value and (_private_name(key) or _has_jwt(value)):
+            waiting.extend((f"{path}[{at}]", key, inner) for at, inner in enumerate(value[:100]))
+        elif isinstance(value, str) and value and (_private_name(key) or _JWT.search(value[:4096])):
             found += 1
             yield path
-
-
-def _has_jwt(value: str) -> bool:
-    return _JWT.search(value[:4096]) is not None
 
 
 def _private_name(key: str) -> bool:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from transom.check.rule import (
+    ABOUT_HOST,
     APP_TOOLS,
     LIFECYCLE,
     RESOURCE_FORMAT,
     SECURITY,
     VISIBILITY,
-    Hit,
     Hits,
     documented,
+    on_view,
     rule,
 )
-from transom.check.snapshot import Snapshot, ViewObservation
+from transom.check.snapshot import Snapshot
 from transom.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 MAX_TOOLS = 50
-
-
-def _on_view(view: ViewObservation, message: str) -> Hit:
-    return Hit(f"view {view.uri}", message)
 
 
 @rule("V1", "error", "The View completes the handshake", LIFECYCLE, "browser")
@@ -31,9 +28,8 @@ def handshake_completes(seen: Snapshot) -> Hits:
     """
     for view in seen.views or ():
         if not view.initialized:
-            yield _on_view(
-                view, f"`{view.uri}` never completed ui/initialize within {view.waited:g}s."
-            )
+            late = f"never completed ui/initialize within {view.waited:g}s"
+            yield on_view(view, f"`{view.uri}` {late}.")
 
 
 @rule("V2", "warn", "Handlers are set before connecting", LIFECYCLE, "browser")
@@ -45,11 +41,8 @@ def handlers_are_early(seen: Snapshot) -> Hits:
     """
     for view in seen.views or ():
         if view.late_handler:
-            yield _on_view(
-                view,
-                f"`{view.uri}` sets a handler after connect(), when the tool-result may have been "
-                "sent already.",
-            )
+            late = "after connect(), when the tool-result may have been sent already"
+            yield on_view(view, f"`{view.uri}` sets a handler {late}.")
 
 
 @rule("V3", "error", "The View calls only tools it may", VISIBILITY, "browser")
@@ -62,9 +55,9 @@ def calls_are_allowed(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for call in view.calls:
             if call.tool not in visible:
-                yield _on_view(view, f"View called `{call.tool}` which the server does not have.")
+                yield on_view(view, f"View called `{call.tool}` which the server does not have.")
             elif call.refusal is not None and "app" not in visible[call.tool]:
-                yield _on_view(view, f"View called `{call.tool}` which is not visible to apps.")
+                yield on_view(view, f"View called `{call.tool}` which is not visible to apps.")
 
 
 @rule("V4", "warn", "The View works in light and in dark", RESOURCE_FORMAT, "browser")
@@ -76,7 +69,7 @@ def every_theme_works(seen: Snapshot) -> Hits:
     """
     for view in seen.views or ():
         for error in view.uncaught:
-            yield _on_view(view, f"`{view.uri}` throws in {view.theme}: {error}.")
+            yield on_view(view, f"`{view.uri}` throws in {view.theme}: {error}.")
 
 
 @rule("V5", "error", "Declared tools can be listed and called", APP_TOOLS, "browser")
@@ -88,10 +81,10 @@ def declared_tools_work(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         if view.declared_tools and view.tools is None:
             fault = "no answer" if view.list_fault is None else view.list_fault
-            yield _on_view(view, f"View declared tools but tools/list failed: {fault}.")
+            yield on_view(view, f"View declared tools but tools/list failed: {fault}.")
         for fault in view.tool_faults:
             if fault.code == METHOD_NOT_FOUND:
-                yield _on_view(view, f"View declared tools but tools/call failed: {fault.code}.")
+                yield on_view(view, f"View declared tools but tools/call failed: {fault.code}.")
 
 
 @rule("V6", "warn", "A View's tool fails with isError", APP_TOOLS, "browser")
@@ -103,11 +96,8 @@ def tool_failures_are_results(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for fault in view.tool_faults:
             if fault.code == INTERNAL_ERROR:
-                yield _on_view(
-                    view,
-                    f"App tool `{fault.tool}` answered {fault.code}; return isError so the model "
-                    "can recover.",
-                )
+                fix = "return isError so the model can recover"
+                yield on_view(view, f"App tool `{fault.tool}` answered {fault.code}; {fix}.")
 
 
 @rule("V7", "warn", "A View's tools are few, with names of their own", SECURITY, "browser")
@@ -120,17 +110,13 @@ def tools_are_few(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         tools = view.tools or ()
         if len(tools) > MAX_TOOLS:
-            yield _on_view(
-                view, f"View registered {len(tools)} tools (recommended max {MAX_TOOLS})."
-            )
-        for name in tools:
-            if name in taken:
-                yield _on_view(view, f"App tool `{name}` shadows a server tool.")
+            advice = f"(recommended max {MAX_TOOLS})"
+            yield on_view(view, f"View registered {len(tools)} tools {advice}.")
+        for name in (name for name in tools if name in taken):
+            yield on_view(view, f"App tool `{name}` shadows a server tool.")
 
 
-@documented(
-    "V8", "error", "A closed View's tools are gone", APP_TOOLS, "about the host, not the server"
-)
+@documented("V8", "error", "A closed View's tools are gone", APP_TOOLS, ABOUT_HOST)
 def closed_views_refuse() -> None:
     """A View's tools end with the View: a call to a tool of a closed View must fail.
 

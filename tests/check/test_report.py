@@ -9,8 +9,15 @@ import pytest
 from rich.console import Console
 
 from tests.check.sarif import SARIF
-from transom.check.formats import as_json, as_junit, as_sarif
-from transom.check.report import Report, Summary, apply_rules, nothing_checked
+from transom.check.report import (
+    Report,
+    Summary,
+    apply_rules,
+    as_json,
+    as_junit,
+    as_sarif,
+    nothing_checked,
+)
 from transom.check.rule import Finding, Skip
 from transom.check.rules import RULES
 from transom.check.snapshot import ListedTool, Snapshot, Visit
