@@ -8,6 +8,7 @@ after that becomes part of the snapshot.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -26,7 +27,6 @@ from transom.check.snapshot import (
     TrialCall,
     ViewObservation,
     Visit,
-    served_page,
 )
 from transom.errors import ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_object
@@ -99,26 +99,35 @@ async def collect(connect: Connect, options: Options, *, progress: Progress = un
     return await _Collection(connect, options, progress).run()
 
 
+class _Steps(msgspec.Struct):
+    """Reports the steps of the work as they begin; some are only known on the way."""
+
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def begin(self, text: str) -> None:
+        self.progress(text, self.done, self.total)
+        self.done += 1
+
+
 class _Collection:
     def __init__(self, connect: Connect, options: Options, progress: Progress) -> None:
         self._connect = connect
         self._options = options
-        self._progress = progress
-        self._done = 0
-        self._steps = 5 if options.observer is None else 6
+        self._steps = _Steps(progress, 5 if options.observer is None else 6)
         self._notes: list[str] = []
-        self._caller = (
-            _Caller(options.calling, self._announce, self._notes) if options.calling else None
-        )
+        calling = options.calling
+        self._caller = None if calling is None else _Caller(calling, self._steps, self._notes)
         self._pages: list[ServedPage] = []
 
     async def run(self) -> Snapshot:
         apps, problem = await self._visit(APPS, self._as_host)
         if apps is None:
             raise Unreachable(problem)
-        self._step("visiting as a text-only client")
+        self._steps.begin("visiting as a text-only client")
         text, text_problem = await self._visit(TEXT, lambda server: self._as_text(server, apps))
-        self._step("visiting as a client without types")
+        self._steps.begin("visiting as a client without types")
         no_mime, no_mime_problem = await self._visit(NO_MIME, self._list_only)
         for who, why in (("text-only", text_problem), ("no-types", no_mime_problem)):
             if why is not None:
@@ -137,9 +146,14 @@ class _Collection:
             notes=tuple(dict.fromkeys(self._notes)),
         )
         if self._options.observer is not None:
-            self._step("rendering Views")
-            snapshot = await _rendered(snapshot, self._options.observer)
-        self._step("done")
+            self._steps.begin("rendering Views")
+            try:
+                views = tuple(await self._options.observer.observe(snapshot))
+                snapshot = msgspec.structs.replace(snapshot, views=views)
+            except TransomError as error:
+                problem = f"Views cannot be rendered: {error}"
+                snapshot = msgspec.structs.replace(snapshot, views_problem=problem)
+        self._steps.begin("done")
         return snapshot
 
     # --- visits ------------------------------------------------------------------------------
@@ -163,26 +177,28 @@ class _Collection:
             await channel.aclose()
 
     async def _as_host(self, server: Conversation) -> Visit:
-        self._step("initializing")
+        self._steps.begin("initializing")
         handshake = await server.open()
-        self._step("listing tools")
+        self._steps.begin("listing tools")
         listing = await server.list_all("tools/list", "tools")
-        self._step("listing resources")
+        self._steps.begin("listing resources")
         visit = Visit(
             handshake=handshake,
             tools=_tools(listing.items),
             tools_problem=listing.problem,
             resources=await server.list_all("resources/list", "resources"),
         )
-        for problem in (listing.problem, visit.resources.problem):
-            if problem is not None:
-                self._notes.append(problem)
+        self._notes += [p for p in (listing.problem, visit.resources.problem) if p is not None]
         await self._read_pages(server, visit)
         if self._caller is not None:
             await self._caller.call_tools(server, visit.tools)
         if self._options.read_twice:
             await self._read_again(server)
-        self._note_noise(server)
+        if server.noise:
+            self._notes.append(
+                f"the server wrote {server.noise} things that are no MCP message, the first: "
+                f"{server.first_noise!r}"
+            )
         return visit
 
     async def _as_text(self, server: Conversation, apps: Visit) -> Visit:
@@ -211,23 +227,17 @@ class _Collection:
         if len(uris) > self._options.max_pages:
             self._notes.append(f"only the first {self._options.max_pages} UI resources were read")
             uris = uris[: self._options.max_pages]
-        self._steps += len(uris)
+        self._steps.total += len(uris)
         silent, problem = 0, None
         for position, uri in enumerate(uris):
             if silent >= MAX_SILENT:
                 self._notes.append(f"{len(uris) - position} UI resources were not read: {problem}")
                 return
-            self._step(f"reading {uri}")
+            self._steps.begin(f"reading {uri}")
             result, problem, answered = await _read(server, uri)
             silent = 0 if answered else silent + 1
-            page = served_page(
-                uri,
-                linked_by=linked.get(uri, ()),
-                listed=listed.get(uri),
-                result=result,
-                problem=problem,
-            )
-            self._pages.append(page)
+            page = ServedPage(uri, tuple(linked.get(uri, ())), listed.get(uri), result, problem)
+            self._pages.append(page.scanned())
 
     async def _read_again(self, server: Conversation) -> None:
         for index, first in enumerate(self._pages):
@@ -237,40 +247,16 @@ class _Collection:
                     return
                 self._pages[index] = msgspec.structs.replace(first, again=again)
 
-    # --- progress and remarks ----------------------------------------------------------------
 
-    def _announce(self, steps: int, text: str) -> None:
-        """Announce more steps to come, or begin the next one."""
-        self._steps += steps
-        if text:
-            self._step(text)
-
-    def _step(self, text: str) -> None:
-        self._progress(text, self._done, self._steps)
-        self._done += 1
-
-    def _note_noise(self, server: Conversation) -> None:
-        if server.noise:
-            self._notes.append(
-                f"the server wrote {server.noise} things that are no MCP message, the first: "
-                f"{server.first_noise!r}"
-            )
-
-
+@dataclass
 class _Caller:
-    """Calls the tools that may be called, and records the outcome.
+    """Calls the tools that may be called, and records the outcome."""
 
-    `announce` is called with the number of steps to come, and with the text of each step.
-    """
-
-    def __init__(
-        self, calling: Calling, announce: Callable[[int, str], None], notes: list[str]
-    ) -> None:
-        self._calling = calling
-        self._announce = announce
-        self._notes = notes
-        self.calls: list[TrialCall] = []
-        self.uncalled: list[tuple[str, str]] = []
+    calling: Calling
+    steps: _Steps
+    notes: list[str]
+    calls: list[TrialCall] = field(default_factory=list[TrialCall])
+    uncalled: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     async def call_tools(self, server: Conversation, tools: Sequence[ListedTool]) -> None:
         """Call each tool that may be called, then once more with arguments that do not fit.
@@ -278,15 +264,15 @@ class _Caller:
         An idempotent tool that writes is called twice with the same arguments.
         """
         chosen = self._chosen(tools)
-        self._announce(len(chosen), "")
+        self.steps.total += len(chosen)
         silent = 0
         for position, tool in enumerate(chosen):
-            if server.closed is not None or silent >= self._calling.max_silent:
+            if server.closed is not None or silent >= self.calling.max_silent:
                 why = server.closed or f"{silent} calls in a row got no answer"
                 self.uncalled.extend((left.name, why) for left in chosen[position:])
-                self._notes.append(f"no more tools were called: {why}")
+                self.notes.append(f"no more tools were called: {why}")
                 return
-            self._announce(0, f"calling {tool.name}")
+            self.steps.begin(f"calling {tool.name}")
             call = await self._call(server, tool, "example")
             silent = silent + 1 if call and call.problem else 0
             if call is None or call.problem is not None:
@@ -301,24 +287,24 @@ class _Caller:
         linked = {tool.name: tool for tool in apps.tools if tool.link and tool.name in listed}
         silent = 0
         for name in dict.fromkeys(call.tool for call in self.calls if call.problem is None):
-            if server.closed is not None or silent >= self._calling.max_silent:
+            if server.closed is not None or silent >= self.calling.max_silent:
                 return
             if name in linked:
                 call = await self._call(server, linked[name], "example", "text")
                 silent = silent + 1 if call and call.problem else 0
 
     def _chosen(self, tools: Sequence[ListedTool]) -> list[ListedTool]:
-        chosen: list[ListedTool] = []
+        calling, chosen = self.calling, list[ListedTool]()
         for tool in tools:
             if tool.raw.get("name") != tool.name:
                 self.uncalled.append((tool.name, "it has no name to call it by"))
                 continue
             safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
-            allowed = safe or self._calling.all or tool.name in self._calling.arguments
+            allowed = safe or calling.all or tool.name in calling.arguments
             if not allowed:
                 self.uncalled.append((tool.name, "not marked read-only; --call-all calls it"))
-            elif len(chosen) >= self._calling.max_calls:
-                limit = f"no more than {self._calling.max_calls} tools are called"
+            elif len(chosen) >= calling.max_calls:
+                limit = f"no more than {calling.max_calls} tools are called"
                 self.uncalled.append((tool.name, limit))
             else:
                 chosen.append(tool)
@@ -332,17 +318,16 @@ class _Caller:
             if kind == "example":
                 self.uncalled.append((tool.name, "no arguments could be made from its schema"))
             return None
-        call = TrialCall(tool.name, arguments, client, kind)
+        result, fault, problem = None, None, None
         try:
             params: JsonObject = {"name": tool.name, "arguments": arguments}
             result = await server.request("tools/call", params)
-            call = msgspec.structs.replace(call, result=result)
         except Answered as error:
             fault = RpcFault(error.code, error.message)
-            call = msgspec.structs.replace(call, fault=fault)
         except NoAnswer as error:
-            call = msgspec.structs.replace(call, problem=str(error))
-            self._notes.append(f"tool {tool.name}: {error}")
+            problem = str(error)
+            self.notes.append(f"tool {tool.name}: {error}")
+        call = TrialCall(tool.name, arguments, client, kind, result, fault, problem)
         self.calls.append(call)
         return call
 
@@ -350,17 +335,9 @@ class _Caller:
         schema = as_object(tool.raw.get("inputSchema"))
         if kind == "invalid":
             return unfitting_arguments(schema)
-        if tool.name in self._calling.arguments:
-            return self._calling.arguments[tool.name]
+        if tool.name in self.calling.arguments:
+            return self.calling.arguments[tool.name]
         return fitting_arguments(schema)
-
-
-async def _rendered(seen: Snapshot, observer: ViewObserver) -> Snapshot:
-    try:
-        views = tuple(await observer.observe(seen))
-    except TransomError as error:
-        return msgspec.structs.replace(seen, views_problem=f"Views cannot be rendered: {error}")
-    return msgspec.structs.replace(seen, views=views)
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -53,7 +53,7 @@ class ListedTool(msgspec.Struct, frozen=True):
     @property
     def ui(self) -> JsonObject:
         """`_meta.ui`, empty when it is no object."""
-        return as_object(self.meta.get("ui"))
+        return _ui(self.raw)
 
     @property
     def nested_link(self) -> Json:
@@ -68,18 +68,15 @@ class ListedTool(msgspec.Struct, frozen=True):
     @property
     def link(self) -> str | None:
         """The URI a host would follow."""
-        for value in (self.nested_link, self.flat_link):
-            if isinstance(value, str) and value:
-                return value
-        return None
+        links = (self.nested_link, self.flat_link)
+        return next((link for link in links if isinstance(link, str) and link), None)
 
     @property
     def visibility(self) -> tuple[str, ...]:
         """Who may call it; both when nothing valid is declared."""
         declared = self.ui.get("visibility")
-        if not isinstance(declared, list):
-            return ("model", "app")
-        return tuple(entry for entry in declared if isinstance(entry, str))
+        entries = declared if isinstance(declared, list) else ["model", "app"]
+        return tuple(entry for entry in entries if isinstance(entry, str))
 
     @property
     def for_model(self) -> bool:
@@ -140,20 +137,18 @@ class ServedPage(msgspec.Struct, frozen=True):
     def item(self) -> JsonObject | None:
         """The content item a host would use: the first one of the right type, else the first."""
         contents = self.contents
-        for item in contents:
-            if item.get("mimeType") == APP_MIME_TYPE:
-                return item
-        return contents[0] if contents else None
+        fitting = (item for item in contents if item.get("mimeType") == APP_MIME_TYPE)
+        return next(fitting, contents[0] if contents else None)
 
     @property
     def ui(self) -> JsonObject:
         """`_meta.ui` of the content item."""
-        return as_object(as_object((self.item or {}).get("_meta")).get("ui"))
+        return _ui(self.item)
 
     @property
     def listed_ui(self) -> JsonObject:
         """`_meta.ui` of the entry in resources/list."""
-        return as_object(as_object((self.listed or {}).get("_meta")).get("ui"))
+        return _ui(self.listed)
 
     @property
     def effective_ui(self) -> JsonObject:
@@ -165,21 +160,14 @@ class ServedPage(msgspec.Struct, frozen=True):
         declared = as_object(self.effective_ui.get("csp")).get(key)
         return [entry for entry in as_list(declared) if isinstance(entry, str)]
 
+    def scanned(self) -> ServedPage:
+        """The page with its HTML decoded and scanned."""
+        html = body(self.item or {})
+        return msgspec.structs.replace(self, html=html, scan=None if html is None else scan(html))
 
-def served_page(
-    uri: str,
-    *,
-    linked_by: Sequence[str] = (),
-    listed: JsonObject | None = None,
-    result: JsonObject | None = None,
-    problem: str | None = None,
-) -> ServedPage:
-    """Make a page, with its HTML decoded and scanned."""
-    bare = ServedPage(uri, tuple(linked_by), listed, result, problem)
-    html = body(bare.item or {})
-    if html is None:
-        return bare
-    return msgspec.structs.replace(bare, html=html, scan=scan(html))
+
+def _ui(entry: JsonObject | None) -> JsonObject:
+    return as_object(as_object(as_object(entry).get("_meta")).get("ui"))
 
 
 def body(item: JsonObject) -> str | None:
@@ -200,11 +188,9 @@ def rough(uri: str) -> str:
     return uri.lower().rstrip("/").removesuffix(".html").rstrip("/")
 
 
-def near_miss(link: str | None, uri: Json) -> bool:
+def near_miss(link: str, uri: Json) -> bool:
     """Whether `uri` is not `link` but was surely meant to be."""
-    if link is None or not isinstance(uri, str):
-        return False
-    return link != uri and rough(link) == rough(uri)
+    return isinstance(uri, str) and link != uri and rough(link) == rough(uri)
 
 
 # --- calls -----------------------------------------------------------------------------------
@@ -247,11 +233,6 @@ def has_content(result: JsonObject) -> bool:
 def text_length(result: JsonObject) -> int:
     """How many characters of text there are."""
     return sum(len(text) for text in _texts(result))
-
-
-def failed(result: JsonObject) -> bool:
-    """Whether the result says that the tool failed."""
-    return result.get("isError") is True
 
 
 def _texts(result: JsonObject) -> Iterator[str]:

@@ -22,7 +22,6 @@ from transom.check.schemas import problems_of
 from transom.check.snapshot import (
     ListedTool,
     Snapshot,
-    failed,
     has_content,
     name_words,
     text_length,
@@ -91,7 +90,8 @@ def views_get_data(tool: ListedTool, result: JsonObject) -> Hits:
 
     Otherwise the View has to take the text apart.
     """
-    if tool.link is not None and not failed(result) and result.get("structuredContent") is None:
+    failed = result.get("isError") is True
+    if tool.link is not None and not failed and result.get("structuredContent") is None:
         yield on_tool(tool, " gives its View only text; return structuredContent too.", "warn")
 
 
@@ -113,7 +113,7 @@ def data_fits_schema(tool: ListedTool, result: JsonObject) -> Hits:
     Clients validate it and refuse the result otherwise.
     """
     schema, data = tool.raw.get("outputSchema"), result.get("structuredContent")
-    if not isinstance(schema, dict) or failed(result):
+    if not isinstance(schema, dict) or result.get("isError") is True:
         return
     if data is None:
         wrong = "is missing, though outputSchema is declared"
