@@ -53,11 +53,10 @@ async def test_views_of_two_hosts_share_a_page_and_are_told_apart(browser: Chrom
         assert first.id == second.id
         assert len(user.opened) == 1
         assert await cards(user).count() == 2
-        captions = [await cards(user).nth(n).locator(".from").inner_text() for n in range(2)]
-        assert captions == [
-            f"for {label} · from tests · ui://tests/page.html" for label in ("cursor", "codex")
-        ]
-        assert await cards(user).first.get_attribute("aria-label") == f"View {first.id}, test-view"
+        captions = [await cards(user).nth(n).locator(".whose").inner_text() for n in range(2)]
+        assert captions == [f"{first.id} from tests for {label}" for label in ("cursor", "codex")]
+        label = await cards(user).first.get_attribute("aria-label")
+        assert label == f"View {first.id} from tests for cursor"
         for expected in ("1", "2"):
             assert await text_of(first.call_tool("count")) == expected
         assert await text_of(second.call_tool("count")) == "1"
@@ -94,10 +93,10 @@ async def test_a_question_says_for_whom_the_model_works(browser: Chromium) -> No
         async with hosted(seat, VIEW, policy=Policy(approve=seat.approve)) as host:
             view = await show(host)
             called = asyncio.create_task(text_of(view.call_tool("count")))
-            said = await user.page.locator(".question p").inner_text()
+            said = await user.page.locator(".question .whose").inner_text()
             await user.page.get_by_role("button", name="Allow", exact=True).click()
             assert await called == "1"
-            assert said == f"A tool of the View {view.id}, from the server tests, for cursor."
+            assert said == f"{view.id} from tests for cursor"
 
 
 async def test_a_host_that_leaves_leaves_the_page_to_the_others(browser: Chromium) -> None:

@@ -212,15 +212,15 @@ async def test_questions_of_both_stages_are_asked_and_answered_apart(browser: Ch
         ):
             views = [await show(one), await show(other)]
             calls = [asyncio.create_task(view.call_tool("count")) for view in views]
-            questions = user.page.locator(".question")
-            await questions.nth(1).wait_for()
+            asked = user.page.locator(".question")
+            await asked.get_by_text("and 1 more").wait_for()
             assert await user.page.title() == "(2) Transom"
-            await questions.nth(1).get_by_role("button", name="Allow", exact=True).click()
+            await asked.get_by_role("button", name="Allow", exact=True).click()
             done, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result().text for task in done] == ["1"]
             assert len(waiting) == 1
             assert await user.page.title() == "(1) Transom"
-            await questions.get_by_role("button", name="Allow", exact=True).click()
+            await asked.get_by_role("button", name="Allow", exact=True).click()
             assert [(await call).text for call in calls] == ["1", "1"]
 
 

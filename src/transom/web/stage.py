@@ -23,6 +23,7 @@ import msgspec
 
 from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.page import Page
+from transom.json_values import clean
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.page_link import CONTROL, Link
 from transom.web.page_messages import (
@@ -42,6 +43,8 @@ from transom.web.view_channel import ViewChannel
 __all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
+_MAX_NAME = 60  # characters that are shown of what a View calls itself
+_MAX_VERSION = 20
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -212,8 +215,9 @@ class Stage:
         )
 
     def named(self, view_id: str, name: str, version: str) -> None:
-        """A View has said what it is called."""
-        self._tell({"do": "named", "view": view_id, "name": name[:200], "version": version[:100]})
+        """A View has said what it is called. It can say anything."""
+        said = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
+        self._tell({"do": "named", "view": view_id, **said})
 
     def save(self, name: str, mime: str, data: str) -> None:
         """Have the page save a file; `data` is base64."""

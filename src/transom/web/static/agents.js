@@ -3,7 +3,6 @@
  * and others of the same user that were told to join. None knows of another.
  */
 import { CONTROL, Link } from "./link.js";
-import { Questions } from "./questions.js";
 import { element } from "./views.js";
 
 const MAX_AGENTS = 20;
@@ -21,11 +20,7 @@ class Agent {
     this.number = number;
     this.#views = views;
     this.#agents = agents;
-    this.#questions = new Questions(questions, (question, value) => {
-      this.tell({ do: "answer", id: question.id, value });
-      // Here and now, in the user's click: a browser opens no window otherwise.
-      if (question.kind === "link" && value) window.open(question.url, "_blank", "noopener,noreferrer");
-    });
+    this.#questions = questions;
     this.link = new Link({ url, token, on: this.#on });
   }
 
@@ -38,15 +33,21 @@ class Agent {
     unmount: ({ view }) => this.#views.drop(this, view),
     named: (message) => this.#views.get(this, message.view)?.name(message),
     mode: ({ view, mode }) => this.#views.get(this, view)?.setMode(mode),
-    ask: (question) => this.#questions.ask(question),
-    unask: ({ id }) => this.#questions.withdraw(id),
+    ask: (question) => this.#questions.ask(this, question, (value) => this.#answer(question, value)),
+    unask: ({ id }) => this.#questions.withdraw(this, id),
     download: ({ name, mime, data }) => save(name, mime, data),
     join: ({ origin, token }) => this.#agents.join(origin, token),
   };
 
+  #answer({ id, kind, url }, value) {
+    this.tell({ do: "answer", id, value });
+    // Here and now, in the user's press: a browser opens no window otherwise.
+    if (kind === "link" && value) window.open(url, "_blank", "noopener,noreferrer");
+  }
+
   #clear() {
     this.#views.clear(this);
-    this.#questions.clear();
+    this.#questions.clear(this);
   }
 
   #on = {
@@ -84,7 +85,7 @@ export class Agents {
   #onConnected;
 
   /**
-   * @param {{views: object, questions: HTMLElement,
+   * @param {{views: Views, questions: Questions,
    *   onState: (state: string, alone: boolean, why?: string) => void,
    *   onConnected: (agent: Agent) => void}} page
    *   `onState`: how it stands with all of them: `connected` when all are, `reconnecting` when one

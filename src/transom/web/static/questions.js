@@ -1,11 +1,18 @@
 /**
- * What the user is asked: whether the model may call a tool, whether a link is opened, whether
- * files are saved. A card shows what is asked, as text. Its buttons can be pressed a moment after it
- * has appeared: nobody answers a question by clicking on what was there before.
+ * What the user is asked, whoever asks: whether the model may call a tool, whether a link is
+ * opened, whether files are saved. A press that was meant for something else answers nothing:
+ *
+ * 1. One question is shown at a time. The others wait, and do not move it.
+ * 2. When the question that is shown is withdrawn and others wait, a note takes its place. The next
+ *    one is shown when the user asks for it.
+ * 3. Buttons work when nothing was pressed for a moment, and the question was in sight all the time.
+ *    The moment is longer when the user was busy in a View, which can guess the next press.
  */
-import { element } from "./views.js";
+import { attribution, element } from "./views.js";
 
-const ARMED_AFTER = 500;
+const QUIET = 500; // milliseconds
+const QUIET_AFTER_VIEW = 1500;
+const LOOK_EVERY = 100;
 const MAX_SHOWN = 20_000;
 
 const cut = (text) =>
@@ -18,31 +25,36 @@ const sized = (bytes) => {
   return `${unit ? bytes.toFixed(1) : bytes} ${units[unit]}`;
 };
 
-const whose = ({ view, shown = view, server, client }) =>
-  `View ${shown}, from the server ${server}${client ? `, for ${client}` : ""}`;
+const paragraph = (text) => element("p", { text });
+const verbatim = (text) => element("pre", { text: cut(text), tabindex: "0" });
 
 const KINDS = {
   approve: {
-    title: ({ tool }) => `Let the model call ${tool}?`,
-    say: (question) =>
-      `A tool of the ${whose(question)}.` +
-      (question.changed ? " You allowed it before; it has changed since." : ""),
-    show: ({ arguments: given }) => cut(JSON.stringify(given, null, 2)),
+    title: ({ tool }) => ["Let the model call ", element("code", { text: tool }), "?"],
+    body: (question) => [...described(question), ...withArguments(question), ...granted(question)],
     answers: [["Allow", "allow"], ["Always allow", "always"], ["Refuse", "deny"]],
   },
   link: {
-    title: ({ url }) => (url.startsWith("mailto:") ? "Write this mail?" : `Open ${parsed(url).host}?`),
-    say: (question) => `The ${whose(question)}, wants to open:`,
-    show: ({ url }) => parsed(url).href,
+    title: ({ url }) => [url.startsWith("mailto:") ? "Write this mail?" : `Open ${parsed(url).host}?`],
+    body: ({ url }) => [paragraph("The View wants to open:"), verbatim(parsed(url).href)],
     answers: [["Open", true], ["Refuse", false]],
   },
   download: {
-    title: ({ files }) => (files.length === 1 ? "Save this file?" : `Save ${files.length} files?`),
-    say: (question) => `The ${whose(question)}, wants to save:`,
-    show: ({ files }) => cut(files.map((f) => `${f.name}  (${sized(f.bytes)})`).join("\n")),
+    title: ({ files }) => [files.length === 1 ? "Save this file?" : `Save ${files.length} files?`],
+    body: ({ files }) => [
+      paragraph("The View wants to save:"),
+      verbatim(files.map((file) => `${file.name}  (${sized(file.bytes)})`).join("\n")),
+    ],
     answers: [["Save", true], ["Refuse", false]],
   },
+  withdrawn: {
+    title: () => ["That question was withdrawn"],
+    body: () => [paragraph("Whoever asked does not need an answer any more.")],
+    answers: [["Next question", null]],
+  },
 };
+
+const WITHDRAWN = { asker: null, question: { kind: "withdrawn" }, onAnswer() {} };
 
 /** The link as the browser will open it: a host in letters that look like others is spelled out. */
 function parsed(url) {
@@ -53,65 +65,151 @@ function parsed(url) {
   }
 }
 
-export class Questions {
-  #cards = new Map();
-  #place;
-  #onAnswer;
+function described({ description }) {
+  if (!description) return [paragraph("The View does not say what it does.")];
+  return [paragraph("The View says what it does:"), element("blockquote", { text: description })];
+}
 
-  /** `onAnswer(question, value)` is called in the user's own click. */
-  constructor(place, onAnswer) {
+function withArguments({ arguments: given }) {
+  if (Object.keys(given).length === 0) return [paragraph("It is called without arguments.")];
+  return [paragraph("It is called with:"), verbatim(JSON.stringify(given, null, 2))];
+}
+
+function granted({ changed, granted: tools = [] }) {
+  const said = [];
+  if (changed) said.push("You always allowed this tool. It has changed since, so you are asked again.");
+  if (tools.length) said.push(`You always allow this View: ${tools.join(", ")}.`);
+  return said.map(paragraph);
+}
+
+export class Questions {
+  #place;
+  #onShown;
+  #waiting = [];
+  #shown = null;
+  #card = null;
+  #buttons = [];
+  #more = null;
+  #quiet = QUIET; // how long it has to be quiet
+  #since = 0; // since when it is
+  #looking = 0;
+  #ready = false;
+
+  /**
+   * @param {HTMLElement} place where the question is shown
+   * @param {(asker: object, question: object) => HTMLIFrameElement | undefined} onShown told which
+   *   question is shown now, without arguments when none is; the frame of the View it is about
+   */
+  constructor(place, onShown) {
     this.#place = place;
-    this.#onAnswer = onAnswer;
+    this.#onShown = onShown;
+    addEventListener("pointerdown", () => this.#pressed(), true);
+    addEventListener("keydown", ({ key }) => ["Enter", " "].includes(key) && this.#pressed(), true);
+    addEventListener("resize", () => this.#disturb());
   }
 
-  ask(question) {
-    const kind = KINDS[question.kind];
-    if (!kind) return;
-    const answer = (value) => {
-      this.withdraw(question.id);
-      this.#onAnswer(question, value);
-    };
-    const refusal = kind.answers.at(-1)[1];
-    const buttons = kind.answers.map(([text, value], index) => {
-      const attributes = { type: "button", text, class: index ? "" : "main", disabled: "" };
-      const button = element("button", attributes);
-      button.addEventListener("click", () => answer(value));
+  /** Ask; `onAnswer(value)` is called in the user's own press. */
+  ask(asker, question, onAnswer) {
+    if (!KINDS[question.kind]) return;
+    this.#waiting.push({ asker, question, onAnswer });
+    if (this.#shown) this.#count();
+    else this.#show(this.#waiting.shift());
+  }
+
+  withdraw(asker, id) {
+    this.#remove((entry) => entry.asker === asker && entry.question.id === id);
+  }
+
+  /** Withdraw everything that one asks. */
+  clear(asker) {
+    this.#remove((entry) => entry.asker === asker);
+  }
+
+  #remove(isGone) {
+    this.#waiting = this.#waiting.filter((entry) => !isGone(entry));
+    const others = this.#waiting.length > 0;
+    if (this.#shown && isGone(this.#shown)) this.#show(others ? WITHDRAWN : null);
+    else if (this.#shown === WITHDRAWN && !others) this.#show(null);
+    else this.#count();
+  }
+
+  #answer(value) {
+    const { onAnswer } = this.#shown;
+    this.#show(this.#waiting.shift() ?? null);
+    onAnswer(value);
+  }
+
+  // --- the card -------------------------------------------------------------------------------
+
+  #show(entry) {
+    const focused = document.activeElement;
+    this.#shown = entry;
+    this.#card?.remove();
+    this.#card = entry && this.#makeCard(entry.question);
+    const frame = entry ? this.#onShown(entry.asker, entry.question) : this.#onShown();
+    clearInterval(this.#looking);
+    if (this.#card) {
+      this.#quiet = focused instanceof HTMLIFrameElement ? QUIET_AFTER_VIEW : QUIET;
+      this.#looking = setInterval(() => this.#look(), LOOK_EVERY);
+      this.#place.append(this.#card);
+      // Only the View the user is typing into may take the keyboard from it, by what it asks.
+      const own = entry.question.kind !== "approve" && focused === frame;
+      if (own || !focused || focused === document.body) this.#card.focus();
+      this.#disturb();
+    }
+    this.#count();
+  }
+
+  #makeCard(question) {
+    const { title, body, answers } = KINDS[question.kind];
+    const heading = element("h2", {}, ...title(question));
+    this.#more = element("span", { class: "more" });
+    this.#buttons = answers.map(([text, value], index) => {
+      const button = element("button", { type: "button", text, class: index ? "" : "main" });
+      button.addEventListener("click", () => this.#ready && this.#answer(value));
       return button;
     });
-    const title = kind.title(question);
     const card = element(
       "section",
-      { class: "question", role: "alertdialog", "aria-label": title, tabindex: "-1" },
-      element("h2", { text: title }),
-      element("p", { text: kind.say(question) }),
-      element("pre", { text: kind.show(question), tabindex: "0" }),
-      element("div", { class: "buttons" }, ...buttons),
+      { class: "question", role: "alertdialog", "aria-label": heading.textContent, tabindex: "-1" },
+      element("div", { class: "asker" }, question.server ? attribution(question) : "", this.#more),
+      heading,
+      ...body(question),
+      element("div", { class: "buttons" }, ...this.#buttons),
     );
     card.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      answer(refusal);
+      this.#answer(answers.at(-1)[1]);
     });
-    setTimeout(() => buttons.forEach((button) => button.removeAttribute("disabled")), ARMED_AFTER);
-    this.#cards.set(question.id, card);
-    this.#place.append(card);
-    // What the model wants must not take the keyboard from a user who is typing into a View.
-    if (question.kind !== "approve" || document.activeElement === document.body) card.focus();
-    this.#count();
-  }
-
-  withdraw(id) {
-    this.#cards.get(id)?.remove();
-    this.#cards.delete(id);
-    this.#count();
-  }
-
-  clear() {
-    for (const id of [...this.#cards.keys()]) this.withdraw(id);
+    return card;
   }
 
   #count() {
-    const asked = this.#place.childElementCount; // by all agents
+    const more = this.#waiting.length;
+    const asked = more + (this.#shown && this.#shown !== WITHDRAWN ? 1 : 0);
+    if (this.#card) this.#more.textContent = more ? `and ${more} more` : "";
     document.title = asked ? `(${asked}) Transom` : "Transom";
+  }
+
+  // --- when it can be answered ----------------------------------------------------------------
+
+  /** A press counts once the buttons work; before, it means that it is not quiet yet. */
+  #pressed() {
+    if (!this.#ready) this.#disturb();
+  }
+
+  #disturb() {
+    this.#since = performance.now();
+    this.#look();
+  }
+
+  /** Whether another window is used is not told by an event while a View has the focus. */
+  #look() {
+    const now = performance.now();
+    if (document.hidden || !document.hasFocus()) this.#since = now;
+    this.#ready = now - this.#since >= this.#quiet;
+    // Not `disabled`, which would take the keyboard's focus away.
+    for (const button of this.#buttons) button.ariaDisabled = String(!this.#ready);
   }
 }

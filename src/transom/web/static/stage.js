@@ -1,5 +1,6 @@
 /** The Stage: a page that shows Views, asks the user, and passes messages to the host. */
 import { Agents } from "./agents.js";
+import { Questions } from "./questions.js";
 import { inlineSize, Views } from "./views.js";
 
 const place = document.getElementById("views");
@@ -9,9 +10,12 @@ const nothing = empty.textContent;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 const views = new Views(place);
+const questions = new Questions(document.getElementById("questions"), (agent, question) =>
+  views.pointAt(agent, question?.view),
+);
 const agents = new Agents({
   views,
-  questions: document.getElementById("questions"),
+  questions,
   onConnected: (agent) => agent.tell(surroundings()),
   onState(now, alone, why) {
     bar.dataset.state = now;

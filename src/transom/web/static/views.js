@@ -11,6 +11,8 @@ const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 30_000;
+const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
+const MOVES = 8; // pixels of height that others notice
 
 const ICONS = {
   fullscreen: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5",
@@ -36,6 +38,16 @@ function icon(name) {
   return svg;
 }
 
+/**
+ * Who a View is, in the host's own words. They come first wherever a View or its wishes are shown,
+ * and are never cut off: what a View says of itself comes after them.
+ */
+export function attribution({ view, shown = view, server, client }) {
+  const parts = [element("b", { text: shown }), " from ", element("b", { text: server })];
+  if (client) parts.push(" for ", element("b", { text: client }));
+  return element("span", { class: "whose" }, ...parts);
+}
+
 /** How large a View may be where it stands among the others. */
 export function inlineSize(place) {
   const { paddingLeft, paddingRight } = getComputedStyle(place);
@@ -52,6 +64,7 @@ class View extends HTMLElement {
   #mount;
   #stage;
   #loads = 0;
+  #height = 0;
   #waiting = 0;
   #buttons = {};
 
@@ -59,7 +72,7 @@ class View extends HTMLElement {
   start(mount, stage) {
     this.#mount = mount;
     this.#stage = stage;
-    const { view, shown = view, client, origin, server, uri, allow, border } = mount;
+    const { view, shown = view, origin, allow, border } = mount;
     this.id = `view-${stage.mark}${view}`;
     this.view = view;
     this.shown = shown;
@@ -68,13 +81,9 @@ class View extends HTMLElement {
     this.dataset.state = "loading";
     if (!border) this.dataset.border = "none";
     this.setAttribute("role", "region");
-    this.setAttribute("aria-label", `View ${shown}`);
-    this.label = element("span", { class: "name", text: shown });
-    const from = element("span", {
-      class: "from",
-      text: `${client ? `for ${client} · ` : ""}from ${server} · ${uri}`,
-      title: uri,
-    });
+    const whose = attribution(mount);
+    this.setAttribute("aria-label", `View ${whose.textContent}`);
+    this.own = element("span", { class: "own" }, element("span", { class: "starting", text: "starting…" }));
     const buttons = element(
       "span",
       { class: "buttons" },
@@ -84,7 +93,7 @@ class View extends HTMLElement {
     );
     this.frame = element("iframe", { sandbox: FLAGS, title: `View ${shown}`, src: `${origin}${PAGE}` });
     if (allow) this.frame.setAttribute("allow", allow);
-    this.append(element("div", { class: "caption" }, this.label, from, buttons), this.frame);
+    this.append(element("div", { class: "caption" }, whose, this.own, buttons), this.frame);
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
       this.#stage.tell({ do: "broken", view, reason });
@@ -107,10 +116,12 @@ class View extends HTMLElement {
     return this.frame.contentWindow;
   }
 
+  /** What the View says of itself, and its resource: marked as such, and cut where there is no room. */
   name({ name, version }) {
-    this.label.textContent = name || this.shown;
-    if (version) this.label.append(" ", element("span", { class: "version", text: version }));
-    this.setAttribute("aria-label", `View ${this.shown}, ${name}`);
+    const { uri } = this.#mount;
+    const own = `calls itself “${name}” ${version}`.trimEnd();
+    this.own.textContent = `${name ? `${own} · ` : ""}${uri}`;
+    this.own.title = this.own.textContent;
   }
 
   // --- how it is shown ------------------------------------------------------------------------
@@ -122,6 +133,7 @@ class View extends HTMLElement {
   setMode(mode) {
     if (!MODES.includes(mode)) return;
     if (mode !== "inline") this.#stage.makeRoom(this, mode);
+    if (this.dataset.mode !== mode) this.#stage.hold(this);
     this.dataset.mode = mode;
     for (const name of ["fullscreen", "pip"]) {
       this.#buttons[name].setAttribute("aria-pressed", String(mode === name));
@@ -145,8 +157,12 @@ class View extends HTMLElement {
   }
 
   resize(params) {
-    const height = Number(params?.height);
-    if (height > 0) this.frame.style.height = `${Math.min(Math.ceil(height), MAX_HEIGHT)}px`;
+    const wanted = Math.min(Math.ceil(Number(params?.height)), MAX_HEIGHT);
+    if (!(wanted > 0)) return;
+    this.frame.style.height = `${wanted}px`;
+    if (Math.abs(wanted - this.#height) < MOVES) return;
+    this.#height = wanted;
+    this.#stage.hold(this);
   }
 
   // --- messages -------------------------------------------------------------------------------
@@ -206,6 +222,7 @@ const keyOf = (agent, id) => `${agent.number} ${id}`;
 export class Views {
   #views = new Map();
   #windows = new Map();
+  #holding = 0;
   #place;
 
   constructor(place) {
@@ -231,10 +248,12 @@ export class Views {
       send: agent.send,
       makeRoom: this.#makeRoom,
       rearrange: this.#rearrange,
+      hold: this.#hold,
     });
     this.#views.set(keyOf(agent, message.view), view);
     this.#place.append(view);
     this.#windows.set(view.window, view);
+    this.#hold();
     view.scrollIntoView({ block: "nearest" });
   }
 
@@ -244,6 +263,7 @@ export class Views {
     this.#views.delete(keyOf(agent, id));
     this.#windows.delete(view.window);
     view.remove();
+    this.#hold();
     this.#rearrange();
   }
 
@@ -253,6 +273,27 @@ export class Views {
       if (view.agent === agent) this.drop(agent, view.view);
     }
   }
+
+  /** Mark the View that a question is about, and bring it into sight. Returns its frame, if any. */
+  pointAt(agent, id) {
+    const view = agent && this.get(agent, id);
+    for (const other of this.#views.values()) other.toggleAttribute("data-asked", other === view);
+    if (!view) return undefined;
+    this.#hold();
+    view.scrollIntoView({ block: "nearest" });
+    return view.frame;
+  }
+
+  /**
+   * Views move: one grows, closes, covers the page or stops to. For a moment the others take no
+   * press, which may have been meant for what was under the pointer before.
+   */
+  #hold = (mover) => {
+    this.#place.toggleAttribute("data-moving", true);
+    for (const view of this.#views.values()) view.toggleAttribute("data-mover", view === mover);
+    clearTimeout(this.#holding);
+    this.#holding = setTimeout(() => this.#place.toggleAttribute("data-moving", false), STILL_AFTER);
+  };
 
   /** The page has another size: tell those that do not stand among the others. */
   resized() {

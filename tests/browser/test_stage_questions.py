@@ -1,0 +1,265 @@
+"""What it takes to answer a question on the Stage: a press that was meant for it, and nothing else.
+
+The page's clock stands still and is moved by the tests, so nothing here waits for time to pass.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.hosting import Chromium, User, chromium
+from transom.host.page import Page
+from transom.web.stage import Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LONG_AGO = 0
+WAIT = 600  # milliseconds without a press until a question can be answered, and to notice that
+
+DETAILS: dict[str, dict[str, Any]] = {
+    "approve": {"tool": "wipe", "arguments": {"all": True}},
+    "link": {"url": "https://example.com/"},
+    "download": {"files": [{"name": "a.txt", "bytes": 1}]},
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Chromium]:
+    async with chromium() as made:
+        yield made
+
+
+WORDS = {"approve": "wipe", "link": "example.com", "download": "a.txt"}
+
+ECHO = """async () => {
+  const { link } = await import("/stage.js");
+  link.send("-", JSON.stringify({ do: "surroundings", value: {} }));
+}"""
+
+
+class Asked:
+    """A question on the Stage."""
+
+    def __init__(self, stage: Stage, kind: str, view: str) -> None:
+        details = {"shown": view, "server": "tests", **DETAILS[kind]}
+        self.task = asyncio.ensure_future(stage.ask(kind, view, **details))
+
+    async def withdraw(self) -> None:
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+    @property
+    def answered(self) -> bool:
+        return self.task.done() and not self.task.cancelled()
+
+
+class Asking:
+    """A page on which questions are asked, and a user at it."""
+
+    def __init__(self, user: User, stage: Stage) -> None:
+        self.user = user
+        self.stage = stage
+        self.all: list[Asked] = []
+
+    async def ask(self, kind: str, view: str) -> Asked:
+        """Ask, and wait until the page knows."""
+        self.all.append(asked := Asked(self.stage, kind, view))
+        await self.until_counted()
+        return asked
+
+    async def withdraw(self, asked: Asked) -> None:
+        """Withdraw a question, and wait until the page knows."""
+        await asked.withdraw()
+        await self.until_counted()
+
+    async def withdraw_all(self) -> None:
+        for asked in self.all:
+            await asked.withdraw()
+        await self.until_counted()
+
+    async def until_counted(self) -> None:
+        open_now = sum(not asked.task.done() for asked in self.all)
+        title = f"({open_now}) Transom" if open_now else "Transom"
+        await expect(self.user.page).to_have_title(title)
+
+    @property
+    def card(self) -> Any:
+        return self.user.page.get_by_role("alertdialog")
+
+    async def pass_time(self, milliseconds: int) -> None:
+        await self.user.page.clock.run_for(milliseconds)
+
+    async def point_at(self, button: Any) -> None:
+        box = await button.bounding_box()
+        await self.user.page.mouse.move(
+            box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3
+        )
+
+    async def press(self) -> None:
+        """Press where the pointer is, and wait until an answer would have arrived."""
+        await self.user.page.mouse.down()
+        await self.user.page.mouse.up()
+        await self.echo()
+
+    async def echo(self) -> None:
+        """Wait until everything the page has said was heard."""
+        heard = asyncio.Event()
+        before, self.stage.on_surroundings = self.stage.on_surroundings, lambda _: heard.set()
+        await self.user.page.evaluate(ECHO)
+        await heard.wait()
+        self.stage.on_surroundings = before
+
+
+def view_page(view_id: str, html: str) -> Page:
+    return Page(view_id=view_id, server="tests", uri=f"ui://tests/{view_id}", html=html)
+
+
+@asynccontextmanager
+async def asking(browser: Chromium) -> AsyncIterator[Asking]:
+    async with browser.user() as user, user.renderer() as renderer:
+        await user.context.clock.install(time=LONG_AGO)
+        await renderer.show_page()
+        await user.page.clock.pause_at(60_000)
+        made = Asking(user, renderer.stage)
+        yield made
+        await made.withdraw_all()
+
+
+async def test_a_press_on_a_question_that_left_answers_no_other(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        for kinds in (("approve", "link"), ("link", "approve")):
+            for pause in (0, 150, 10_000):
+                asked = {kind: await page.ask(kind, f"view-{kind}") for kind in kinds}
+                await page.pass_time(10_000)
+                seen = await page.card.last.inner_text()
+                on_top = next(kind for kind in kinds if WORDS[kind] in seen)
+                await page.point_at(page.card.last.get_by_role("button").first)
+                await page.withdraw(asked[on_top])
+                await page.pass_time(pause)
+                await page.press()
+                await page.press()
+                answered = [kind for kind in kinds if asked[kind].answered]
+                assert answered == [], (kinds, pause)
+                await page.withdraw_all()
+
+
+async def test_after_a_question_that_left_the_user_asks_for_the_next(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        gone = await page.ask("link", "view-1")
+        asked = await page.ask("approve", "view-2")
+        assert "and 1 more" in await page.card.inner_text()
+        await page.withdraw(gone)
+        assert "That question was withdrawn" in await page.card.inner_text()
+        await page.pass_time(WAIT)
+        await page.card.get_by_role("button", name="Next question").click()
+        await page.pass_time(WAIT)
+        await page.card.get_by_role("button", name="Always allow").click()
+        assert await asked.task == "always"
+        await page.card.wait_for(state="detached")
+
+
+async def test_steady_clicking_answers_nothing(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        for kind in DETAILS:
+            for interval in (100, 450):
+                asked = await page.ask(kind, "view-1")
+                await page.point_at(page.card.get_by_role("button").first)
+                for _ in range(9):
+                    await page.press()
+                    await page.pass_time(interval)
+                assert not asked.answered, (kind, interval)
+                await page.pass_time(WAIT)
+                await page.press()
+                assert await asked.task in ("allow", True)
+
+
+async def test_a_double_click_answers_one_question_and_not_the_next(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        first, second = [await page.ask("approve", f"view-{n}") for n in (1, 2)]
+        await page.pass_time(WAIT)
+        await page.point_at(page.card.get_by_role("button").first)
+        await page.press()
+        await page.pass_time(100)
+        await page.press()
+        assert (await first.task, second.answered) == ("allow", False)
+
+
+async def test_a_press_that_began_too_early_answers_nothing(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        asked = await page.ask("approve", "view-1")
+        await page.point_at(page.card.get_by_role("button").first)
+        await page.user.page.mouse.down()
+        await page.pass_time(2 * WAIT)
+        await page.user.page.mouse.up()
+        await page.echo()
+        assert not asked.answered
+        for key in ("Enter", " "):
+            await page.user.page.evaluate("dispatchEvent(new Event('resize'))")
+            await page.card.get_by_role("button").first.evaluate("(button) => button.focus()")
+            await page.pass_time(WAIT - 200)
+            await page.user.page.keyboard.press(key)
+            await page.pass_time(WAIT - 200)
+            await page.user.page.keyboard.press(key)
+            await page.echo()
+            assert not asked.answered
+
+
+async def test_a_question_that_was_out_of_sight_or_moved_waits_again(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        asked = await page.ask("approve", "view-1")
+        await page.point_at(page.card.get_by_role("button").first)
+        for away, back in (
+            ("dispatchEvent(new Event('resize'))", "null"),
+            ("document.hasFocus = () => false", "delete document.hasFocus"),
+            (
+                "Object.defineProperty(document, 'hidden', {value: true, configurable: true})",
+                "delete document.hidden",
+            ),
+        ):
+            await page.pass_time(WAIT)
+            assert await page.card.get_by_role("button").first.is_enabled()
+            await page.user.page.evaluate(away)
+            await page.pass_time(100)
+            await page.user.page.evaluate(back)
+            await page.press()
+            assert not asked.answered
+        await page.pass_time(WAIT)
+        await page.press()
+        assert await asked.task == "allow"
+
+
+async def test_a_question_stays_where_it_is_whatever_else_is_asked(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        first = await page.ask("approve", "view-1")
+        before = await page.card.bounding_box()
+        others = [await page.ask(kind, "view-2") for kind in DETAILS]
+        assert await page.card.bounding_box() == before
+        for other in others:
+            await page.withdraw(other)
+            assert await page.card.bounding_box() == before
+        await page.pass_time(WAIT)
+        await page.card.get_by_role("button", name="Allow", exact=True).click()
+        assert await first.task == "allow"
+
+
+async def test_whoever_was_busy_in_a_view_is_given_longer(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        page.stage.mount(view_page("busy-1", "<button>Again</button>"))
+        frame = page.user.in_view("busy-1")
+        await frame.get_by_role("button").wait_for()
+        await page.pass_time(WAIT)
+        await frame.get_by_role("button").click()
+        asked = await page.ask("approve", "busy-1")
+        await page.point_at(page.card.get_by_role("button").first)
+        for _ in range(5):
+            await page.pass_time(1400)
+            await page.press()
+        assert not asked.answered
+        await page.pass_time(1600)
+        await page.press()
+        assert await asked.task == "allow"
