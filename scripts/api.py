@@ -54,16 +54,12 @@ PARTS = [
         "For the author of a host or an agent. The guide is [Hosts and agents](hosts.md).",
         {
             "transom": ["Host"],
-            "transom.host.view": ["View", "ModelContext"],
-            "transom.host.surface": ["ToolList"],
+            "transom.host": ["View", "ModelContext", "ToolList", "CallOptions"],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
-            "transom.host.policy": ["ApprovalRequest", "Approve"],
+            "transom.host ": ["ApprovalRequest", "Approve", "Download"],
             "transom  ": ["Limits", "InProcessRenderer"],
-            "transom.host.renderers": ["Renderer", "TakesScreenshots", "MakeApp"],
-            "transom.host.host": ["AttachesToHost"],
-            "transom.host.page": ["Page"],
-            "transom.host.view_tools": ["CallOptions"],
-            "transom.host.audit": [
+            "transom.host  ": [
+                *("Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp", "Page"),
                 *("AuditLog", "AuditEvent", "AuditFilter", "Redact", "Sink", "read_audit"),
             ],
         },

@@ -22,7 +22,7 @@ def statement(module: str, name: str) -> tuple[ast.stmt, str]:
     for found, place in assignments(tree(module).body):
         if found == name:
             return place
-    for node in tree(module).body:
+    for node in ast.walk(tree(module)):  # also below `if TYPE_CHECKING`
         if isinstance(node, ast.ImportFrom) and any(each.name == name for each in node.names):
             return statement(node.module or "", name)
     raise LookupError(f"{module} does not define {name}")

@@ -7,7 +7,7 @@ from sample_shop import ORDERS, orders_view, server
 # region approve
 from transom import Allow, AllowAlways, Deny, Host, InProcessRenderer, Policy
 from transom.errors import Refused
-from transom.host.policy import ApprovalRequest
+from transom.host import ApprovalRequest
 
 
 async def ask(request: ApprovalRequest) -> Allow | AllowAlways | Deny:

@@ -10,7 +10,7 @@ from sample_shop import ORDERS, orders_view, server
 from transom import Host, InProcessRenderer, Policy
 
 # region redact
-from transom.host.audit import AuditEvent, AuditLog, read_audit
+from transom.host import AuditEvent, AuditLog, read_audit
 
 
 def without_arguments(event: AuditEvent) -> AuditEvent | None:

@@ -6,7 +6,7 @@ from typing import Any
 from sample_shop import ORDERS, server
 
 from transom import App, Host, InProcessRenderer, Policy
-from transom.host.view import View
+from transom.host import View
 from transom.types import ContentBlock
 
 opened: list[str] = []

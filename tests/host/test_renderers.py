@@ -12,6 +12,7 @@ from transom.channel import Channel
 from transom.errors import ChannelClosed, InvalidResult, UsageError
 from transom.host.page import Page, load_page, view_uri
 from transom.host.renderers import Renderer, TakesScreenshots
+from transom.json_values import member
 from transom.protocol import wire
 from transom.types import Tool
 
@@ -63,7 +64,7 @@ def test_a_bad_nested_link_is_not_saved_by_a_good_flat_one():
 # --- what the page is ------------------------------------------------------------------------
 
 
-class Shelf:
+class ResourceServer:
     """A server that has these resources."""
 
     capabilities: Mapping[str, Any] = {"resources": {}}
@@ -73,11 +74,11 @@ class Shelf:
         self.listed = listed or [[]]
         self.asked: list[str] = []
 
-    async def request(self, method: str, params: Mapping[str, Any], **_: Any) -> bytes:
+    async def request(self, method: str, params: Any = None, **_: Any) -> bytes:
         self.asked.append(method)
         if method == "resources/read":
             return wire.encode({"contents": self.contents})
-        number = int(params.get("cursor", 0))
+        number = int(member(params, "cursor") or 0)
         listing: dict[str, Any] = {"resources": self.listed[number]}
         if number + 1 < len(self.listed):
             listing["nextCursor"] = str(number + 1)
@@ -89,24 +90,24 @@ def part(**members: Any) -> dict[str, Any]:
 
 
 async def load(server: Any, max_bytes: int = 1000) -> Page:
-    return await load_page(server, view_id="v-1", server="v", uri=URI, max_bytes=max_bytes)
+    return await load_page(server, view_id="v-1", server_name="v", uri=URI, max_bytes=max_bytes)
 
 
 async def test_a_page_is_read_from_text():
-    loaded = await load(Shelf([part(text="<p>ü</p>")]))
+    loaded = await load(ResourceServer([part(text="<p>ü</p>")]))
     assert (loaded.html, loaded.uri, loaded.view_id, loaded.server) == ("<p>ü</p>", URI, "v-1", "v")
     assert (loaded.csp, loaded.permissions, loaded.domain, loaded.prefers_border) == (None,) * 4
 
 
 async def test_a_page_is_read_from_base64_of_utf8():
     blob = base64.b64encode("<p>ü€</p>".encode()).decode()
-    assert (await load(Shelf([part(blob=blob)]))).html == "<p>ü€</p>"
+    assert (await load(ResourceServer([part(blob=blob)]))).html == "<p>ü€</p>"
 
 
 @pytest.mark.parametrize("blob", ["not base64!", base64.b64encode(b"\xff\xfe").decode(), "YQ"])
 async def test_a_blob_that_is_no_text_is_an_error(blob: str):
     with pytest.raises(InvalidResult, match="not base64 of UTF-8"):
-        await load(Shelf([part(blob=blob)]))
+        await load(ResourceServer([part(blob=blob)]))
 
 
 @pytest.mark.parametrize(
@@ -123,22 +124,22 @@ async def test_a_blob_that_is_no_text_is_an_error(blob: str):
 )
 async def test_a_page_is_exactly_one_part_of_exactly_the_right_type(contents: list[Any]):
     with pytest.raises(InvalidResult, match="must hold one text or blob of type text/html;profile"):
-        await load(Shelf(contents))
+        await load(ResourceServer(contents))
 
 
 async def test_other_parts_beside_the_page_do_no_harm():
     contents = [part(text="a", mimeType="text/plain"), part(text="page")]
-    assert (await load(Shelf(contents))).html == "page"
+    assert (await load(ResourceServer(contents))).html == "page"
 
 
 async def test_a_page_that_is_too_large_is_an_error():
-    assert (await load(Shelf([part(text="ü" * 500)]))).html == "ü" * 500
+    assert (await load(ResourceServer([part(text="ü" * 500)]))).html == "ü" * 500
     with pytest.raises(InvalidResult, match="1002 bytes, over the limit of 1000"):
-        await load(Shelf([part(text="ü" * 501)]))
+        await load(ResourceServer([part(text="ü" * 501)]))
     with pytest.raises(InvalidResult, match="over the limit of 1000"):
-        await load(Shelf([part(blob=base64.b64encode(b"a" * 1001).decode())]))
+        await load(ResourceServer([part(blob=base64.b64encode(b"a" * 1001).decode())]))
     with pytest.raises(InvalidResult, match="over the limit of 1000"):
-        await load(Shelf([part(text="x" * 100_000)]))
+        await load(ResourceServer([part(text="x" * 100_000)]))
 
 
 WISHES = {
@@ -150,7 +151,7 @@ WISHES = {
 
 
 async def test_what_a_page_needs_stands_beside_its_content():
-    server = Shelf(
+    server = ResourceServer(
         [part(text="a", _meta={"ui": WISHES})],
         [[{"uri": URI, "name": "x", "_meta": {"ui": {"csp": {"connectDomains": ["evil"]}}}}]],
     )
@@ -162,7 +163,7 @@ async def test_what_a_page_needs_stands_beside_its_content():
 
 
 async def test_or_else_in_the_listing_on_whatever_page_of_it():
-    server = Shelf(
+    server = ResourceServer(
         [part(text="a")],
         [
             [{"uri": "ui://other", "name": "o", "_meta": {"ui": {"domain": "wrong"}}}],
@@ -176,7 +177,7 @@ async def test_or_else_in_the_listing_on_whatever_page_of_it():
 
 async def test_wishes_of_the_wrong_kind_are_no_wishes():
     ui = {"csp": ["*"], "permissions": "all", "domain": 5, "prefersBorder": "yes"}
-    loaded = await load(Shelf([part(text="a", _meta={"ui": ui})]))
+    loaded = await load(ResourceServer([part(text="a", _meta={"ui": ui})]))
     assert (loaded.csp, loaded.permissions, loaded.domain, loaded.prefers_border) == (None,) * 4
 
 

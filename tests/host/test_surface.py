@@ -94,7 +94,7 @@ def test_a_name_never_comes_to_mean_another_servers_tool():
     surface.put_server("gamma", named("search"))
     assert names(surface) == ["beta__search", "gamma__search"]
     assert surface.find("search") is None
-    assert surface.holder("search") == "alpha"
+    assert surface.reserved_for("search") == "alpha"
     surface.put_server("alpha", named("search"))
     assert surface.find("search").owner == "alpha"
 

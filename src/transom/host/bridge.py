@@ -284,9 +284,7 @@ class Bridge:
         Args:
             name: as the View lists it.
             arguments: a JSON object.
-            options: `timeout`: seconds without an answer or a progress notification,
-                `limits.call_timeout` unless given; `on_progress`: called with each progress
-                notification, may be async. Cancelling the call tells the View to stop.
+            options: see `CallOptions`. Cancelling the call tells the View to stop.
 
         Raises:
             CapabilityMissing: the View did not declare tools.
@@ -310,15 +308,8 @@ class Bridge:
 
         A tool that cannot run as a task answers with its result.
 
-        Args:
-            name: as the View lists it.
-            arguments: a JSON object.
-            ttl: how many milliseconds the View should keep the task.
-            options: as for `call_tool`.
-
-        Raises:
-            CapabilityMissing, ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed,
-            NotConnected: as for `call_tool`.
+        `ttl` is how many milliseconds the View should keep the task; all else is as for
+        `call_tool`.
         """
         return self._tools.call(name, arguments, m.TaskRequest(ttl), **options)
 

@@ -57,6 +57,7 @@ from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
 from transom.host.view_tools import CallOptions
 from transom.protocol.messages import TaskRequest
+from transom.protocol.methods import HOST
 from transom.servers.targets import Target
 from transom.types import HostContext, Implementation, Task, Tool, ToolResult
 from transom.version import __version__
@@ -323,8 +324,7 @@ class Host:
         Args:
             name: the tool.
             arguments: a JSON object.
-            options: `timeout`: seconds without an answer or a progress notification, in place of
-                the host's own; `on_progress`: called with each progress notification, may be async.
+            options: see `CallOptions`.
 
         Raises:
             ViewClosed: the View it belongs to is closed, or closed before it answered.
@@ -348,15 +348,7 @@ class Host:
 
         A tool that cannot run as a task answers with its result.
 
-        Args:
-            name: the tool.
-            arguments: a JSON object.
-            ttl: how many milliseconds the task should be kept.
-            options: as for `call_tool`.
-
-        Raises:
-            ViewClosed, Refused, ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed:
-                as for `call_tool`.
+        `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
         """
         return self._call(name, arguments, TaskRequest(ttl), options)
 
@@ -376,26 +368,6 @@ class Host:
         if entry.kind == "indirect":
             return await self._call_indirect(entry, arguments, task, options)
         return await self._call_server_tool(entry, arguments, task, options)
-
-    async def call_server_tool(
-        self,
-        server: str,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> ToolResult:
-        """Call a server's tool by the name that the server gives it; otherwise as `call_tool`.
-
-        Raises:
-            ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed: as `call_tool`.
-        """
-        entry = self._surface.find_server_tool(server, name)
-        if entry is None:
-            await self._refresh()
-            entry = self._surface.find_server_tool(server, name)
-        if entry is None:
-            raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        return await self._call_server_tool(entry, arguments, None, options)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""
@@ -418,7 +390,7 @@ class Host:
         if view is not None and view.may_explain(tool):
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        server = self._surface.holder(name)
+        server = self._surface.reserved_for(name)
         if owner is not None and self._views.is_view_id(owner) and owner not in self._views:
             error = self._views.closed_error(owner)
         elif server is not None and (reason := self._servers.why_gone(server)) is not None:
@@ -701,7 +673,8 @@ class Host:
             server = owner if owner in self._servers else self._tasks.server_of(owner, inner)
             if server is None:
                 raise self._views.closed_error(owner)
-            answer = await self._servers.request(server, method, params, timeout)
+            raw = await self._servers.request(server, method, params, timeout)
+            answer = HOST[method].read_result(raw)
         return owned_task(owner, answer) if isinstance(answer, Task) else answer
 
     # --- events ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tool definitions in the shapes that model APIs take."""
+"""Tool definitions in the formats of model APIs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,13 @@ __all__ = ["Api", "tools_for"]
 
 Api = Literal["anthropic", "openai", "mcp"]
 
-# Model APIs refuse a whole request for one schema that has these at its top. The tool's owner
-# checks the arguments against the full schema in any case.
+# Model APIs refuse a whole request if one schema has these at its top level. The tool's owner
+# validates the arguments against the full schema in any case.
 _NOT_AT_TOP = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
 
 
 def tools_for(api: str, tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """Definitions to hand to an API as they are.
-
-    Args:
-        api: `anthropic` (Messages), `openai` (Chat Completions) or `mcp` (`tools/list`).
-        tools: what to hand over.
+    """Definitions for the API `anthropic` (Messages), `openai` (Chat Completions) or `mcp`.
 
     Raises:
         UsageError: there is no such API.

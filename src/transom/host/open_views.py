@@ -221,7 +221,7 @@ class OpenViews(Mapping[str, View]):
         page = await load_page(
             server,
             view_id=view.id,
-            server=origin.server,
+            server_name=origin.server,
             uri=origin.uri,
             max_bytes=self._max_page_bytes,
         )

@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from transom.errors import InvalidResult, ProtocolError
+from transom.json_values import as_object, member
 from transom.mcptypes import LEGACY_URI_KEY, VIEW_MIME_TYPE
-from transom.protocol.messages import ListResourcesResult
 from transom.protocol.methods import read_result
-from transom.servers.server import Server
-from transom.types import Meta, ReadResourceResult, ResourceContents, Tool
+from transom.servers.server import Server, list_all
+from transom.types import ReadResourceResult, ResourceContents, Tool
 
 __all__ = ["Page", "load_page", "view_uri"]
 
-_MAX_LISTING_PAGES = 20
-
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What a renderer shows: one View's HTML, and what it asks for.
+    """What a renderer shows: one View's HTML, and what it needs.
 
-    All of it comes from the server. `csp`, `permissions` and `domain` are wishes: a renderer
-    grants them as far as it wants to.
+    All of it comes from the server. `csp`, `permissions` and `domain` are requests: a renderer
+    grants as much of them as it wants to.
     """
 
     view_id: str
@@ -50,7 +48,7 @@ def view_uri(tool: Tool) -> str | None:
         InvalidResult: the tool links something that is no `ui://` resource.
     """
     meta = tool.meta or {}
-    nested = _object(meta.get("ui")) or {}
+    nested = as_object(meta.get("ui"))
     if "resourceUri" in nested:
         uri: object = nested["resourceUri"]
     elif LEGACY_URI_KEY in meta:
@@ -64,7 +62,7 @@ def view_uri(tool: Tool) -> str | None:
 
 
 async def load_page(
-    upstream: Server, *, view_id: str, server: str, uri: str, max_bytes: int
+    server: Server, *, view_id: str, server_name: str, uri: str, max_bytes: int
 ) -> Page:
     """Read a View's page from its server.
 
@@ -72,7 +70,7 @@ async def load_page(
         ProtocolError: the server's error.
         InvalidResult: what the server has there is not a page.
     """
-    raw = await upstream.request("resources/read", {"uri": uri})
+    raw = await server.request("resources/read", {"uri": uri})
     result: ReadResourceResult = read_result("resources/read", ReadResourceResult, raw)
     usable = [
         part
@@ -86,18 +84,17 @@ async def load_page(
             f"it holds {len(usable)} of these among {len(result.contents)} parts ({found})"
         )
     html = _html(usable[0], uri, max_bytes)
-    ui = _ui(usable[0].meta)
-    if ui is None:
-        ui = await _listed_ui(upstream, uri)
-    wishes = ui or {}
-    domain, border = wishes.get("domain"), wishes.get("prefersBorder")
+    meta = usable[0].meta or {}
+    beside = isinstance(meta.get("ui"), dict)
+    needs = as_object(meta.get("ui")) if beside else await _listed_ui(server, uri)
+    domain, border = needs.get("domain"), needs.get("prefersBorder")
     return Page(
         view_id=view_id,
-        server=server,
+        server=server_name,
         uri=uri,
         html=html,
-        csp=_object(wishes.get("csp")),
-        permissions=_object(wishes.get("permissions")),
+        csp=as_object(needs.get("csp")) or None,
+        permissions=as_object(needs.get("permissions")) or None,
         domain=domain if isinstance(domain, str) else None,
         prefers_border=border if isinstance(border, bool) else None,
     )
@@ -121,28 +118,13 @@ def _html(part: ResourceContents, uri: str, max_bytes: int) -> str:
     return html
 
 
-async def _listed_ui(upstream: Server, uri: str) -> dict[str, Any] | None:
+async def _listed_ui(server: Server, uri: str) -> dict[str, Any]:
     """The metadata in the server's listing. A page need not be listed: then there is none."""
-    cursor: str | None = None
-    for _ in range(_MAX_LISTING_PAGES):
-        params = {} if cursor is None else {"cursor": cursor}
-        try:
-            raw = await upstream.request("resources/list", params)
-            listing: ListResourcesResult = read_result("resources/list", ListResourcesResult, raw)
-        except (ProtocolError, InvalidResult):
-            return None
-        for resource in listing.resources:
-            if resource.uri == uri:
-                return _ui(resource.meta)
-        cursor = listing.next_cursor
-        if cursor is None:
-            break
-    return None
-
-
-def _ui(meta: Meta | None) -> dict[str, Any] | None:
-    return _object((meta or {}).get("ui"))
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    try:
+        listed = await list_all(
+            lambda params: server.request("resources/list", params), "resources/list", "resources"
+        )
+    except (ProtocolError, InvalidResult):
+        return {}
+    found = (entry for entry in listed if member(entry, "uri") == uri)
+    return as_object(member(next(found, None), "_meta", "ui"))

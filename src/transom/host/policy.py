@@ -1,13 +1,13 @@
 """What a host allows. Decisions only: nothing here waits, reads or writes anything.
 
-1. A tool that says `readOnlyHint: true` runs. So does one the user allowed for good, as long as it
-   still means what it meant then (`fingerprint`). Anything else has to be asked about.
-2. Nobody to ask means no, with a text that says what would make it a yes.
+1. A tool with `readOnlyHint: true` runs. So does one that the user allowed for good, as long as it
+   still means what it meant then (`fingerprint`). For anything else the approver is asked.
+2. Without an approver the answer is no, with a text that says how to allow it.
 3. A model sees and calls only tools whose visibility has `model`, a View only those with `app`.
-   An explicit list counts as it stands: an empty one means nobody.
-4. Links leave the host as http, https or mailto, or not at all.
-5. A file gets the name a View asked for, without what could lead out of a folder, hide its kind,
-   or mean a device.
+   An explicit list is taken as it is: an empty one means nobody.
+4. Only http, https and mailto links are opened.
+5. A file gets the name a View asked for, without anything that could lead out of a folder, hide its
+   type, or name a device.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     relist_interval: float = 1.0
     """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0
-    """How long a View may take to say that it is initialised."""
+    """How long a View may take to initialise."""
     teardown_timeout: float = 2.0
-    """How long a View may take to say goodbye."""
+    """How long a View may take to clean up before it is closed."""
     max_requests: int = 256
     """Requests of one View that are being worked on."""
     max_queued: int = 256
@@ -94,7 +94,7 @@ class AllowAlways(msgspec.Struct, frozen=True):
 
 
 class Deny(msgspec.Struct, frozen=True):
-    """No. The model is told the reason."""
+    """No. The model gets the reason."""
 
     reason: str = "The user said no"
 
@@ -130,7 +130,7 @@ class Grants:
         self._given: dict[tuple[str, str], str] = {}
 
     def give(self, view_id: str, tool: Tool) -> None:
-        """Note that `tool` needs no further approval while it means the same."""
+        """Allow `tool` for good, while it means the same."""
         self._given[view_id, tool.name] = fingerprint(tool)
 
     def covers(self, view_id: str, tool: Tool) -> bool:
@@ -192,9 +192,9 @@ class Policy:
     def settle(
         self, request: ApprovalRequest, answer: object, grants: Grants
     ) -> Allow | AllowAlways | Deny:
-        """Take an approver's answer; remembers it when it was for good.
+        """Take an approver's answer; remember it when it was for good.
 
-        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` is a no that says so.
+        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` counts as a no.
         """
         if isinstance(answer, AllowAlways):
             grants.give(request.view_id, request.tool)
@@ -294,7 +294,7 @@ _DEVICES = frozenset(
 
 
 def safe_filename(uri: str, *, taken: AbstractSet[str] = frozenset()) -> str:
-    """A name to save a file under: the last part of its URI, made harmless.
+    """A harmless name to save a file under, from the last part of its URI.
 
     Args:
         uri: what the View calls the file.

@@ -26,7 +26,7 @@ from transom.host.surface import Change, Surface
 from transom.host.tasks import owned_task, task_in
 from transom.host.tool_names import check_server_name
 from transom.protocol.messages import TaskRequest
-from transom.protocol.methods import HOST, read_result
+from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
 from transom.servers.server import TOOLS_CHANGED, Server
@@ -36,7 +36,7 @@ from transom.types import Task, Tool, ToolResult
 
 __all__ = ["ServerTools"]
 
-_DISCONNECTS_WITHIN = 10.0  # seconds: a process gets a few to end by itself
+_DISCONNECT_GRACE = 10.0  # seconds: a process gets a few to end by itself
 
 
 class _Connected:
@@ -110,7 +110,7 @@ class ServerTools:
             raise ConnectionClosed(f"Server {name} is gone: {reason}")
         return entry.server
 
-    # --- coming and going --------------------------------------------------------------------
+    # --- connecting --------------------------------------------------------------------------
 
     async def add(self, name: str, target: Target, timeout: float) -> None:
         """Connect a server and list its tools.
@@ -186,7 +186,7 @@ class ServerTools:
         for entry in entries:
             self._withdraw(entry.name, "the host was closed")
         await asyncio.gather(*(self._disconnect(entry) for entry in entries))
-        await self._background.aclose(grace=_DISCONNECTS_WITHIN)
+        await self._background.aclose(grace=_DISCONNECT_GRACE)
 
     def _withdraw(self, name: str, reason: str) -> None:
         entry = self._servers.pop(name)
@@ -259,12 +259,12 @@ class ServerTools:
             params["task"] = msgspec.to_builtins(task)
         began, outcome, detail = time.perf_counter(), "cancelled", None
         try:
-            raw = await self._call(name, tool, params, timeout, on_progress)
+            raw = await self.request(name, "tools/call", params, timeout, on_progress)
             handle = None if task is None else task_in(raw)
             if handle is not None:
                 outcome = "task"
                 return owned_task(name, handle)
-            result: ToolResult = read_result("tools/call", ToolResult, raw)
+            result: ToolResult = HOST["tools/call"].read_result(raw)
             outcome = "error" if result.is_error else "ok"
             return result
         except TransomError as error:
@@ -275,21 +275,29 @@ class ServerTools:
             ms = round((time.perf_counter() - began) * 1000, 3)
             self._audit.record_call(outcome, name, None, tool, params["arguments"], ms, detail)
 
-    async def _call(
+    async def request(
         self,
         name: str,
-        tool: str,
+        method: str,
         params: Mapping[str, Any],
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnProgress | None = None,
     ) -> bytes:
-        server = self.server(name)
+        """Send a server a request; its result as JSON.
+
+        Raises:
+            ProtocolError, InvalidResult: the server's answer.
+            RequestTimeout: there was none in time, nor any progress.
+            ConnectionClosed: the server is gone.
+        """
+        server, what = self.server(name), params.get("name", method)
         try:
             async with asyncio.timeout(timeout) as limit:
-                relay = None if on_progress is None else self._relay(on_progress, limit, timeout)
-                return await server.request("tools/call", params, on_progress=relay)
+                if on_progress is not None:
+                    on_progress = self._extending(limit, timeout, on_progress)
+                return await server.request(method, params, on_progress=on_progress)
         except TimeoutError:
-            text = f"{tool}: server {name} did not answer within {timeout:g} s"
+            text = f"{what}: server {name} did not answer within {timeout:g} s"
             raise RequestTimeout(text) from None
         except ConnectionClosed as error:
             entry = self._servers.get(name)
@@ -297,32 +305,15 @@ class ServerTools:
                 reason = server.reason if isinstance(server, ServerConnection) else str(error)
                 self._lost(entry, reason)
             reason = self._gone.get(name) or str(error)
-            raise ConnectionClosed(f"{tool}: server {name} is gone: {reason}") from None
+            raise ConnectionClosed(f"{what}: server {name} is gone: {reason}") from None
 
-    async def request(
-        self, name: str, method: str, params: Mapping[str, Any], timeout: float | None
-    ) -> Any:
-        """Send a server a request; the result as the method promises it.
-
-        Raises:
-            ProtocolError, InvalidResult: the server's answer.
-            RequestTimeout: there was none in time.
-            ConnectionClosed: the server is gone.
-        """
-        try:
-            async with asyncio.timeout(timeout):
-                raw = await self.server(name).request(method, params)
-        except TimeoutError:
-            raise RequestTimeout(f"{method}: no answer within {timeout:g} s") from None
-        return HOST[method].read_result(raw)
-
-    def _relay(
-        self, on_progress: OnProgress, limit: asyncio.Timeout, timeout: float | None
+    def _extending(
+        self, limit: asyncio.Timeout, timeout: float | None, on_progress: OnProgress
     ) -> OnProgress:
-        """Calls the caller's handler; each progress gives the server more time."""
+        """The caller's handler; each progress notification also gives the server more time."""
         loop = asyncio.get_running_loop()
 
-        def relay(progress: Progress) -> None:
+        def handle(progress: Progress) -> None:
             if timeout is not None and not limit.expired():
                 limit.reschedule(loop.time() + timeout)
             try:
@@ -333,4 +324,4 @@ class ServerTools:
             if is_awaitable(waiting):
                 self._background.start(waiting)
 
-        return relay
+        return handle

@@ -1,15 +1,12 @@
-"""A list of tools that costs nothing to make anew when one owner of many has changed.
+"""The surface: the tools a model may call right now, and to which server or View each one belongs.
 
-The two tools that stand for all View tools, for clients that never list again.
-
-The tools a model may call right now: their names, their definitions, and where each one leads.
-
-1. Every owner, a server or a View, has one block of tools; blocks stand in the order in which their
-   owners came, tools in the order their owner lists them.
-2. A change costs what the owner's own tools cost, whoever else is there.
-3. A server's plain name is held for it as long as the host lives, whether the server does or not:
-   a name the model has learned never comes to mean another server's tool.
-4. Tools whose visibility lacks `model` are not here at all.
+1. Every owner, a server or a View, has one block of tools. Blocks are in the order in which their
+   owners were added, tools in the order in which their owner lists them.
+2. A change costs as much as the owner's own tools cost, however many other owners there are.
+3. A plain name that a server's tool once had is reserved for that server as long as the host is
+   open, so a name that a model has learned never means another server's tool.
+4. Tools whose visibility lacks `model` are left out.
+5. For clients that never list again, two tools list and call the tools of all Views.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ __all__ = [
 
 
 class ToolList(Sequence[Tool]):
-    """Tools, to be read like any list; they never change. `list(tools)` makes a list of them."""
+    """Tools, to be read like any list; it never changes. `list(tools)` makes a list of it."""
 
     __slots__ = ("_flat", "_parts")
 
@@ -133,7 +130,7 @@ class IndirectCall(msgspec.Struct):
 
 
 def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
-    """What `list_view_tools` answers: the Views and their tools, as the model sees them."""
+    """The result of `list_view_tools`: the Views and their tools, as the model sees them."""
     listed: list[dict[str, Any]] = []
     for label, tools in views:
         entries = [
@@ -152,11 +149,11 @@ def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
 
 Style = Literal["flat", "indirect", "both"]
 
-_MAX_HELD = 50_000
+_MAX_RESERVED = 50_000
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One tool a model may call: whose it is, how they define it, and how the model sees it."""
+    """One tool a model may call: its owner, the owner's definition, and what the model sees."""
 
     kind: Literal["server", "view", "indirect"]
     owner: str
@@ -165,7 +162,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct):
-    """What became of an owner's tools, by their own names."""
+    """How an owner's tools changed; `left_out` has the reason for each that cannot be shown."""
 
     added: list[Entry] = []
     changed: list[Entry] = []
@@ -177,18 +174,18 @@ class Change(msgspec.Struct):
 
 
 class _Block:
-    """One owner's tools, and where they stand among all."""
+    """One owner's tools, and the position of its block."""
 
-    __slots__ = ("entries", "lead", "place")
+    __slots__ = ("entries", "index", "lead")
 
-    def __init__(self, place: int) -> None:
+    def __init__(self, index: int) -> None:
         self.entries: dict[str, Entry] = {}
         self.lead: str | None = None
-        self.place = place
+        self.index = index
 
 
 class Surface:
-    """All the tools there are, kept up to date owner by owner.
+    """All tools a model may call, updated owner by owner.
 
     Args:
         style: `flat`: each View tool has its own entry; `indirect`: two tools list and call them;
@@ -201,10 +198,10 @@ class Surface:
         self._max_description = max_description
         self._blocks: dict[tuple[str, str], _Block] = {}
         self._by_name: dict[str, Entry] = {}
-        self._held: dict[str, str] = {}
+        self._reserved: dict[str, str] = {}
         for tool in INDIRECT_TOOLS:
             self._by_name[tool.name] = Entry("indirect", "", tool, tool)
-        # What each block shows, in order; the first place is that of the two indirect tools.
+        # What each block shows, in order; the first one is that of the two indirect tools.
         self._shown: list[tuple[Tool, ...]] = [() if style == "flat" else INDIRECT_TOOLS]
         self._list: ToolList | None = None
 
@@ -215,7 +212,7 @@ class Surface:
         return self._list
 
     def find(self, name: str) -> Entry | None:
-        """The tool that the model means by `name`."""
+        """The tool that the model knows as `name`."""
         entry = self._by_name.get(name)
         return None if entry is not None and self._hidden(entry) else entry
 
@@ -235,18 +232,13 @@ class Surface:
                 return entry
         return None
 
-    def find_server_tool(self, server: str, name: str) -> Entry | None:
-        """A server's tool, by the name the server gave it."""
-        block = self._blocks.get(("server", server))
-        return None if block is None else block.entries.get(name)
-
     def shown(self, view_id: str) -> list[Tool]:
         """A View's tools, as the model sees them."""
         return [entry.shown for entry in self.view_tools(view_id).values()]
 
-    def holder(self, name: str) -> str | None:
-        """The server that a name belongs to, whether or not the server is there."""
-        return self._held.get(name)
+    def reserved_for(self, name: str) -> str | None:
+        """The server that a name is reserved for, connected or not."""
+        return self._reserved.get(name)
 
     def _hidden(self, entry: Entry) -> bool:
         return entry.kind == "indirect" and self.style == "flat"
@@ -254,7 +246,7 @@ class Surface:
     # --- owners ------------------------------------------------------------------------------
 
     def put_server(self, server: str, tools: Iterable[Tool]) -> Change:
-        """A server's tools are these now."""
+        """Set a server's tools."""
         block = self._block("server", server)
         entries: dict[str, Entry] = {}
         change = Change()
@@ -267,12 +259,12 @@ class Surface:
                 continue
             name = old.shown.name if old is not None else self._server_tool_name(server, tool.name)
             entries[tool.name] = Entry("server", server, tool, as_server_tool(tool, name))
-            # Held at once, so that the next tool of this server cannot be given the same name.
+            # At once, so that the next tool of this server cannot be given the same name.
             self._by_name[name] = entries[tool.name]
         return self._put(block, entries, change)
 
     def put_view(self, label: Label, tools: Iterable[Tool]) -> Change:
-        """A View's tools are these now."""
+        """Set a View's tools."""
         block = self._block("view", label.view)
         lead = label.text()
         same_lead = lead == block.lead
@@ -298,20 +290,20 @@ class Surface:
         return self._put(block, entries, change)
 
     def drop(self, kind: Literal["server", "view"], owner: str) -> Change:
-        """An owner and its tools are gone."""
+        """Remove an owner with its tools."""
         block = self._blocks.get((kind, owner))
         if block is None:
             return Change()
         change = self._put(block, {}, Change())
         del self._blocks[kind, owner]
-        del self._shown[block.place]
+        del self._shown[block.index]
         self._list = None
         for other in self._blocks.values():
-            if other.place > block.place:
-                other.place -= 1
+            if other.index > block.index:
+                other.index -= 1
         return change
 
-    # --- the work ----------------------------------------------------------------------------
+    # --- blocks and names --------------------------------------------------------------------
 
     def _block(self, kind: str, owner: str) -> _Block:
         block = self._blocks.get((kind, owner))
@@ -335,25 +327,25 @@ class Surface:
             self._by_name[entry.shown.name] = entry
         block.entries = entries
         shows = self.style != "indirect" or all(e.kind == "server" for e in entries.values())
-        self._shown[block.place] = tuple(e.shown for e in entries.values()) if shows else ()
+        self._shown[block.index] = tuple(e.shown for e in entries.values()) if shows else ()
         self._list = None
         return change
 
     def _server_tool_name(self, server: str, tool: str) -> str:
         name = plain_name(tool)
-        mine = self._held.get(name, server) == server and not self._misleading(name, server)
+        mine = self._reserved.get(name, server) == server and not self._misleading(name, server)
         if mine and self._free(name, server, tool):
-            if len(self._held) >= _MAX_HELD:
-                self._held = {
-                    held: owner for held, owner in self._held.items() if held in self._by_name
+            if len(self._reserved) >= _MAX_RESERVED:
+                self._reserved = {
+                    name: owner for name, owner in self._reserved.items() if name in self._by_name
                 }
-            self._held[name] = server
+            self._reserved[name] = server
             return name
         name = owned_name(server, tool)
         return name if self._free(name, server, tool) else owned_name(server, tool, digest=True)
 
     def _misleading(self, name: str, server: str) -> bool:
-        """Whether a plain name would pass for a View's tool, ours, or another server's."""
+        """Whether a plain name looks like a View's tool, one of ours, or another server's."""
         owner = owner_of(name)
         of_another = owner != server and ("server", owner) in self._blocks
         return name in {LIST_VIEW_TOOLS, CALL_VIEW_TOOL} or looks_owned(name) or of_another

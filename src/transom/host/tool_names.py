@@ -4,10 +4,10 @@
 2. A View's tool is `VIEWID__TOOL`. A server's tool keeps its name, or is `SERVER__TOOL` when that
    name is taken or would pass for something else.
 3. What does not fit is cut and gets a digest of the whole at its end. A name that ends like that
-   by itself gets one too, so nobody can pick another one's name.
-4. The same tool gets the same name every time: nothing is kept, nothing depends on the order.
-5. Server names hold no `__` and no View has the name of a server, so the first `__` tells
-   whose a name is.
+   by itself gets one too, so no tool can take another one's name.
+4. The same tool gets the same name every time: nothing is stored, nothing depends on the order.
+5. Server names have no `__` and no View has the name of a server, so the part before the first `__`
+   is the owner.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
 
 
 def check_server_name(name: str) -> None:
-    """Whether a server may be called so.
+    """Check that a server may have this name.
 
     Raises:
         UsageError: it may not; the text says what a name looks like.
@@ -53,12 +53,12 @@ def check_server_name(name: str) -> None:
 
 
 def plain_name(tool: str) -> str:
-    """A tool's own name, as far as a model can take it."""
+    """A tool's own name, in a form that a model API takes."""
     return _fitted(tool, tool)
 
 
 def owned_name(owner: str, tool: str, *, digest: bool = False) -> str:
-    """The name of a tool with its View or server in front; with a digest in any case, if wanted."""
+    """The name of a tool with its View or server in front; `digest`: with a digest in any case."""
     return _fitted(f"{owner}{SEPARATOR}{tool}", tool, digest=digest)
 
 
@@ -69,7 +69,7 @@ def owner_of(name: str) -> str | None:
 
 
 def looks_owned(name: str) -> bool:
-    """Whether a name would pass for that of a View's tool."""
+    """Whether a name looks like that of a View's tool."""
     owner = owner_of(name)
     return owner is not None and _VIEW_ID.fullmatch(owner) is not None
 

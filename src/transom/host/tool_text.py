@@ -1,9 +1,9 @@
-"""What a model reads about a tool, and who says it.
+"""What a model reads about a tool, and where it comes from.
 
-A View's description begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`, written by the
-host. Those brackets are taken out of everything a View or a server wrote, so a description cannot
-pass for another one's. Text becomes one line: control characters, line breaks, marks that turn
-text around and characters nobody can see are gone.
+The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`, written
+by the host. Those brackets are removed from everything that a View or a server wrote, so no
+description can claim another origin. Text becomes one line, without control characters, line
+breaks, bidirectional marks and invisible characters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Label(msgspec.Struct, frozen=True):
     app: Implementation | None
 
     def text(self) -> str:
-        """The lead of every description."""
+        """The beginning of every description."""
         who = ""
         if self.app is not None:
             name, version = _label_part(self.app.name), _label_part(self.app.version)
@@ -47,11 +47,11 @@ def _label_part(text: str) -> str:
 
 def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
     """A View's tool as the model sees it. `lead` is its `Label.text()`."""
-    said = clean(tool.description or "", max_description)
+    description = clean(tool.description or "", max_description)
     return Tool(
         name=name,
         title=None if tool.title is None else clean(tool.title, _MAX_TITLE),
-        description=f"{lead} {said}".rstrip(),
+        description=f"{lead} {description}".rstrip(),
         input_schema=_clean_schema(tool.input_schema, max_description),
         output_schema=None
         if tool.output_schema is None
@@ -65,7 +65,7 @@ def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool
 
 
 def as_server_tool(tool: Tool, name: str) -> Tool:
-    """A server's tool as the model sees it: as it is, but it cannot pass for a View's."""
+    """A server's tool as the model sees it: unchanged, except for the host's brackets."""
     description = tool.description
     if description is not None and has_marks(description):
         description = unmarked(description)
@@ -75,7 +75,7 @@ def as_server_tool(tool: Tool, name: str) -> Tool:
 
 
 def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The schema with clean words in it. Names and values stay as they are: calls need them."""
+    """The schema with cleaned texts. Names and values stay as they are, because calls need them."""
     text = msgspec.json.encode(schema).decode()
     if "\\" not in text and text.isprintable() and not has_marks(text):
         return schema

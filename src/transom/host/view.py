@@ -218,9 +218,7 @@ class View:
         Args:
             name: as in `tools`.
             arguments: a JSON object.
-            options: `timeout`: seconds without an answer or a progress notification, the host's
-                limit unless given; `on_progress`: called with each progress notification, may be
-                async.
+            options: see `CallOptions`.
 
         Raises:
             ViewClosed: the View is closed, or closed before it answered.
@@ -243,14 +241,8 @@ class View:
 
         A tool that cannot run as a task answers with its result.
 
-        Args:
-            name: as in `tools`.
-            arguments: a JSON object.
-            ttl: how many milliseconds the View should keep the task.
-            options: as for `call_tool`.
-
-        Raises:
-            ViewClosed, Refused, ProtocolError, InvalidResult, RequestTimeout: as for `call_tool`.
+        `ttl` is how many milliseconds the View should keep the task; all else is as for
+        `call_tool`.
         """
         return self.call(name, arguments, TaskRequest(ttl), options)
 

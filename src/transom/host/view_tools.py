@@ -45,7 +45,9 @@ class CallOptions(TypedDict, total=False):
     """What `call_tool` and `start_task` take beside the tool and its arguments."""
 
     timeout: float | None
+    """Seconds without an answer or a progress notification; the host's limit unless given."""
     on_progress: OnProgress | None
+    """Called with each progress notification; may be async."""
 
 
 class _ToolPage(msgspec.Struct, rename="camel"):
