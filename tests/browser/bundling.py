@@ -11,7 +11,7 @@ EXT_APPS = f"@modelcontextprotocol/ext-apps={LIBRARY}"
 
 
 @cache
-def bundle(source: str | Path, *, alias: tuple[str, ...] = (), loader: str = "ts") -> str:
+def bundle(source: str | Path, *, alias: tuple[str, ...] = (), mode: str = "production") -> str:
     """Bundle a script, given as text or as a file, with what it imports from npm."""
     command = [
         str(ROOT / "node_modules" / ".bin" / "esbuild"),
@@ -19,13 +19,13 @@ def bundle(source: str | Path, *, alias: tuple[str, ...] = (), loader: str = "ts
         "--format=esm",
         "--minify",
         "--jsx=automatic",
-        '--define:process.env.NODE_ENV="production"',
+        f'--define:process.env.NODE_ENV="{mode}"',
         *(f"--alias:{pair}" for pair in alias),
     ]
     if isinstance(source, Path):
         command.append(str(source))
     else:
-        command.append(f"--loader={loader}")
+        command.append("--loader=ts")
     done = subprocess.run(
         command,
         input=source if isinstance(source, str) else None,
@@ -39,10 +39,10 @@ def bundle(source: str | Path, *, alias: tuple[str, ...] = (), loader: str = "ts
 
 
 def bundled_page(
-    source: str | Path, *, alias: tuple[str, ...] = (), loader: str = "ts", body: str = ""
+    source: str | Path, *, body: str = "", alias: tuple[str, ...] = (), mode: str = "production"
 ) -> str:
     """A page that runs a bundled script."""
-    script = bundle(source, alias=alias, loader=loader)
+    script = bundle(source, alias=alias, mode=mode)
     script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return (
         '<!doctype html><html><head><meta charset="utf-8"><title>A View</title></head>'

@@ -23,6 +23,10 @@ def test_minified_it_is_less_than_sixteen_kilobytes():
     assert len(library) < 16 * 1024
 
 
+def test_the_hooks_are_five_more_for_pages_with_react():
+    assert len(minified(LIBRARY.with_name("react.js"))) < 5 * 1024
+
+
 def test_webmcp_is_three_more_for_pages_that_use_it():
     assert len(minified(WEBMCP)) < 3 * 1024
     code = WEBMCP.read_text()

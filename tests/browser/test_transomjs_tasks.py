@@ -349,13 +349,13 @@ async def test_a_task_that_was_handed_to_the_server_outlives_its_view() -> None:
     ):
         await host.add_server("orders", client)
         await host.call_tool("show_orders")
-        task = await host.call_tool("orders-1__export", task={})
+        task = await host.start_task("orders-1__export")
         assert isinstance(task, Task)
         assert task.task_id == "orders-1/t-1"
         assert (await host.get_task(task.task_id)).status == "working"
 
         # One in the page ends with the page.
-        other = await host.call_tool("orders-1__work", {"n": 1}, task={"ttl": 60_000})
+        other = await host.start_task("orders-1__work", {"n": 1}, ttl=60_000)
         assert isinstance(other, Task)
         assert (await host.get_task(other.task_id)).status == "working"
         assert (await host.cancel_task(other.task_id)).status == "cancelled"

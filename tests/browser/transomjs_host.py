@@ -133,10 +133,13 @@ async def host_page(
 
 @asynccontextmanager
 async def mounted(
-    context: BrowserContext, view: str, *, ready: bool = True, **options: Any
+    context: BrowserContext, view: str, *, ready: bool = True, refuse: str = "", **options: Any
 ) -> AsyncIterator[View]:
     """A View, shown; with `ready` (the default) once it has said that it is initialised."""
     async with host_page(context, view=view, **options) as shown:
+        if refuse:
+            error = {"error": {"code": -32000, "message": refuse}}
+            await shown.page.evaluate("answer => { answers['ui/initialize'] = answer }", error)
         await shown.page.evaluate("url => mount(url)", VIEW_URL)
         if ready:
             await shown.heard("ui/notifications/initialized")

@@ -94,6 +94,8 @@ def test_data_on_a_page_can_be_read(block: Quoted) -> None:
 
 
 def test_every_language_on_the_pages_is_looked_at_by_some_test() -> None:
-    looked_at = {"console", "yaml", "json", "toml", "python", "html", "js", "text"}
+    looked_at = {
+        "console", "yaml", "json", "toml", "python", "html", "js", "ts", "tsx", "text",
+    }  # fmt: skip
     assert {block.language for block in BLOCKS} <= looked_at
     assert len(ON_PAGES) >= 25

@@ -23,10 +23,11 @@ PAGE = (DOCS / "views.md").read_text()
 HELPERS = {"sample_host", "sample_shop"}
 RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made from code
     "api.md": "tests/docs/test_reference.py",
+    "react.md": "tests/browser/test_react_docs.py",
     "servers.md": "tests/server/test_docs.py",
     "transom-js.md": "tests/browser/test_transomjs_docs.py",
 }
-CODE = {"html", "js", "python"}
+CODE = {"html", "js", "python", "ts", "tsx"}
 SAMPLES = sorted(file.stem for file in (DOCS / "samples").glob("*.py") if file.stem not in HELPERS)
 
 

@@ -1,0 +1,6 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// A View is one HTML file: scripts and styles go into the page.
+export default defineConfig({ plugins: [react(), viteSingleFile()] });

@@ -1,0 +1,44 @@
+"""Builds an example that has a bundler, once for all tests until something in it changes."""
+
+import fcntl
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+from tests.examples.driving import EXAMPLES
+from transom.cli.js import FILES, copy_files
+
+ROOT = EXAMPLES.parent
+TOOLS = ROOT / "node_modules" / ".bin"
+STATIC = ROOT / "src" / "transom" / "web" / "static"
+
+
+def build(example: str) -> Path:
+    """The folder of an example, built as its README says. It has the packages of this checkout."""
+    source = EXAMPLES / example
+    given = [*sorted(source.rglob("*")), *(STATIC / name for name in FILES)]
+    key = sha256((ROOT / "package-lock.json").read_bytes())
+    for file in given:
+        if file.is_file():
+            key.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    folder = ROOT / "build"
+    folder.mkdir(exist_ok=True)
+    built = folder / f"{example}-{key.hexdigest()[:16]}"
+    with (folder / f"{example}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker builds, the others wait for it
+        if not built.exists():
+            for earlier in folder.glob(f"{example}-*"):
+                shutil.rmtree(earlier)
+            _build(source, built)
+    return built
+
+
+def _build(source: Path, built: Path) -> None:
+    work = built.with_name(f"{built.name}-unfinished")
+    shutil.copytree(source, work)
+    copy_files(work / "src" / "transom")
+    for command in ([TOOLS / "tsc"], [TOOLS / "vite", "build"]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
+        assert done.returncode == 0, done.stdout + done.stderr
+    work.rename(built)

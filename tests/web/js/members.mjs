@@ -1,0 +1,24 @@
+// Prints what the modules really have, as JSON, for a test that holds the declarations to it.
+const folder = process.argv[2];
+globalThis.document = {};
+globalThis.addEventListener = () => {};
+Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+
+const load = (name) => import(`${folder}/${name}`);
+const transom = await load("transom.js");
+const app = new transom.App({ name: "a", version: "1" });
+const tool = app.registerTool("t", {}, () => "");
+await load("webmcp.js");
+document.modelContext.ontoolchange = undefined; // an EventTarget takes it as it comes
+const react = await load("react.js");
+
+const names = (value) => Object.getOwnPropertyNames(value).sort();
+console.log(
+  JSON.stringify({
+    transom: names(transom),
+    react: names(react),
+    App: names(app),
+    RegisteredAppTool: names(tool),
+    ModelContext: names(document.modelContext),
+  }),
+);
