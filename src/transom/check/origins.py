@@ -58,11 +58,8 @@ class WebOrigin(msgspec.Struct, frozen=True):
     @property
     def loopback(self) -> bool:
         """Whether it is the user's own machine."""
-        return (
-            self.host in ("localhost", "[::1]")
-            or self.host.endswith(".localhost")
-            or self.host.startswith("127.")
-        )
+        local = self.host in ("localhost", "[::1]") or self.host.endswith(".localhost")
+        return local or self.host.startswith("127.")
 
     @property
     def secure(self) -> bool:
@@ -146,6 +143,4 @@ class DeclaredOrigins:
 
     def cover(self, origin: WebOrigin) -> bool:
         """Whether they let a View reach `origin`."""
-        return origin.scheme in self._schemes or any(
-            candidate in self._origins for candidate in covering(origin)
-        )
+        return origin.scheme in self._schemes or not self._origins.isdisjoint(covering(origin))

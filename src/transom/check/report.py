@@ -244,10 +244,8 @@ def _sarif_rule(rule: Rule) -> JsonObject:
 
 def _sarif_result(report: Report, finding: Finding, rule_index: int) -> JsonObject:
     kind, _, name = finding.subject.partition(" ")
-    logical: JsonObject = {
-        "name": name or kind, "kind": kind, "fullyQualifiedName": finding.subject,
-    }  # fmt: skip
-    location: JsonObject = {"logicalLocations": [logical]}
+    named: JsonObject = {"name": name or kind, "kind": kind, "fullyQualifiedName": finding.subject}
+    location: JsonObject = {"logicalLocations": [named]}
     if report.target.endswith(".py"):
         # Code scanning wants a place in a file; the file is all that is known.
         location["physicalLocation"] = {

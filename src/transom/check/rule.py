@@ -147,8 +147,7 @@ def show(value: Json, limit: int = 80) -> str:
 
 def order(rule_id: str) -> tuple[int, int]:
     """Sort key that puts rules in the order of the contract: A1, A2, … V8."""
-    sections = "ABCPDNV"
-    return sections.index(rule_id[0]), int(rule_id[1:])
+    return "ABCPDNV".index(rule_id[0]), int(rule_id[1:])
 
 
 def selected(
@@ -157,9 +156,6 @@ def selected(
     """The rules whose id is in `select` (all when empty) and not in `ignore`.
 
     An entry is a section letter (`B`) or a whole id (`B1`, which does not mean `B10`).
-
-    Raises:
-        UsageError: an entry names no rule.
     """
     wanted, unwanted = _matching(rules, select), _matching(rules, ignore)
     return [rule for rule in rules if (not wanted or rule.id in wanted) and rule.id not in unwanted]

@@ -68,12 +68,11 @@ _APIS: dict[str, re.Pattern[str]] = {
     "geolocation": re.compile(r"\bgeolocation\s*\.\s*(?:getCurrentPosition|watchPosition)\b"),
     "clipboardWrite": re.compile(r"\bclipboard\s*\??\.\s*write(?:Text)?\b"),
 }
+# Elements whose insides are text; of those, only scripts and styles can load anything.
 _RAW_TEXT = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "noscript")
 }
-# Elements whose insides are text or are of no concern to what gets loaded.
-_SKIPPED = frozenset({"textarea", "title", "noscript"})
 _HEAD_ELEMENTS = frozenset(
     {"html", "head", "body", "meta", "link", "base", "title", "script", "style", "noscript"}
 )
@@ -99,51 +98,42 @@ _LINK_KINDS: dict[str, ReferenceKind] = {
 
 def scan(html: str) -> HtmlScan:
     """Scan a page."""
-    pass_over = _Pass(html)
-    pass_over.run()
+    found = _Pass(html)
+    found.run()
+    references = tuple(dict.fromkeys(found.references))
+    connects, apis = tuple(dict.fromkeys(found.connects)), frozenset(found.apis)
     return HtmlScan(
-        doctype=pass_over.doctype,
-        html_tag=pass_over.html_tag,
-        body=pass_over.body,
-        scripts=pass_over.scripts,
-        references=tuple(dict.fromkeys(pass_over.references)),
-        connects=tuple(dict.fromkeys(pass_over.connects)),
-        apis=frozenset(pass_over.apis),
+        found.doctype, found.html_tag, found.body, found.scripts, references, connects, apis
     )
 
 
-class _Pass:
-    def __init__(self, html: str) -> None:
-        self.html = html
-        self.doctype = False
-        self.html_tag = False
-        self.body = False
-        self.scripts = 0
-        self.references: list[Reference] = []
-        self.connects: list[str] = []
-        self.apis: set[str] = set()
+class _Pass(msgspec.Struct):
+    html: str
+    doctype: bool = False
+    html_tag: bool = False
+    body: bool = False
+    scripts: int = 0
+    references: list[Reference] = []
+    connects: list[str] = []
+    apis: set[str] = set()
 
     def run(self) -> None:
         html, at = self.html, 0
         while (found := _TAG.search(html, at)) is not None:
             self._text(at, found.start())
             if found["comment"]:
-                at = html.find("-->", found.end())
-                if at < 0:
+                at = html.find("-->", found.end()) + 3
+                if at < 3:
                     return
-                at += 3
                 continue
             end = self._tag_end(found.end())
-            if end is None:
+            if end < 0:
                 return
+            inside, at = html[found.end() : end], end + 1
             if found["declaration"]:
-                self.doctype |= html[found.end() : end].lower().split()[:2] == ["doctype", "html"]
-                at = end + 1
-                continue
-            name = found["name"].lower()
-            at = end + 1
-            if not name.startswith("/"):
-                at = self._element(name, html[found.end() : end], at)
+                self.doctype |= inside.lower().split()[:2] == ["doctype", "html"]
+            elif not found["name"].startswith("/"):
+                at = self._element(found["name"].lower(), inside, at)
         self._text(at, len(html))
 
     def _text(self, start: int, end: int) -> None:
@@ -151,8 +141,8 @@ class _Pass:
         if not self.body and self.html_tag and not self.html[start:end].isspace() and start < end:
             self.body = True
 
-    def _tag_end(self, at: int) -> int | None:
-        """Where the tag closes, reading over quoted values."""
+    def _tag_end(self, at: int) -> int:
+        """Where the tag closes, reading over quoted values; -1 if it does not."""
         html, limit, quote = self.html, min(len(self.html), at + MAX_TAG), ""
         for position in range(at, limit):
             char = html[position]
@@ -164,17 +154,20 @@ class _Pass:
             elif char in "\"'" and html[position - 1] in "= \t\n\r":
                 quote = char
         # A quote that never closes, or a tag without an end: take the next ">" there is.
-        plain = html.find(">", at, limit)
-        return plain if plain >= 0 else None
+        return html.find(">", at, limit)
 
     def _element(self, name: str, inside: str, at: int) -> int:
         attributes = _attributes(inside)
         self.html_tag |= name == "html"
         self.body |= name not in _HEAD_ELEMENTS
-        self._refer(name, attributes)
+        for attribute, kind in _SOURCES.get(name, ()):
+            self._add(kind, attributes.get(attribute, ""))
+        for relation in attributes.get("rel", "").lower().split() if name == "link" else ():
+            if relation in _LINK_KINDS:
+                self._add(_LINK_KINDS[relation], attributes.get("href", ""))
         if style := attributes.get("style"):
             self._css(style)
-        if name not in ("script", "style") and name not in _SKIPPED:
+        if name not in _RAW_TEXT:
             return at
         closing = _RAW_TEXT[name].search(self.html, at)
         end = closing.start() if closing else len(self.html)
@@ -183,14 +176,6 @@ class _Pass:
         elif name == "style":
             self._css(self.html[at:end])
         return end
-
-    def _refer(self, name: str, attributes: dict[str, str]) -> None:
-        for attribute, kind in _SOURCES.get(name, ()):
-            self._add(kind, attributes.get(attribute, ""))
-        if name == "link":
-            for relation in attributes.get("rel", "").lower().split():
-                if relation in _LINK_KINDS:
-                    self._add(_LINK_KINDS[relation], attributes.get("href", ""))
 
     def _add(self, kind: ReferenceKind, url: str) -> None:
         url = url.strip()
@@ -221,7 +206,6 @@ class _Pass:
 
 
 def _attributes(inside: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(inside):
-        found.setdefault(name.lower(), double or single or bare)
-    return found
+    # Of an attribute that is given twice, browsers take the first.
+    found = reversed(_ATTRIBUTE.findall(inside))
+    return {name.lower(): double or single or bare for name, double, single, bare in found}

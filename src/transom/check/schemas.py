@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import NoReturn
 
@@ -46,11 +46,7 @@ def schema_problem(schema: JsonObject) -> str | None:
 
 
 def problems_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Problem]:
-    """Where `value` does not fit `schema`, the first few places.
-
-    Raises:
-        ValueError: the schema cannot be used.
-    """
+    """Where `value` does not fit `schema`, the first few places; `ValueError` if it is unusable."""
     validator = _validator(schema)
     if depth_exceeds(value, MAX_DEPTH * 4):
         raise ValueError("the value nests too deep")
@@ -89,10 +85,7 @@ def _refuse(uri: str) -> NoReturn:
 
 
 def _path(parts: list[str | int]) -> str:
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
 # --- example arguments -----------------------------------------------------------------------
@@ -115,10 +108,7 @@ _WRONG: tuple[Json, ...] = ({"unexpected": True}, [], "not-a-valid-value", -1)
 
 
 def fitting_arguments(schema: JsonObject) -> JsonObject | None:
-    """Arguments that fit: the required ones, at their defaults or examples where there are any.
-
-    `None` when none could be made.
-    """
+    """The required arguments, at their defaults or examples; `None` if none could be made."""
     made = ExampleMaker(schema).make(schema)
     return made if isinstance(made, dict) and fits(made, schema) else None
 
@@ -163,18 +153,19 @@ class ExampleMaker:
         kind = found.get("type")
         if isinstance(kind, list):
             kind = next((k for k in kind if k != "null"), "null")
-        makers: dict[Json, Callable[[JsonObject, int], Json]] = {
-            "object": self._object,
-            "array": self._array,
-            "string": _string,
-            "integer": _number,
-            "number": _number,
-            "boolean": _boolean,
-        }
         if not isinstance(kind, str):
             kind = "object" if "properties" in found else "string" if "format" in found else ""
-        maker = makers.get(kind)
-        return maker(found, depth) if maker else None
+        match kind:
+            case "object":
+                return self._object(found, depth)
+            case "array":
+                return self._array(found, depth)
+            case "string":
+                return _string(found)
+            case "integer" | "number":
+                return _number(found)
+            case _:
+                return False if kind == "boolean" else None
 
     def _resolve(self, schema: JsonObject, depth: int) -> JsonObject:
         """The schema with its reference followed and its `allOf` merged in."""
@@ -215,8 +206,7 @@ class ExampleMaker:
         return items
 
 
-def _string(schema: JsonObject, depth: int) -> Json:
-    del depth
+def _string(schema: JsonObject) -> Json:
     made = _FORMATS.get(str(schema.get("format")), "example")
     shortest, longest = schema.get("minLength"), schema.get("maxLength")
     if isinstance(shortest, int) and len(made) < shortest <= 10_000:
@@ -226,13 +216,7 @@ def _string(schema: JsonObject, depth: int) -> Json:
     return made
 
 
-def _boolean(schema: JsonObject, depth: int) -> Json:
-    del schema, depth
-    return False
-
-
-def _number(schema: JsonObject, depth: int) -> Json:
-    del depth
+def _number(schema: JsonObject) -> Json:
     low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
     above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
     made: float = 1
@@ -244,8 +228,7 @@ def _number(schema: JsonObject, depth: int) -> Json:
         made = min(made, high)
     if below is not None and made >= below:
         made = below - 1 if above is None else (above + below) / 2
-    step = _bound(schema, "multipleOf")
-    if step:
+    if step := _bound(schema, "multipleOf"):
         made = math.ceil(made / step) * step
     return int(made) if float(made).is_integer() else made
 
@@ -259,11 +242,9 @@ def _bound(schema: JsonObject, key: str) -> float | None:
 
 def _merged(one: JsonObject, other: JsonObject) -> JsonObject:
     """One schema for two that must both hold: their properties and requirements together."""
-    properties = {**as_object(one.get("properties")), **as_object(other.get("properties"))}
-    required = [*as_list(one.get("required")), *as_list(other.get("required"))]
     merged: JsonObject = {**other, **one}
-    if properties:
+    if properties := {**as_object(one.get("properties")), **as_object(other.get("properties"))}:
         merged["properties"] = properties
-    if required:
+    if required := [*as_list(one.get("required")), *as_list(other.get("required"))]:
         merged["required"] = required
     return merged

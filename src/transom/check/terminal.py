@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -46,14 +47,11 @@ def rule_list() -> RenderableType:
     table.add_column("Rule", no_wrap=True)
     table.add_column("Severity", no_wrap=True)
     table.add_column("What it wants", ratio=1)
-    for letter, title in SECTIONS.items():
-        table.add_row("", "", Text(title, style="bold"))
-        for rule in RULES:
-            if rule.section == letter:
-                severity = Text(rule.severity, _STYLES[rule.severity])
-                table.add_row(
-                    _link(rule.id), "-" if rule.not_checked else severity, Text(titled(rule))
-                )
+    for letter, rules in groupby(RULES, key=lambda rule: rule.section):
+        table.add_row("", "", Text(SECTIONS[letter], style="bold"))
+        for rule in rules:
+            severity = "-" if rule.not_checked else Text(rule.severity, _STYLES[rule.severity])
+            table.add_row(_link(rule.id), severity, Text(titled(rule)))
         table.add_section()
     return table
 
@@ -70,7 +68,7 @@ def explanation(rule: Rule) -> RenderableType:
         when = f"with {' and '.join(options)}" if options else "always on"
         severity = (rule.severity, _STYLES[rule.severity])
         facts = Text.assemble(severity, f" at worst · {section} · {when}")
-    paragraphs = [" ".join(part.split()) for part in rule.explanation.split("\n\n")]
+    paragraphs = (" ".join(part.split()) for part in rule.explanation.split("\n\n"))
     body = _marked("\n\n".join(paragraphs))
     source = Text(f"{rule.clause.title}\n{rule.clause.url}", style="dim")
     return Padding(Group(heading, facts, "", body, "", source), (0, 0, 1, 0))
@@ -138,35 +136,22 @@ def _link(rule_id: str) -> Text:
 
 
 def _summary(report: Report) -> RenderableType:
-    counts = {
-        "error": report.summary.error,
-        "warn": report.summary.warn,
-        "info": report.summary.info,
-    }
-    line = Text()
-    for severity, count in counts.items():
-        if line:
-            line.append(" · ")
-        style = _STYLES[severity] if count else "dim"
-        line.append(_count(count, *_NAMES[severity]), style)
+    counts = [
+        Text(_count(count, *_NAMES[severity]), _STYLES[severity] if count else "dim")
+        for severity, count in msgspec.structs.asdict(report.summary).items()
+    ]
+    line = Text(" · ").join(counts)
     if not report.findings and report.checked:
         line = Text("Nothing to complain about.", style="bold green")
     checked = Text(f"{_count(len(report.checked), 'rule', 'rules')} checked", style="dim")
     if report.skipped:
         checked.append(f", {len(report.skipped)} skipped:")
     lines: list[RenderableType] = [line, checked]
-    reasons = Counter(skip.reason for skip in report.skipped)
-    lines.extend(
-        Padding(Text(f"{count:>3}  {reason}", style="dim"), (0, 0, 0, 2))
-        for reason, count in reasons.most_common()
-    )
+    for reason, count in Counter(skip.reason for skip in report.skipped).most_common():
+        lines.append(Padding(Text(f"{count:>3}  {reason}", style="dim"), (0, 0, 0, 2)))
     if report.findings:
-        first = report.findings[0].rule
-        lines.append(
-            Text.assemble(
-                ("transom check --explain ", "bold"), (first, "bold"), " tells more about a rule."
-            )
-        )
+        command = (f"transom check --explain {report.findings[0].rule}", "bold")
+        lines.append(Text.assemble(command, " tells more about a rule."))
     return Group(*lines)
 
 

@@ -29,8 +29,8 @@ from transom.check.rule import (
 from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot
 from transom.json_values import as_object, type_name
 
-_PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
-_API_NAMES = {
+# The browser API behind each permission.
+_PERMISSIONS = {
     "camera": "getUserMedia (video)",
     "microphone": "getUserMedia (audio) or SpeechRecognition",
     "geolocation": "navigator.geolocation",
@@ -239,11 +239,11 @@ def permissions_fit(seen: Snapshot) -> Hits:
         if page.scan is None:
             continue
         declared = as_object(page.effective_ui.get("permissions"))
-        for key in _PERMISSIONS:
+        for key, api in _PERMISSIONS.items():
             if key in declared and key not in page.scan.apis:
                 yield on_page(page, f" asks for {key} but never uses it.")
             elif key not in declared and key in page.scan.apis:
-                yield on_page(page, f" uses {_API_NAMES[key]} without permissions.{key}.")
+                yield on_page(page, f" uses {api} without permissions.{key}.")
 
 
 @rule("P15", "warn", "The View copes with a denied permission", RESOURCE_FORMAT, "browser")

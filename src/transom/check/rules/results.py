@@ -49,15 +49,11 @@ def _each_result(judge: _Judge) -> Check:
 
     @functools.wraps(judge)
     def check(seen: Snapshot) -> Hits:
-        yield from _judged(seen, judge, app_only=False)
+        for tool, result in seen.results():
+            if not tool.app_only:
+                yield from judge(tool, result)
 
     return check
-
-
-def _judged(seen: Snapshot, judge: _Judge, *, app_only: bool) -> Hits:
-    for tool, result in seen.results():
-        if tool.app_only is app_only:
-            yield from judge(tool, result)
 
 
 @rule("D1", "error", "A result can be read", SERVER_BEHAVIOR, "call")
@@ -192,8 +188,10 @@ def helpers_answer_well(seen: Snapshot) -> Hits:
 
     These are the rules D1 to D5 for the tools that only Views call.
     """
+    helpers = [(tool, result) for tool, result in seen.results() if tool.app_only]
     for judge in _JUDGES:
-        yield from _judged(seen, judge, app_only=True)
+        for tool, result in helpers:
+            yield from judge(tool, result)
 
 
 def _private(data: Json) -> Iterator[str]:
