@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transom import Host, Policy, Tool, ToolResult, __version__
-from transom.check.examples import fitting_arguments, unfitting_arguments
+from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.errors import TransomError
 from transom.host.view import View
 from transom.web.headless import HeadlessRenderer

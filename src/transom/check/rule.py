@@ -36,14 +36,13 @@ class Clause(msgspec.Struct, frozen=True):
         return f"{self.title}: {self.url}"
 
 
-class Hit(msgspec.Struct, frozen=True):
-    """What a rule function yields: who broke it and how. No severity means the rule's own."""
+Subject = ListedTool | ServedPage | ViewObservation | str
+"""Who broke a rule."""
+Hit = tuple[Subject, str] | tuple[Subject, str, Severity | None]
+"""What a rule function yields: who broke it and how. No severity means the rule's own.
 
-    subject: str
-    message: str
-    severity: Severity | None = None
-
-
+The message goes on after the name of a tool or the URI of a page; about others it says it all.
+"""
 Hits = Iterator[Hit]
 Check = Callable[[Snapshot], Hits]
 
@@ -88,10 +87,23 @@ class Rule(msgspec.Struct, frozen=True):
 
     def findings(self, seen: Snapshot) -> Iterator[Finding]:
         """Run it. What the server wrote is made safe to print; nothing is reported twice."""
-        for hit in dict.fromkeys(self.check(seen)) if self.check else ():
-            severity = hit.severity or self.severity
-            subject, message = clean(hit.subject, MAX_SUBJECT), clean(hit.message, MAX_TEXT)
-            yield Finding(self.id, severity, subject, message, str(self.clause))
+        hits = (_described(hit) for hit in (self.check(seen) if self.check else ()))
+        for who, what, severity in dict.fromkeys(hits):
+            subject, message = clean(who, MAX_SUBJECT), clean(what, MAX_TEXT)
+            yield Finding(self.id, severity or self.severity, subject, message, str(self.clause))
+
+
+def _described(hit: Hit) -> tuple[str, str, Severity | None]:
+    subject, message, severity = hit if len(hit) == 3 else (*hit, None)
+    match subject:
+        case ListedTool(name):
+            return f"tool {name}", f"Tool `{name}`{message}", severity
+        case ServedPage(uri):
+            return f"resource {uri}", f"`{uri}`{message}", severity
+        case ViewObservation(uri):
+            return f"view {uri}", message, severity
+        case str():
+            return subject, message, severity
 
 
 def rule(
@@ -122,21 +134,6 @@ def documented(
         return Rule(id, severity, title, clause, "", name, text, None, not_checked=reason)
 
     return decorate
-
-
-def on_tool(tool: ListedTool, message: str, severity: Severity | None = None) -> Hit:
-    """A hit on a tool; the message starts with its name."""
-    return Hit(f"tool {tool.name}", f"Tool `{tool.name}`{message}", severity)
-
-
-def on_page(page: ServedPage, message: str, severity: Severity | None = None) -> Hit:
-    """A hit on a UI resource; the message starts with its URI."""
-    return Hit(f"resource {page.uri}", f"`{page.uri}`{message}", severity)
-
-
-def on_view(view: ViewObservation, message: str) -> Hit:
-    """A hit on a rendered View."""
-    return Hit(f"view {view.uri}", message)
 
 
 def show(value: Json, limit: int = 80) -> str:

@@ -50,11 +50,7 @@ class ViewObserver(Protocol):
     """Renders Views in a browser and reports what they did."""
 
     async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
-        """Render every page of `seen` that a tool opens.
-
-        Raises:
-            TransomError: there is nothing to render them with.
-        """
+        """Render every page that a tool opens; `TransomError` if there is nothing to do it with."""
         ...
 
 
@@ -91,11 +87,7 @@ def unseen(text: str, done: int, total: int) -> None:
 
 
 async def collect(connect: Connect, options: Options, *, progress: Progress = unseen) -> Snapshot:
-    """Visit the server and collect its answers.
-
-    Raises:
-        Unreachable: it could not be started or reached, or did not answer the handshake.
-    """
+    """Visit the server and collect its answers; `Unreachable` if it answers no handshake."""
     return await _Collection(connect, options, progress).run()
 
 
@@ -166,9 +158,8 @@ class _Collection:
             channel = await self._connect()
         except TransomError as error:
             return None, f"the server cannot be reached: {error}"
-        server = Conversation(
-            channel, capabilities, version=__version__, timeout=self._options.timeout
-        )
+        timeout = self._options.timeout
+        server = Conversation(channel, capabilities, version=__version__, timeout=timeout)
         try:
             return await look(server), None
         except (NoAnswer, Answered, ChannelClosed) as error:
@@ -195,10 +186,8 @@ class _Collection:
         if self._options.read_twice:
             await self._read_again(server)
         if server.noise:
-            self._notes.append(
-                f"the server wrote {server.noise} things that are no MCP message, the first: "
-                f"{server.first_noise!r}"
-            )
+            what = f"{server.noise} things that are no MCP message"
+            self._notes.append(f"the server wrote {what}, the first: {server.first_noise!r}")
         return visit
 
     async def _as_text(self, server: Conversation, apps: Visit) -> Visit:
@@ -313,7 +302,13 @@ class _Caller:
     async def _call(
         self, server: Conversation, tool: ListedTool, kind: CallKind, client: Client = "apps"
     ) -> TrialCall | None:
-        arguments = self._arguments(tool, kind)
+        schema = as_object(tool.raw.get("inputSchema"))
+        if kind == "invalid":
+            arguments = unfitting_arguments(schema)
+        elif tool.name in self.calling.arguments:
+            arguments = self.calling.arguments[tool.name]
+        else:
+            arguments = fitting_arguments(schema)
         if arguments is None:
             if kind == "example":
                 self.uncalled.append((tool.name, "no arguments could be made from its schema"))
@@ -330,14 +325,6 @@ class _Caller:
         call = TrialCall(tool.name, arguments, client, kind, result, fault, problem)
         self.calls.append(call)
         return call
-
-    def _arguments(self, tool: ListedTool, kind: CallKind) -> JsonObject | None:
-        schema = as_object(tool.raw.get("inputSchema"))
-        if kind == "invalid":
-            return unfitting_arguments(schema)
-        if tool.name in self.calling.arguments:
-            return self.calling.arguments[tool.name]
-        return fitting_arguments(schema)
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:

@@ -21,8 +21,6 @@ from transom.check.rule import (
     Hits,
     Severity,
     documented,
-    on_page,
-    on_view,
     rule,
     show,
 )
@@ -58,12 +56,12 @@ def csp_is_lists(seen: Snapshot) -> Hits:
     for page in seen.pages:
         csp = page.effective_ui.get("csp")
         if csp is not None and not isinstance(csp, dict):
-            yield on_page(page, f": csp must be an object, got {type_name(csp)}.")
+            yield page, f": csp must be an object, got {type_name(csp)}."
         for field in CSP_FIELDS:
             value = as_object(csp).get(field)
             texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
             if value is not None and not texts:
-                yield on_page(page, f": csp.{field} must be a list of origins.")
+                yield page, f": csp.{field} must be a list of origins."
 
 
 @rule("P2", "error", "csp entries are origins", RESOURCE_FORMAT, "read")
@@ -78,7 +76,7 @@ def entries_are_origins(seen: Snapshot) -> Hits:
         for entry in page.origins(field):
             if unsafe(entry) or keyword(entry) or parse_origin(entry) is None:
                 severity = "error" if unsafe(entry) else "warn"
-                yield on_page(page, f": `{show(entry)}` in csp.{field} is not an origin.", severity)
+                yield page, f": `{show(entry)}` in csp.{field} is not an origin.", severity
 
 
 @rule("P3", "warn", "csp entries are secure", RESOURCE_FORMAT, "read")
@@ -86,7 +84,7 @@ def entries_are_secure(seen: Snapshot) -> Hits:
     """Use `https:` and `wss:`; plain `http:` and `ws:` are for the developer's own machine."""
     for page, entry, origin in _declared_origins(seen):
         if not origin.secure and not origin.loopback:
-            yield on_page(page, f": `{entry}` is insecure.")
+            yield page, f": `{entry}` is insecure."
 
 
 @rule("P4", "warn", "Wildcards are narrow", RESOURCE_FORMAT, "read")
@@ -98,10 +96,9 @@ def wildcards_are_narrow(seen: Snapshot) -> Hits:
     """
     for page, entry, origin in _declared_origins(seen):
         if broad_wildcard(origin):
-            yield on_page(page, f": wildcard `{entry}` is very broad; anyone can get such a name.")
+            yield page, f": wildcard `{entry}` is very broad; anyone can get such a name."
         elif origin.wildcard:
-            why = "lets in every subdomain; name those you use"
-            yield on_page(page, f": wildcard `{entry}` {why}.", "info")
+            yield page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
 
 
 @rule("P5", "error", "Connections are declared", RESOURCE_FORMAT, "html")
@@ -115,7 +112,7 @@ def connections_are_declared(seen: Snapshot) -> Hits:
         urls = [("connect", url) for url in (page.scan.connects if page.scan else ())]
         for _, origin, severity in _undeclared(seen, page, "connectDomains", ["connect-src"], urls):
             why = "not in csp.connectDomains; the host will block it"
-            yield on_page(page, f" connects to `{origin}` {why}.", severity)
+            yield page, f" connects to `{origin}` {why}.", severity
 
 
 @rule("P6", "error", "Loaded resources are declared", RESOURCE_FORMAT, "html")
@@ -131,7 +128,7 @@ def resources_are_declared(seen: Snapshot) -> Hits:
         found = _undeclared(seen, page, "resourceDomains", directives, loaded)
         for kind, origin, severity in found:
             what = f"{names.get(kind, kind)} from `{origin}`"
-            yield on_page(page, f" loads {what} not in csp.resourceDomains.", severity)
+            yield page, f" loads {what} not in csp.resourceDomains.", severity
 
 
 @rule("P7", "error", "Nested frames are declared", RESOURCE_FORMAT, "html")
@@ -140,7 +137,7 @@ def frames_are_declared(seen: Snapshot) -> Hits:
     for page in seen.pages:
         frames = _references(page, {"frame"})
         for _, origin, severity in _undeclared(seen, page, "frameDomains", ["frame-src"], frames):
-            yield on_page(page, f" embeds `{origin}`; add it to csp.frameDomains.", severity)
+            yield page, f" embeds `{origin}`; add it to csp.frameDomains.", severity
 
 
 @rule("P8", "warn", "The base is declared", RESOURCE_FORMAT, "html")
@@ -149,7 +146,7 @@ def base_is_declared(seen: Snapshot) -> Hits:
     for page in seen.pages:
         bases = _references(page, {"base"})
         for _, origin, _ in _undeclared(seen, page, "baseUriDomains", (), bases):
-            yield on_page(page, f": <base> to `{origin}` is not declared.")
+            yield page, f": <base> to `{origin}` is not declared."
 
 
 @rule("P9", "error", "Nothing is loaded by a relative address", RESOURCE_FORMAT, "html")
@@ -170,7 +167,7 @@ def nothing_is_relative(seen: Snapshot) -> Hits:
             if urls:
                 more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
                 why = "relatively; a View has no server to resolve it against"
-                yield on_page(page, f" references `{show(urls[0])}`{more} {why}.", severity)
+                yield page, f" references `{show(urls[0])}`{more} {why}.", severity
 
 
 @rule("P10", "info", "Declared origins are used", RESOURCE_FORMAT, "html", heuristic=True)
@@ -187,7 +184,7 @@ def declarations_are_used(seen: Snapshot) -> Hits:
     for page, entry, origin in _declared_origins(seen):
         named = page.html is None or origin.host in page.html
         if not named and (page.uri, origin) not in used:
-            yield on_page(page, f": `{entry}` is declared but never used.")
+            yield page, f": `{entry}` is declared but never used."
 
 
 @rule("P11", "warn", "No localhost is left over", RESOURCE_FORMAT, "read")
@@ -198,7 +195,7 @@ def no_localhost(seen: Snapshot) -> Hits:
     """
     for page, entry, origin in _declared_origins(seen):
         if origin.loopback:
-            yield on_page(page, f": `{entry}` left in csp.")
+            yield page, f": `{entry}` left in csp."
 
 
 @rule("P12", "error", "Permissions are empty objects", RESOURCE_FORMAT, "read")
@@ -210,14 +207,13 @@ def permissions_are_objects(seen: Snapshot) -> Hits:
     for page in seen.pages:
         permissions = page.effective_ui.get("permissions")
         if permissions is not None and not isinstance(permissions, dict):
-            yield on_page(page, f": permissions must be an object, got {type_name(permissions)}.")
+            yield page, f": permissions must be an object, got {type_name(permissions)}."
         for key, value in as_object(permissions).items():
             if key not in (*_PERMISSIONS, "tools"):
                 known = ", ".join(_PERMISSIONS)
-                yield on_page(page, f": permissions.{show(key)} is unknown; use {known}.")
+                yield page, f": permissions.{show(key)} is unknown; use {known}."
             elif key != "tools" and value != {}:
-                wrong = f"must be an empty object, got {show(value)}"
-                yield on_page(page, f": permissions.{key} {wrong}.")
+                yield page, f": permissions.{key} must be an empty object, got {show(value)}."
 
 
 @rule("P13", "info", "permissions.tools is only proposed", RESOURCE_FORMAT, "read")
@@ -226,7 +222,7 @@ def tools_permission_is_proposed(seen: Snapshot) -> Hits:
     for page in seen.pages:
         if "tools" in as_object(page.effective_ui.get("permissions")):
             why = "is not in the published spec; most hosts will ignore it"
-            yield on_page(page, f": permissions.tools {why}.")
+            yield page, f": permissions.tools {why}."
 
 
 @rule("P14", "info", "Permissions fit what is used", RESOURCE_FORMAT, "html", heuristic=True)
@@ -241,9 +237,9 @@ def permissions_fit(seen: Snapshot) -> Hits:
         declared = as_object(page.effective_ui.get("permissions"))
         for key, api in _PERMISSIONS.items():
             if key in declared and key not in page.scan.apis:
-                yield on_page(page, f" asks for {key} but never uses it.")
+                yield page, f" asks for {key} but never uses it."
             elif key not in declared and key in page.scan.apis:
-                yield on_page(page, f" uses {api} without permissions.{key}.")
+                yield page, f" uses {api} without permissions.{key}."
 
 
 @rule("P15", "warn", "The View copes with a denied permission", RESOURCE_FORMAT, "browser")
@@ -256,7 +252,7 @@ def denial_is_handled(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for names, error in view.denied_failures:
             denied = f"{names} are denied" if "," in names else f"{names} is denied"
-            yield on_view(view, f"`{view.uri}` fails when {denied}: {error}.")
+            yield view, f"`{view.uri}` fails when {denied}: {error}."
 
 
 @rule("P16", "warn", "APIs accept the View's origin", RESOURCE_FORMAT, "browser")
@@ -268,8 +264,7 @@ def cors_is_allowed(seen: Snapshot) -> Hits:
     stable = {page.uri for page in seen.pages if page.effective_ui.get("domain")}
     for view in seen.views or ():
         for origin in view.cors_refusals if view.uri not in stable else ():
-            fix = "set a stable `domain` or open CORS"
-            yield on_view(view, f"`{origin}` refused the View's origin; {fix}.")
+            yield view, f"`{origin}` refused the View's origin; set a stable `domain` or open CORS."
 
 
 @documented("P17", "error", "The host's CSP is no looser than declared", HOST_BEHAVIOR, ABOUT_HOST)

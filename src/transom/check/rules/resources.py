@@ -12,10 +12,8 @@ from transom.check.rule import (
     PERMITS,
     RESOURCE_DISCOVERY,
     RESOURCE_FORMAT,
-    Hit,
     Hits,
     documented,
-    on_page,
     rule,
     show,
 )
@@ -51,7 +49,7 @@ def mime_type_is_exact(seen: Snapshot) -> Hits:
         mime = (page.item or {}).get("mimeType")
         if mime != APP_MIME_TYPE:
             served = "without a mimeType" if mime is None else f"as `{show(mime)}`"
-            yield on_page(page, f" is served {served}; hosts need `{APP_MIME_TYPE}`.")
+            yield page, f" is served {served}; hosts need `{APP_MIME_TYPE}`."
 
 
 @rule("C2", "warn", "Listing and content agree on the type", CONTENT_REQUIREMENTS, "read")
@@ -60,7 +58,7 @@ def listed_type_agrees(seen: Snapshot) -> Hits:
     for page in _read(seen):
         listed, served = (page.listed or {}).get("mimeType"), (page.item or {}).get("mimeType")
         if listed is not None and listed != served:
-            yield on_page(page, f": listing says `{show(listed)}`, content says `{show(served)}`.")
+            yield page, f": listing says `{show(listed)}`, content says `{show(served)}`."
 
 
 @rule("C3", "error", "The content carries the URI that was read", CONTENT_REQUIREMENTS, "read")
@@ -73,7 +71,7 @@ def content_uri_is_the_same(seen: Snapshot) -> Hits:
         uri = (page.item or {}).get("uri")
         if uri != page.uri and not near_miss(page.uri, uri):
             answer = "without a uri" if uri is None else f"with uri `{show(uri)}`"
-            yield Hit(f"resource {page.uri}", f"resources/read of `{page.uri}` answered {answer}.")
+            yield f"resource {page.uri}", f"resources/read of `{page.uri}` answered {answer}."
 
 
 @rule("C4", "error", "The content is text or base64", CONTENT_REQUIREMENTS, "read")
@@ -82,9 +80,9 @@ def content_has_a_body(seen: Snapshot) -> Hits:
     for page in _read(seen):
         item = page.item or {}
         if item.get("text") and item.get("blob"):
-            yield on_page(page, ": both text and blob are given; hosts read one of them.")
+            yield page, ": both text and blob are given; hosts read one of them."
         elif body(item) is None:
-            yield on_page(page, ": no HTML body (text or base64 blob).")
+            yield page, ": no HTML body (text or base64 blob)."
 
 
 @rule("C5", "error", "The content is an HTML document", CONTENT_REQUIREMENTS, "html")
@@ -104,7 +102,7 @@ def content_is_a_document(seen: Snapshot) -> Hits:
         elif not found.body and not found.scripts:
             why = "its body is empty and there is no script"
         if why is not None:
-            yield on_page(page, f": body is not a complete HTML document ({why}).", severity)
+            yield page, f": body is not a complete HTML document ({why}).", severity
 
 
 @rule("C6", "error", "Reading gives one content item", RESOURCE_FORMAT, "read")
@@ -114,8 +112,7 @@ def one_content_item(seen: Snapshot) -> Hits:
         count = len(page.contents)
         if page.result is not None and count != 1:
             severity = "info" if count else "error"
-            message = f": resources/read returned {count} content items; hosts use one."
-            yield on_page(page, message, severity)
+            yield page, f": resources/read returned {count} content items; hosts use one.", severity
 
 
 @documented("C7", "info", "A UI resource need not be listed", RESOURCE_DISCOVERY, PERMITS)
@@ -137,7 +134,7 @@ def metadata_is_on_content(seen: Snapshot) -> Hits:
         listed = [f for f in ("csp", "permissions", "domain") if f in page.listed_ui]
         if missing := ", ".join(field for field in listed if field not in page.ui):
             where = f"only in the listing ({missing}); put it on the contents[] item"
-            yield on_page(page, f": security metadata {where}.")
+            yield page, f": security metadata {where}."
 
 
 @rule("C9", "warn", "Listing and content agree on metadata", METADATA_LOCATION, "read")
@@ -147,7 +144,7 @@ def metadata_agrees(seen: Snapshot) -> Hits:
         for field in (field for field in PAGE_FIELDS if field in page.listed_ui.keys() & page.ui):
             if page.listed_ui[field] != page.ui[field]:
                 where = "between resources/list and resources/read; the latter wins"
-                yield on_page(page, f": `{field}` differs {where}.")
+                yield page, f": `{field}` differs {where}."
 
 
 @rule("C10", "warn", "Only known metadata", RESOURCE_FORMAT, "read")
@@ -165,7 +162,7 @@ def metadata_is_known(seen: Snapshot) -> Hits:
             near = difflib.get_close_matches(key.replace("_", "").lower(), map(str.lower, known), 1)
             name = next((k for k in known if near and k.lower() == near[0]), None)
             hint = f"; did you mean `{prefix}{name}`?" if name else "."
-            yield on_page(page, f": unknown `_meta.ui.{prefix}{show(key)}`{hint}")
+            yield page, f": unknown `_meta.ui.{prefix}{show(key)}`{hint}"
 
 
 @rule("C11", "error", "prefersBorder is set, and is a boolean", RESOURCE_FORMAT, "read")
@@ -178,9 +175,9 @@ def border_is_stated(seen: Snapshot) -> Hits:
     for page in _read(seen):
         border = page.effective_ui.get("prefersBorder")
         if border is None:
-            yield on_page(page, ": prefersBorder not set; hosts differ.", "info")
+            yield page, ": prefersBorder not set; hosts differ.", "info"
         elif not isinstance(border, bool):
-            yield on_page(page, f": prefersBorder must be true or false, got {type_name(border)}.")
+            yield page, f": prefersBorder must be true or false, got {type_name(border)}."
 
 
 @rule("C12", "error", "domain is a string", RESOURCE_FORMAT, "read")
@@ -193,7 +190,7 @@ def domain_is_text(seen: Snapshot) -> Hits:
     for page in _read(seen):
         domain = page.effective_ui.get("domain")
         if domain is not None and not isinstance(domain, str):
-            yield on_page(page, f": domain must be a string on the wire, got {type_name(domain)}.")
+            yield page, f": domain must be a string on the wire, got {type_name(domain)}."
 
 
 @rule("C13", "warn", "domain is a sandbox domain of the host", RESOURCE_FORMAT, "read")
@@ -207,7 +204,7 @@ def domain_belongs_to_host(seen: Snapshot) -> Hits:
     for page in _read(seen):
         domain = page.effective_ui.get("domain")
         if isinstance(domain, str) and not _sandbox_domain(domain, seen.server_host):
-            yield on_page(page, f": domain `{show(domain)}` is not a sandbox domain of a host.")
+            yield page, f": domain `{show(domain)}` is not a sandbox domain of a host."
 
 
 @rule("C14", "info", "domain is needed", RESOURCE_FORMAT, "read")
@@ -218,7 +215,7 @@ def domain_is_needed(seen: Snapshot) -> Hits:
     """
     for page in _read(seen):
         if isinstance(page.effective_ui.get("domain"), str):
-            yield on_page(page, ": domain set; drop it unless an API allowlists the origin.")
+            yield page, ": domain set; drop it unless an API allowlists the origin."
 
 
 @rule("C15", "info", "The page is a template", RESOURCE_DISCOVERY, "read", heuristic=True)
@@ -230,7 +227,7 @@ def page_is_a_template(seen: Snapshot) -> Hits:
     for page in _read(seen):
         contents = (page.result or {}).get("contents")
         if page.again is not None and page.again.get("contents") != contents:
-            yield on_page(page, " changes between reads; keep data out of the template.")
+            yield page, " changes between reads; keep data out of the template."
 
 
 def _sandbox_domain(domain: str, server_host: str | None) -> bool:

@@ -14,7 +14,6 @@ from transom.check.rule import (
     TOOL_RESULT,
     Check,
     Hits,
-    on_tool,
     rule,
     show,
 )
@@ -64,7 +63,7 @@ def results_can_be_read(tool: ListedTool, result: JsonObject) -> Hits:
     The model sees `content`, not the View. A short sentence that says what was found is enough.
     """
     if not isinstance(result.get("content"), list) or not has_content(result):
-        yield on_tool(tool, " returned no readable content.", "error")
+        yield tool, " returned no readable content.", "error"
 
 
 @rule("D2", "info", "content is a summary", TOOL_RESULT, "call")
@@ -76,7 +75,7 @@ def content_is_short(tool: ListedTool, result: JsonObject) -> Hits:
     """
     length = text_length(result)
     if length > LONG_TEXT:
-        yield on_tool(tool, f": content is {length} chars; keep it a summary.", "info")
+        yield tool, f": content is {length} chars; keep it a summary.", "info"
 
 
 @rule("D3", "warn", "A View gets structured data", STRUCTURED, "call")
@@ -88,7 +87,7 @@ def views_get_data(tool: ListedTool, result: JsonObject) -> Hits:
     """
     failed = result.get("isError") is True
     if tool.link is not None and not failed and result.get("structuredContent") is None:
-        yield on_tool(tool, " gives its View only text; return structuredContent too.", "warn")
+        yield tool, " gives its View only text; return structuredContent too.", "warn"
 
 
 @rule("D4", "error", "structuredContent is an object", STRUCTURED, "call")
@@ -97,8 +96,7 @@ def data_is_an_object(tool: ListedTool, result: JsonObject) -> Hits:
     """`structuredContent` is a JSON object; wrap a list as `{"items": [...]}`."""
     data = result.get("structuredContent")
     if data is not None and not isinstance(data, dict):
-        wrong = f"must be an object, got {type_name(data)}"
-        yield on_tool(tool, f": structuredContent {wrong}.", "error")
+        yield tool, f": structuredContent must be an object, got {type_name(data)}.", "error"
 
 
 @rule("D5", "error", "structuredContent fits outputSchema", OUTPUT_SCHEMA, "call")
@@ -112,15 +110,13 @@ def data_fits_schema(tool: ListedTool, result: JsonObject) -> Hits:
     if not isinstance(schema, dict) or result.get("isError") is True:
         return
     if data is None:
-        wrong = "is missing, though outputSchema is declared"
-        yield on_tool(tool, f": structuredContent {wrong}.", "error")
+        yield tool, ": structuredContent is missing, though outputSchema is declared.", "error"
         return
     try:
         for problem in problems_of(data, schema):
-            wrong = f"{problem.path} {show(problem.message, 200)}"
-            yield on_tool(tool, f": structuredContent{wrong}.", "error")
+            yield tool, f": structuredContent{problem.path} {show(problem.message, 200)}.", "error"
     except ValueError as error:
-        yield on_tool(tool, f": outputSchema cannot be used: {show(str(error), 200)}.", "error")
+        yield tool, f": outputSchema cannot be used: {show(str(error), 200)}.", "error"
 
 
 @rule("D6", "info", "Structured results have an outputSchema", OUTPUT_SCHEMA, "call")
@@ -132,7 +128,7 @@ def data_has_a_schema(seen: Snapshot) -> Hits:
     for tool, result in seen.results():
         structured = isinstance(result.get("structuredContent"), dict)
         if structured and "outputSchema" not in tool.raw:
-            yield on_tool(tool, " returns structuredContent without outputSchema.")
+            yield tool, " returns structuredContent without outputSchema."
 
 
 @rule("D7", "warn", "No private data in structuredContent", STRUCTURED, "call", heuristic=True)
@@ -144,8 +140,7 @@ def data_is_public(seen: Snapshot) -> Hits:
     """
     for tool, result in seen.results():
         for path in () if tool.app_only else _private(result.get("structuredContent")):
-            why = "looks private but structuredContent may reach the model"
-            yield on_tool(tool, f": `{path}` {why}.")
+            yield tool, f": `{path}` looks private but structuredContent may reach the model."
 
 
 @rule("D8", "info", "Facts are not hidden in _meta", TOOL_RESULT, "call", heuristic=True)
@@ -157,7 +152,7 @@ def facts_are_readable(seen: Snapshot) -> Hits:
     for tool, result in seen.results():
         bulky = size_of(result.get("_meta")) > LARGE_META
         if bulky and not result.get("structuredContent") and text_length(result) < 40:
-            yield on_tool(tool, " keeps most data in _meta; the model cannot use it.")
+            yield tool, " keeps most data in _meta; the model cannot use it."
 
 
 @rule("D9", "warn", "A result is of modest size", TOOL_RESULT, "call")
@@ -166,7 +161,7 @@ def results_are_modest(seen: Snapshot) -> Hits:
     for tool, result in seen.results():
         size = size_of(result)
         if size > LARGE_RESULT and not tool.app_only:
-            yield on_tool(tool, f" returned {size // 1024} KB; move bulk data to an app-only tool.")
+            yield tool, f" returned {size // 1024} KB; move bulk data to an app-only tool."
 
 
 @rule("D10", "warn", "A failure is a result with isError", ERRORS, "call")
@@ -179,7 +174,7 @@ def failures_are_results(seen: Snapshot) -> Hits:
     for tool, call in seen.called("example", "invalid"):
         if call.fault is not None:
             fault = f"{call.fault.code}: {show(call.fault.message, 120)}"
-            yield on_tool(tool, f" answered a tool failure with JSON-RPC error {fault}.")
+            yield tool, f" answered a tool failure with JSON-RPC error {fault}."
 
 
 @rule("D11", "error", "Helpers answer as other tools do", TOOL_RESULT, "call")

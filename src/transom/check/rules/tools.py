@@ -12,10 +12,8 @@ from transom.check.rule import (
     SERVER_BEHAVIOR,
     TOOL,
     VISIBILITY,
-    Hit,
     Hits,
     documented,
-    on_tool,
     rule,
     show,
 )
@@ -90,7 +88,7 @@ def metadata_is_gated(seen: Snapshot) -> Hits:
     why = "even for a client without MCP Apps support; gate it on the client capability"
     for tool in seen.text.tools if seen.text else ():
         if tool.link is not None:
-            yield on_tool(tool, f" carries `_meta.ui.resourceUri` {why}.")
+            yield tool, f" carries `_meta.ui.resourceUri` {why}."
 
 
 @rule("A3", "warn", "Text-only clients get the same tools", SERVER_BEHAVIOR, "text")
@@ -103,7 +101,7 @@ def fallback_exists(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         if tool.link is not None and tool.for_model and tool.name not in names:
             fix = "register a fallback under the same name"
-            yield on_tool(tool, f" disappears for text-only clients; {fix}.")
+            yield tool, f" disappears for text-only clients; {fix}."
 
 
 @rule(
@@ -121,7 +119,7 @@ def mime_types_are_read(seen: Snapshot) -> Hits:
     plain = {tool.name for tool in seen.text.tools if tool.link is not None}
     if any(tool.link is not None and tool.name not in plain for tool in seen.no_mime.tools):
         fix = f"it must look for `{APP_MIME_TYPE}` in `mimeTypes`"
-        yield Hit("server", f"Server treats any `{EXTENSION_ID}` key as support; {fix}.")
+        yield "server", f"Server treats any `{EXTENSION_ID}` key as support; {fix}."
 
 
 @rule("A5", "error", "Text-only clients get a readable answer", SERVER_BEHAVIOR, "text_call")
@@ -133,7 +131,7 @@ def fallback_is_useful(seen: Snapshot) -> Hits:
     """
     for tool, call in seen.called(client="text"):
         if tool.link is not None and call.result is not None and not has_text(call.result):
-            yield on_tool(tool, " returns nothing readable to a text-only client.")
+            yield tool, " returns nothing readable to a text-only client."
 
 
 # --- B: tool definitions and links -----------------------------------------------------------
@@ -156,7 +154,7 @@ def resources_are_linked(seen: Snapshot) -> Hits:
         # A link that misses by a letter is B4's to report, with the fix.
         if uri not in links and rough(uri) not in near:
             why = "is not linked from any tool's `_meta.ui.resourceUri`; it can never be rendered"
-            yield Hit(f"resource {uri}", f"UI resource `{uri}` {why}.")
+            yield f"resource {uri}", f"UI resource `{uri}` {why}."
 
 
 @rule("B2", "error", "A link is a ui:// URI", RESOURCE_DISCOVERY, "tools")
@@ -168,10 +166,10 @@ def links_are_ui_uris(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         ui = tool.meta.get("ui")
         if ui is not None and not isinstance(ui, dict):
-            yield on_tool(tool, f": `_meta.ui` must be an object, got {type_name(ui)}.")
+            yield tool, f": `_meta.ui` must be an object, got {type_name(ui)}."
         for link in (tool.nested_link, tool.flat_link):
             if link is not None and not (isinstance(link, str) and link.startswith("ui://")):
-                yield on_tool(tool, f": resourceUri `{show(link)}` is not a `ui://` URI.")
+                yield tool, f": resourceUri `{show(link)}` is not a `ui://` URI."
 
 
 @rule("B3", "error", "The linked resource can be read", RESOURCE_DISCOVERY, "read")
@@ -185,7 +183,7 @@ def links_can_be_read(seen: Snapshot) -> Hits:
         page = pages.get(tool.link or "")
         if page is not None and page.problem is not None:
             why = f"resources/read failed: {show(page.problem, 300)}"
-            yield on_tool(tool, f" points at `{page.uri}` but {why}.")
+            yield tool, f" points at `{page.uri}` but {why}."
 
 
 @rule(
@@ -209,7 +207,7 @@ def links_match_exactly(seen: Snapshot) -> Hits:
         near = near or (answers[link] if near_miss(link, answers.get(link)) else None)
         if near is not None:
             found = f"the resource answers as `{near}`; did you mean `{near}`?"
-            yield on_tool(tool, f" links `{link}` but {found}")
+            yield tool, f" links `{link}` but {found}"
 
 
 @rule("B5", "warn", "The link does not use the deprecated key alone", RESOURCE_DISCOVERY, "tools")
@@ -221,7 +219,7 @@ def nested_key_is_used(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         if tool.flat_link is not None and tool.nested_link is None:
             old = f'`_meta["{FLAT_LINK_KEY}"]`'
-            yield on_tool(tool, f" uses only deprecated {old}; set `_meta.ui.resourceUri`.")
+            yield tool, f" uses only deprecated {old}; set `_meta.ui.resourceUri`."
 
 
 @rule("B6", "error", "Both link keys agree", RESOURCE_DISCOVERY, "tools")
@@ -234,7 +232,7 @@ def keys_agree(seen: Snapshot) -> Hits:
         nested, flat = tool.nested_link, tool.flat_link
         if nested is not None and flat is not None and nested != flat:
             both = f"`_meta.ui.resourceUri` ({show(nested)}) and legacy key ({show(flat)})"
-            yield on_tool(tool, f": {both} disagree.")
+            yield tool, f": {both} disagree."
 
 
 @rule("B7", "warn", "The link is on the tool, not in its result", RESOURCE_DISCOVERY, "call")
@@ -247,8 +245,7 @@ def link_is_on_definition(seen: Snapshot) -> Hits:
         meta = as_object(result.get("_meta"))
         linked = as_object(meta.get("ui")).get("resourceUri") or meta.get(FLAT_LINK_KEY)
         if linked and tool.link is None:
-            why = "hosts read it from the tool definition"
-            yield on_tool(tool, f" returns a UI link in its result; {why}.")
+            yield tool, " returns a UI link in its result; hosts read it from the tool definition."
 
 
 @rule("B8", "error", "Visibility is a list of model and app", VISIBILITY, "tools")
@@ -262,7 +259,7 @@ def visibility_is_valid(seen: Snapshot) -> Hits:
         strange = [entry for entry in as_list(declared) if entry not in ("model", "app")]
         if strange or not isinstance(declared, list | None):
             why = 'is invalid; use any of "model", "app"'
-            yield on_tool(tool, f": visibility `{show(declared)}` {why}.")
+            yield tool, f": visibility `{show(declared)}` {why}."
 
 
 @rule("B9", "warn", "Visibility is not empty", VISIBILITY, "tools")
@@ -273,7 +270,7 @@ def visibility_is_not_empty(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         if tool.ui.get("visibility") == []:
-            yield on_tool(tool, " has empty visibility; neither model nor View can call it.")
+            yield tool, " has empty visibility; neither model nor View can call it."
 
 
 @rule("B10", "info", "The model can open the View", VISIBILITY, "tools")
@@ -286,7 +283,7 @@ def view_can_be_opened(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         if tool.link is not None and not tool.for_model and tool.link not in opened:
             why = "is hidden from the model; only the View can start it. Intended?"
-            yield on_tool(tool, f" links a View but {why}")
+            yield tool, f" links a View but {why}"
 
 
 @rule("B11", "info", "UI helpers are for the View only", VISIBILITY, "tools", heuristic=True)
@@ -302,7 +299,7 @@ def helpers_are_app_only(seen: Snapshot) -> Hits:
         plain = tool.link is None and "visibility" not in tool.ui
         if plain and _HELPER_WORDS & set(name_words(tool.name)):
             fix = 'consider `visibility: ["app"]`'
-            yield on_tool(tool, f" looks like a UI helper but the model can call it; {fix}.")
+            yield tool, f" looks like a UI helper but the model can call it; {fix}."
 
 
 @rule("B12", "info", "A helper opens no View of its own", RESOURCE_DISCOVERY, "tools")
@@ -315,7 +312,7 @@ def helpers_have_no_link(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         if tool.app_only and tool.link is not None and tool.link in opened:
             why = "has a resourceUri; drop it unless calling it should open a View"
-            yield Hit(f"tool {tool.name}", f"App-only tool `{tool.name}` {why}.")
+            yield f"tool {tool.name}", f"App-only tool `{tool.name}` {why}."
 
 
 @rule("B13", "info", "No empty _meta.ui", RESOURCE_DISCOVERY, "tools")
@@ -324,7 +321,7 @@ def ui_is_not_empty(seen: Snapshot) -> Hits:
     known = {"resourceUri", "visibility", *PAGE_FIELDS}
     for tool in seen.tools:
         if isinstance(tool.meta.get("ui"), dict) and not known & set(tool.ui):
-            yield on_tool(tool, " has an empty `_meta.ui`; remove it.")
+            yield tool, " has an empty `_meta.ui`; remove it."
 
 
 @rule("B14", "warn", "Resource metadata is on the resource", RESOURCE_FORMAT, "tools")
@@ -336,8 +333,7 @@ def resource_fields_are_elsewhere(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         for field in (field for field in PAGE_FIELDS if field in tool.ui):
-            fix = "move it to the resource's `_meta.ui`"
-            yield on_tool(tool, f": `{field}` is ignored on tools; {fix}.")
+            yield tool, f": `{field}` is ignored on tools; move it to the resource's `_meta.ui`."
 
 
 @rule("B15", "error", "A tool has a name, a description and an object schema", TOOL, "tools")
@@ -349,15 +345,15 @@ def definition_is_complete(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         if not isinstance(tool.raw.get("name"), str) or not tool.raw["name"]:
-            yield on_tool(tool, " has no name.")
+            yield tool, " has no name."
         schema = tool.raw.get("inputSchema")
         if not isinstance(schema, dict) or schema.get("type") != "object":
-            yield on_tool(tool, ': inputSchema must be a JSON Schema with type "object".')
+            yield tool, ': inputSchema must be a JSON Schema with type "object".'
         elif problem := schema_problem(schema):
-            yield on_tool(tool, f": inputSchema is not valid JSON Schema: {problem}.")
+            yield tool, f": inputSchema is not valid JSON Schema: {problem}."
         description = tool.raw.get("description")
         if not isinstance(description, str) or not description.strip():
-            yield on_tool(tool, " has no description; say what it does.", "warn")
+            yield tool, " has no description; say what it does.", "warn"
 
 
 @rule("B16", "info", "The description does not steer the model", TOOL, "tools", heuristic=True)
@@ -369,8 +365,7 @@ def description_does_not_steer(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         description = tool.raw.get("description")
         if isinstance(description, str) and any(p in description.lower() for p in _STEERING):
-            why = "tries to steer tool choice; describe the action instead"
-            yield on_tool(tool, f": description {why}.")
+            yield tool, ": description tries to steer tool choice; describe the action instead."
 
 
 @documented("B17", "error", "The host keeps to visibility", VISIBILITY, ABOUT_HOST)
@@ -392,7 +387,7 @@ def link_is_portable(seen: Snapshot) -> Hits:
         nested = as_object(tool.meta.get("openai")).get("outputTemplate")
         if tool.link is None and (nested or tool.meta.get("openai/outputTemplate")):
             why = "other hosts will not render it"
-            yield on_tool(tool, f" links its View only by a host-specific key; {why}.")
+            yield tool, f" links its View only by a host-specific key; {why}."
 
 
 # --- N: annotations --------------------------------------------------------------------------
@@ -409,7 +404,7 @@ def annotations_exist(seen: Snapshot) -> Hits:
         leaving = tool.app_only and tool.verb in _LEAVING
         if not tool.annotations and (tool.for_model or leaving):
             severity = None if tool.for_model else "info"
-            yield on_tool(tool, " has no annotations; hosts must assume the worst.", severity)
+            yield tool, " has no annotations; hosts must assume the worst.", severity
 
 
 @rule("N2", "error", "Hints are booleans", ANNOTATIONS, "tools")
@@ -418,11 +413,11 @@ def hints_are_booleans(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         declared = tool.raw.get("annotations")
         if declared is not None and not isinstance(declared, dict):
-            yield on_tool(tool, f": annotations must be an object, got {type_name(declared)}.")
+            yield tool, f": annotations must be an object, got {type_name(declared)}."
         for hint in _HINTS:
             value = tool.annotations.get(hint)
             if value is not None and not isinstance(value, bool):
-                yield on_tool(tool, f": {hint} must be boolean, got {type_name(value)}.")
+                yield tool, f": {hint} must be boolean, got {type_name(value)}."
 
 
 @rule("N3", "warn", "Hints do not contradict each other", ANNOTATIONS, "tools")
@@ -430,7 +425,7 @@ def hints_agree(seen: Snapshot) -> Hits:
     """A tool that only reads cannot destroy: drop one of the two hints."""
     for tool in seen.tools:
         if tool.hints("readOnlyHint") and tool.hints("destructiveHint"):
-            yield on_tool(tool, " claims to be read-only and destructive.")
+            yield tool, " claims to be read-only and destructive."
 
 
 @rule("N4", "info", "Tools that read say so", ANNOTATIONS, "tools", heuristic=True)
@@ -442,7 +437,7 @@ def readers_say_so(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         reads = tool.verb in _READING and not _WRITING & set(name_words(tool.name))
         if reads and tool.annotations.get("readOnlyHint") is None:
-            yield on_tool(tool, " looks read-only; set readOnlyHint.")
+            yield tool, " looks read-only; set readOnlyHint."
 
 
 @rule("N5", "warn", "Tools that write do not claim to read", ANNOTATIONS, "tools", heuristic=True)
@@ -453,7 +448,7 @@ def writers_do_not_claim_to_read(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         if tool.hints("readOnlyHint") and tool.verb in _WRITING:
-            yield on_tool(tool, " is marked read-only but its name says it writes.")
+            yield tool, " is marked read-only but its name says it writes."
 
 
 @rule("N6", "warn", "Tools that destroy say so", ANNOTATIONS, "tools", heuristic=True)
@@ -465,7 +460,7 @@ def destroyers_say_so(seen: Snapshot) -> Hits:
     for tool in seen.tools:
         quiet = not tool.hints("destructiveHint") and not tool.hints("readOnlyHint")
         if quiet and tool.verb in _DESTROYING:
-            yield on_tool(tool, " looks destructive; set destructiveHint.")
+            yield tool, " looks destructive; set destructiveHint."
 
 
 @rule("N7", "info", "Idempotent tools answer alike", ANNOTATIONS, "call")
@@ -478,7 +473,7 @@ def idempotence_holds(seen: Snapshot) -> Hits:
     first = {tool.name: call for tool, call in seen.called()}
     for tool, again in seen.called("again"):
         if _payload(first[tool.name].result) != _payload(again.result):
-            yield on_tool(tool, " claims idempotence but two identical calls differ.")
+            yield tool, " claims idempotence but two identical calls differ."
 
 
 @rule("N8", "info", "openWorldHint is stated", ANNOTATIONS, "tools")
@@ -489,7 +484,7 @@ def world_is_stated(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         if tool.annotations and tool.annotations.get("openWorldHint") is None:
-            yield on_tool(tool, ": openWorldHint not stated.")
+            yield tool, ": openWorldHint not stated."
 
 
 @rule("N9", "info", "App-only tools are annotated honestly", ANNOTATIONS, "tools")
@@ -503,8 +498,7 @@ def helpers_are_annotated(seen: Snapshot) -> Hits:
         stated = {"readOnlyHint", "destructiveHint"} & set(tool.annotations)
         writes = tool.verb in _WRITING - _LEAVING
         if tool.app_only and writes and not stated:
-            message = f"App-only tool `{tool.name}` writes; annotate it honestly."
-            yield Hit(f"tool {tool.name}", message)
+            yield f"tool {tool.name}", f"App-only tool `{tool.name}` writes; annotate it honestly."
 
 
 @rule("N10", "info", "Tools have a title", TOOL, "tools")
@@ -512,7 +506,7 @@ def titles_exist(seen: Snapshot) -> Hits:
     """A short title such as "Show orders" is what users see when asked to approve a call."""
     for tool in seen.tools:
         if not tool.raw.get("title") and not tool.annotations.get("title"):
-            yield on_tool(tool, " has no title.")
+            yield tool, " has no title."
 
 
 def _payload(result: object) -> JsonObject:

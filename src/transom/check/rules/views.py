@@ -11,7 +11,6 @@ from transom.check.rule import (
     VISIBILITY,
     Hits,
     documented,
-    on_view,
     rule,
 )
 from transom.check.snapshot import Snapshot
@@ -28,8 +27,7 @@ def handshake_completes(seen: Snapshot) -> Hits:
     """
     for view in seen.views or ():
         if not view.initialized:
-            late = f"never completed ui/initialize within {view.waited:g}s"
-            yield on_view(view, f"`{view.uri}` {late}.")
+            yield view, f"`{view.uri}` never completed ui/initialize within {view.waited:g}s."
 
 
 @rule("V2", "warn", "Handlers are set before connecting", LIFECYCLE, "browser")
@@ -42,7 +40,7 @@ def handlers_are_early(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         if view.late_handler:
             late = "after connect(), when the tool-result may have been sent already"
-            yield on_view(view, f"`{view.uri}` sets a handler {late}.")
+            yield view, f"`{view.uri}` sets a handler {late}."
 
 
 @rule("V3", "error", "The View calls only tools it may", VISIBILITY, "browser")
@@ -55,9 +53,9 @@ def calls_are_allowed(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for call in view.calls:
             if call.tool not in visible:
-                yield on_view(view, f"View called `{call.tool}` which the server does not have.")
+                yield view, f"View called `{call.tool}` which the server does not have."
             elif call.refusal is not None and "app" not in visible[call.tool]:
-                yield on_view(view, f"View called `{call.tool}` which is not visible to apps.")
+                yield view, f"View called `{call.tool}` which is not visible to apps."
 
 
 @rule("V4", "warn", "The View works in light and in dark", RESOURCE_FORMAT, "browser")
@@ -69,7 +67,7 @@ def every_theme_works(seen: Snapshot) -> Hits:
     """
     for view in seen.views or ():
         for error in view.uncaught:
-            yield on_view(view, f"`{view.uri}` throws in {view.theme}: {error}.")
+            yield view, f"`{view.uri}` throws in {view.theme}: {error}."
 
 
 @rule("V5", "error", "Declared tools can be listed and called", APP_TOOLS, "browser")
@@ -81,10 +79,10 @@ def declared_tools_work(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         if view.declared_tools and view.tools is None:
             fault = "no answer" if view.list_fault is None else view.list_fault
-            yield on_view(view, f"View declared tools but tools/list failed: {fault}.")
+            yield view, f"View declared tools but tools/list failed: {fault}."
         for fault in view.tool_faults:
             if fault.code == METHOD_NOT_FOUND:
-                yield on_view(view, f"View declared tools but tools/call failed: {fault.code}.")
+                yield view, f"View declared tools but tools/call failed: {fault.code}."
 
 
 @rule("V6", "warn", "A View's tool fails with isError", APP_TOOLS, "browser")
@@ -97,7 +95,7 @@ def tool_failures_are_results(seen: Snapshot) -> Hits:
         for fault in view.tool_faults:
             if fault.code == INTERNAL_ERROR:
                 fix = "return isError so the model can recover"
-                yield on_view(view, f"App tool `{fault.tool}` answered {fault.code}; {fix}.")
+                yield view, f"App tool `{fault.tool}` answered {fault.code}; {fix}."
 
 
 @rule("V7", "warn", "A View's tools are few, with names of their own", SECURITY, "browser")
@@ -110,10 +108,9 @@ def tools_are_few(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         tools = view.tools or ()
         if len(tools) > MAX_TOOLS:
-            advice = f"(recommended max {MAX_TOOLS})"
-            yield on_view(view, f"View registered {len(tools)} tools {advice}.")
+            yield view, f"View registered {len(tools)} tools (recommended max {MAX_TOOLS})."
         for name in (name for name in tools if name in taken):
-            yield on_view(view, f"App tool `{name}` shadows a server tool.")
+            yield view, f"App tool `{name}` shadows a server tool."
 
 
 @documented("V8", "error", "A closed View's tools are gone", APP_TOOLS, ABOUT_HOST)
