@@ -16,8 +16,6 @@ import msgspec
 from transom.check.conversation import Answered, Conversation, NoAnswer
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
-    APP_MIME_TYPE,
-    EXTENSION_ID,
     CallKind,
     Client,
     ListedTool,
@@ -30,12 +28,13 @@ from transom.check.snapshot import (
 )
 from transom.errors import ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_object
+from transom.protocol.extension import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.servers.connection import Connect
 from transom.version import __version__
 
-APPS: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": [APP_MIME_TYPE]}}}
+APPS: JsonObject = {"extensions": {UI_EXTENSION: {"mimeTypes": [VIEW_MIME_TYPE]}}}
 TEXT: JsonObject = {}
-NO_MIME: JsonObject = {"extensions": {EXTENSION_ID: {"mimeTypes": []}}}
+NO_MIME: JsonObject = {"extensions": {UI_EXTENSION: {"mimeTypes": []}}}
 MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 
 Progress = Callable[[str, int, int], None]

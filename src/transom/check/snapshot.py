@@ -18,10 +18,8 @@ import msgspec
 
 from transom.check.scan import HtmlScan, scan
 from transom.json_values import Json, JsonObject, as_list, as_object
+from transom.protocol.extension import LEGACY_URI_KEY, VIEW_MIME_TYPE
 
-EXTENSION_ID = "io.modelcontextprotocol/ui"
-APP_MIME_TYPE = "text/html;profile=mcp-app"
-FLAT_LINK_KEY = "ui/resourceUri"
 PAGE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
@@ -63,7 +61,7 @@ class ListedTool(msgspec.Struct, frozen=True):
     @property
     def flat_link(self) -> Json:
         """The deprecated `_meta["ui/resourceUri"]`, whatever its type."""
-        return self.meta.get(FLAT_LINK_KEY)
+        return self.meta.get(LEGACY_URI_KEY)
 
     @property
     def link(self) -> str | None:
@@ -137,7 +135,7 @@ class ServedPage(msgspec.Struct, frozen=True):
     def item(self) -> JsonObject | None:
         """The content item a host would use: the first one of the right type, else the first."""
         contents = self.contents
-        fitting = (item for item in contents if item.get("mimeType") == APP_MIME_TYPE)
+        fitting = (item for item in contents if item.get("mimeType") == VIEW_MIME_TYPE)
         return next(fitting, contents[0] if contents else None)
 
     @property

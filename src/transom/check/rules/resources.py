@@ -17,16 +17,9 @@ from transom.check.rule import (
     rule,
     show,
 )
-from transom.check.snapshot import (
-    APP_MIME_TYPE,
-    CSP_FIELDS,
-    PAGE_FIELDS,
-    ServedPage,
-    Snapshot,
-    body,
-    near_miss,
-)
+from transom.check.snapshot import CSP_FIELDS, PAGE_FIELDS, ServedPage, Snapshot, body, near_miss
 from transom.json_values import as_object, type_name
+from transom.protocol.extension import VIEW_MIME_TYPE
 
 _SANDBOX_DOMAINS = {
     "claudemcpcontent.com": re.compile(r"[0-9a-f]{16,64}"),
@@ -47,9 +40,9 @@ def mime_type_is_exact(seen: Snapshot) -> Hits:
     """
     for page in _read(seen):
         mime = (page.item or {}).get("mimeType")
-        if mime != APP_MIME_TYPE:
+        if mime != VIEW_MIME_TYPE:
             served = "without a mimeType" if mime is None else f"as `{show(mime)}`"
-            yield page, f" is served {served}; hosts need `{APP_MIME_TYPE}`."
+            yield page, f" is served {served}; hosts need `{VIEW_MIME_TYPE}`."
 
 
 @rule("C2", "warn", "Listing and content agree on the type", CONTENT_REQUIREMENTS, "read")

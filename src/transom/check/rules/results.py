@@ -18,13 +18,7 @@ from transom.check.rule import (
     show,
 )
 from transom.check.schemas import problems_of
-from transom.check.snapshot import (
-    ListedTool,
-    Snapshot,
-    has_content,
-    name_words,
-    text_length,
-)
+from transom.check.snapshot import ListedTool, Snapshot, has_content, name_words, text_length
 from transom.json_values import Json, JsonObject, size_of, type_name
 
 LONG_TEXT = 4_000

@@ -18,18 +18,9 @@ from transom.check.rule import (
     show,
 )
 from transom.check.schemas import schema_problem
-from transom.check.snapshot import (
-    APP_MIME_TYPE,
-    EXTENSION_ID,
-    FLAT_LINK_KEY,
-    PAGE_FIELDS,
-    Snapshot,
-    has_text,
-    name_words,
-    near_miss,
-    rough,
-)
+from transom.check.snapshot import PAGE_FIELDS, Snapshot, has_text, name_words, near_miss, rough
 from transom.json_values import Json, JsonObject, as_list, as_object, type_name
+from transom.protocol.extension import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
 
 _HELPER_WORDS = frozenset(
     {"refresh", "page", "paginate", "poll", "save", "autosave", "submit", "reload"}
@@ -118,8 +109,8 @@ def mime_types_are_read(seen: Snapshot) -> Hits:
         return
     plain = {tool.name for tool in seen.text.tools if tool.link is not None}
     if any(tool.link is not None and tool.name not in plain for tool in seen.no_mime.tools):
-        fix = f"it must look for `{APP_MIME_TYPE}` in `mimeTypes`"
-        yield "server", f"Server treats any `{EXTENSION_ID}` key as support; {fix}."
+        fix = f"it must look for `{VIEW_MIME_TYPE}` in `mimeTypes`"
+        yield "server", f"Server treats any `{UI_EXTENSION}` key as support; {fix}."
 
 
 @rule("A5", "error", "Text-only clients get a readable answer", SERVER_BEHAVIOR, "text_call")
@@ -218,7 +209,7 @@ def nested_key_is_used(seen: Snapshot) -> Hits:
     """
     for tool in seen.tools:
         if tool.flat_link is not None and tool.nested_link is None:
-            old = f'`_meta["{FLAT_LINK_KEY}"]`'
+            old = f'`_meta["{LEGACY_URI_KEY}"]`'
             yield tool, f" uses only deprecated {old}; set `_meta.ui.resourceUri`."
 
 
@@ -243,7 +234,7 @@ def link_is_on_definition(seen: Snapshot) -> Hits:
     """
     for tool, result in seen.results():
         meta = as_object(result.get("_meta"))
-        linked = as_object(meta.get("ui")).get("resourceUri") or meta.get(FLAT_LINK_KEY)
+        linked = as_object(meta.get("ui")).get("resourceUri") or meta.get(LEGACY_URI_KEY)
         if linked and tool.link is None:
             yield tool, " returns a UI link in its result; hosts read it from the tool definition."
 
