@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "version": set[str](),
     "types": {"errors"},
     "protocol": {"errors", "types"},
-    "schema": BOTTOM,
+    "schema": BOTTOM | {"json_values"},
     "channel": BOTTOM,
     "events": {"errors"},
     "background": {"events"},

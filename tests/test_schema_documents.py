@@ -11,7 +11,7 @@ import pytest
 from tests.ids import plain
 from transom.errors import Problem, SchemaError, ValidationError
 from transom.schema import input_schema, output_schema
-from transom.schema.json_schema import Document
+from transom.schema.json_schema import from_document
 
 TRACKS: dict[str, Any] = {
     "type": "object",
@@ -32,7 +32,7 @@ def problems(schema: Any, value: object) -> list[str]:
 
 @pytest.fixture(params=["jsonschema_rs", "jsonschema"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each validator package in turn. Compile with `Document`, which does not cache."""
+    """Each validator package in turn. Compile with `from_document`, which does not cache."""
     if request.param == "jsonschema":
         monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     return request.param
@@ -116,7 +116,7 @@ class TestDicts:
         self, engine: str, schema: Any
     ) -> None:
         with pytest.raises(SchemaError, match="not a valid JSON Schema"):
-            Document(schema, "input")
+            from_document(schema, "input")
 
     @pytest.mark.parametrize("value", [object(), print, {"\ud800"}, {(1, 2): 3}])
     def test_what_is_not_json_is_refused(self, value: object) -> None:
@@ -148,7 +148,9 @@ class TestDicts:
 
     @pytest.mark.parametrize("format_", ["date-time", "email", "made-up"])
     def test_a_format_is_a_note_and_refuses_nothing(self, engine: str, format_: str) -> None:
-        schema = Document({"properties": {"a": {"type": "string", "format": format_}}}, "input")
+        schema = from_document(
+            {"properties": {"a": {"type": "string", "format": format_}}}, "input"
+        )
         assert schema.parse(b'{"a":"whatever"}') == {"a": "whatever"}
 
     def test_without_a_validator_the_error_says_what_to_install(
@@ -157,12 +159,12 @@ class TestDicts:
         monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
         monkeypatch.setitem(sys.modules, "jsonschema", None)
         with pytest.raises(SchemaError, match="jsonschema-rs or jsonschema; install one"):
-            Document({"type": "object"}, "input")
+            from_document({"type": "object"}, "input")
 
 
 class TestProblems:
     def test_every_problem_is_told_with_its_path(self, engine: str) -> None:
-        schema = Document(
+        schema = from_document(
             {
                 "type": "object",
                 "properties": {
@@ -238,11 +240,11 @@ class TestProblems:
     def test_each_keyword_has_a_short_sentence(
         self, engine: str, schema: Any, value: object, message: str
     ) -> None:
-        compiled = Document({"type": "object", "properties": {"v": schema}}, "input")
+        compiled = from_document({"type": "object", "properties": {"v": schema}}, "input")
         assert problems(compiled, {"v": value}) == [f"v: {message}"]
 
     def test_other_keywords_are_named(self, engine: str) -> None:
-        schema = Document({"properties": {"v": {"propertyNames": {"maxLength": 1}}}}, "input")
+        schema = from_document({"properties": {"v": {"propertyNames": {"maxLength": 1}}}}, "input")
         assert len(problems(schema, {"v": {"long": 1}})) == 1
 
     def test_the_alternative_that_was_meant_is_explained(self, engine: str) -> None:
@@ -254,7 +256,7 @@ class TestProblems:
             shape("circle", radius={"type": "number"}),
             shape("square", side={"type": "number"}),
         ]
-        schema = Document(
+        schema = from_document(
             {"properties": {"shape": {"anyOf": [*shapes, {"type": "null"}]}}}, "input"
         )
         assert problems(schema, {"shape": {"kind": "square", "side": "x"}}) == [
@@ -266,14 +268,14 @@ class TestProblems:
         assert problems(schema, {"shape": 3}) == ["shape: expected object or null, got integer"]
 
     def test_many_problems_are_cut_short(self, engine: str) -> None:
-        schema = Document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
+        schema = from_document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
         found = problems(schema, {"v": ["x"] * 25})
         assert len(found) == 11
         assert found[9:] == ["v[9]: expected integer, got string", "and 15 more"]
 
     def test_messages_and_paths_never_echo_long_texts(self, engine: str) -> None:
         huge = "x" * 5_000
-        schema = Document(
+        schema = from_document(
             {
                 "type": "object",
                 "properties": {"v": {"enum": [huge, huge]}, huge: {"type": "integer"}},
@@ -286,7 +288,7 @@ class TestProblems:
         assert max(map(len, found)) < 350
 
     def test_a_large_value_is_told_its_first_problem(self, engine: str) -> None:
-        schema = Document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
+        schema = from_document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
         assert problems(schema, {"v": ["x"] * 50_000}) == ["v[0]: expected integer, got string"]
 
     @pytest.mark.parametrize("length", [40, 100_000])
@@ -300,7 +302,7 @@ class TestProblems:
         self, engine: str
     ) -> None:
         node = {"type": "object", "properties": {"child": {"$ref": "#/$defs/node"}}}
-        schema = Document({**node, "$defs": {"node": node}}, "input")
+        schema = from_document({**node, "$defs": {"node": node}}, "input")
 
         def nested(depth: int) -> bytes:
             return b'{"child":' * depth + b"{}" + b"}" * depth

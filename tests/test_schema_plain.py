@@ -7,7 +7,8 @@ import pytest
 
 from tests.ids import plain
 from transom.errors import SchemaError
-from transom.schema.document import deeper_than, inline
+from transom.json_values import depth_exceeds
+from transom.schema.document import inline
 
 STRING = {"type": "string"}
 
@@ -236,10 +237,10 @@ class TestDepth:
         value: object = 1
         for _ in range(depth):
             value = {"a": 1, "b": [value]}
-        assert not deeper_than(value, 2 * depth)
-        assert depth == 0 or deeper_than(value, 2 * depth - 1)
+        assert not depth_exceeds(value, 2 * depth)
+        assert depth == 0 or depth_exceeds(value, 2 * depth - 1)
 
     def test_a_value_that_contains_itself_is_endlessly_deep(self) -> None:
         loop: list[Any] = []
         loop.extend([loop, loop])
-        assert deeper_than(loop, 1_000)
+        assert depth_exceeds(loop, 1_000)

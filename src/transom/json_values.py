@@ -72,20 +72,25 @@ def size_of(value: Json) -> int:
     return len(msgspec.json.encode(value))
 
 
-def depth_exceeds(value: Json, limit: int) -> bool:
-    """Whether `value` nests deeper than `limit`. Never recurses, so any depth is safe."""
-    level: list[Json] = [value]
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Whether `value` nests deeper than `limit`. Never recurses; a cycle is endlessly deep."""
+    level: list[Any] = [value] if _is_container(value) else []
     for _ in range(limit):
-        deeper: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                deeper.extend(v for v in item.values() if isinstance(v, dict | list))
-            elif isinstance(item, list):
-                deeper.extend(v for v in item if isinstance(v, dict | list))
+        # By identity, so that a list that holds itself twice does not double at each level.
+        deeper: dict[int, Any] = {
+            id(child): child
+            for node in level
+            for child in cast("Any", node.values() if isinstance(node, dict) else node)
+            if _is_container(child)
+        }
         if not deeper:
             return False
-        level = deeper
-    return True
+        level = list(deeper.values())
+    return bool(level)
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, dict | list | tuple)
 
 
 # --- raw JSON --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Schemas: what tool arguments and results must look like, and holding values to it.
+"""Schemas: what tool arguments and results must look like, and validating values against it.
 
 A schema may come from type hints, a class (msgspec struct, dataclass, TypedDict, pydantic model), a
 JSON Schema dict, or any object with `json_schema()` and `validate(value)`. All become a `Schema`.
@@ -10,8 +10,8 @@ Decisions that users notice:
 2. Unknown arguments are refused where a function's signature is the schema. Classes and JSON
    Schemas decide for themselves.
 3. Defaults are filled in, those of a JSON Schema's outermost properties too.
-4. In the output direction a field with a default is required, and what is no object travels as
-   `{"result": value}`, in schema and value alike.
+4. In the output direction a field with a default is required, and what is not an object is sent
+   as `{"result": value}`, in schema and value alike.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from typing import Any, cast, get_origin
 import msgspec
 
 from transom.errors import SchemaError
-from transom.schema.encoding import cannot_send, to_json
 from transom.schema.hints import is_pydantic
-from transom.schema.json_schema import Custom, Document, Validator
-from transom.schema.pydantics import ModelInput, ModelOutput
-from transom.schema.schema import Direction, Schema
+from transom.schema.json_schema import Validator, from_document, from_validator
+from transom.schema.pydantics import model_input, model_output
+from transom.schema.schema import Direction, Schema, cannot_send, to_json
 from transom.schema.signature import from_return, from_signature
 from transom.schema.typed import typed_input, typed_output
 
@@ -94,7 +93,7 @@ def _compile(source: object, direction: Direction) -> Schema:
     if isinstance(source, Schema):
         return source
     if _is_validator(source):
-        return Custom(source, direction)
+        return from_validator(source, direction)
     if _is_type_hint(source):
         return _from_type(source, direction)
     if callable(source):
@@ -106,27 +105,27 @@ def _compile(source: object, direction: Direction) -> Schema:
 
 
 def _from_mapping(source: Mapping[str, Any], direction: Direction) -> Schema:
-    # A lazy schema mostly says what it said last time: then compiling it again is wasted.
+    # A lazy schema mostly returns what it returned last time: no need to compile that again.
     try:
         data = msgspec.json.encode(source)
     except (TypeError, ValueError, RecursionError):
         data = b""
     if not data or len(data) > _MAX_CACHED_BYTES:
-        return Document(source, direction)
+        return from_document(source, direction)
     return _from_json(data, direction)
 
 
 @lru_cache(maxsize=256)
 def _from_json(data: bytes, direction: Direction) -> Schema:
-    return Document(msgspec.json.decode(data), direction)
+    return from_document(msgspec.json.decode(data), direction)
 
 
 @lru_cache(maxsize=256)
 def _from_class(source: type, direction: Direction) -> Schema:
     if is_pydantic(source) or hasattr(source, "__pydantic_validator__"):
-        return ModelInput(source) if direction == "input" else ModelOutput(source)
+        return model_input(source) if direction == "input" else model_output(source)
     if _is_validator(source):
-        return Custom(source, direction)
+        return from_validator(source, direction)
     return _from_type(source, direction)
 
 

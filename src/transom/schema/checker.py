@@ -1,8 +1,4 @@
-"""What a JSON Schema validator found wrong, and how to say it.
-
-Values against a JSON Schema, with every problem found.
-
-Rules:
+"""Validates values against a JSON Schema, and describes every problem in words.
 
 1. The first of `jsonschema-rs` and `jsonschema` that can be imported does the work. Neither is
    loaded before a schema needs it; both are absent from many browsers.
@@ -10,7 +6,7 @@ Rules:
 3. A pattern cannot hang `jsonschema-rs`: its backtracking is counted. `jsonschema` uses `re`,
    which has no such guard, so there the author of a pattern must take care.
 4. All problems are listed for values of ordinary size only. Collecting them costs the validator
-   far more than finding the first one, so a large value gets told its first problem alone.
+   far more than finding the first one, so for a large value only the first is listed.
 5. `format` is a note for the reader, as JSON Schema 2020-12 has it, and refuses nothing.
 """
 
@@ -24,7 +20,8 @@ from typing import Any, NamedTuple, Protocol, cast
 import msgspec
 
 from transom.errors import Problem, SchemaError
-from transom.schema.document import deeper_than, refers_to_itself, walk
+from transom.json_values import depth_exceeds
+from transom.schema.document import refers_to_itself, walk
 from transom.schema.problems import choices, json_type, names, problem, quoted, shorten
 
 __all__ = ["MAX_LISTED_BYTES", "Checker", "Fault", "describe", "make_checker"]
@@ -67,9 +64,9 @@ _SENTENCES = {
 
 
 def describe(faults: Iterable[Fault]) -> Iterator[Problem]:
-    """Put faults into words."""
+    """Describe faults in words."""
     faults = list(faults)
-    # Who is told which values are allowed need not be told their type.
+    # The allowed values say all there is to say about the type.
     fixed = {fault.path for fault in faults if fault.keyword in {"const", "enum"}}
     for fault in faults:
         if fault.keyword != "type" or fault.path not in fixed:
@@ -99,7 +96,7 @@ def _describe_one(fault: Fault) -> Iterator[Problem]:
 
 
 def _describe_alternatives(fault: Fault) -> Iterator[Problem]:
-    """Speak of the alternative that was probably meant."""
+    """Describe the problems of the alternative that was probably meant."""
     wrong_types: list[str] = []
     close: list[tuple[Fault, ...]] = []
     for branch in fault.branches:
@@ -111,7 +108,7 @@ def _describe_alternatives(fault: Fault) -> Iterator[Problem]:
     if close:
         meant = min(close, key=lambda branch: (_tag(branch) is not None, len(branch)))
         if tag := _tag(meant):
-            # None has the right tag, so say which tags there are.
+            # No alternative has this tag, so list the tags that exist.
             tags = [other.expected for b in close if (other := _tag(b)) and other.path == tag.path]
             options = [option for expected in tags for option in _options(expected)]
             yield problem(tag.path, f"must be one of {choices(options)}")
@@ -167,7 +164,7 @@ class Checker:
             data: the JSON text that it was read from.
         """
         # Only a schema that refers to itself can lead a validator as deep as the value goes.
-        if self._recursive and _may_be_deep(bytes(data)) and deeper_than(value, MAX_VALUE_DEPTH):
+        if self._recursive and _may_be_deep(bytes(data)) and depth_exceeds(value, MAX_VALUE_DEPTH):
             return [Problem("", "is nested too deeply")]
         try:
             if self._engine.fits(value):

@@ -1,8 +1,6 @@
 """JSON Schema as it goes on the wire: one plain object that model APIs accept.
 
-References inside a JSON Schema, replaced by what they refer to.
-
-Rules:
+References inside a schema are replaced by what they refer to:
 
 1. The result shares nothing with what was given.
 2. References that lead back to themselves, or would make the schema grow beyond bounds, stay, as
@@ -22,16 +20,11 @@ from typing import Any, cast
 import msgspec
 
 from transom.errors import SchemaError
+from transom.json_values import depth_exceeds
 from transom.schema.problems import json_type, shorten
 
 __all__ = [
-    "MANY",
-    "MAX_DEPTH",
-    "NAMED",
-    "ONE",
-    "Json",
     "copy_document",
-    "deeper_than",
     "describes_object",
     "inline",
     "refers_to_itself",
@@ -46,12 +39,12 @@ MAX_DEPTH = 128
 
 # Where schemas are found inside a schema. Everything else is data: a property named "$ref" or a
 # default that looks like a schema is left alone.
-ONE = frozenset({
+_ONE = frozenset({
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
     "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 })  # fmt: skip
-MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-NAMED = frozenset({
+_MANY = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+_NAMED = frozenset({
     "$defs", "definitions", "dependentSchemas", "patternProperties", "properties",
 })  # fmt: skip
 _OBJECT_KEYWORDS = frozenset({
@@ -64,7 +57,7 @@ Json = dict[str, Any]
 
 
 def copy_document(source: Mapping[str, Any]) -> Json:
-    """Copy a JSON Schema that somebody handed us, as JSON would.
+    """Copy a given JSON Schema by way of JSON.
 
     Raises:
         SchemaError: it is not JSON, or too large or too deep to be a sensible schema.
@@ -76,30 +69,9 @@ def copy_document(source: Mapping[str, Any]) -> Json:
     if len(data) > MAX_BYTES:
         raise SchemaError(f"the schema has {len(data)} bytes; at most {MAX_BYTES} are allowed")
     document: Json = msgspec.json.decode(data)
-    if deeper_than(document, MAX_DEPTH):
+    if depth_exceeds(document, MAX_DEPTH):
         raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
     return document
-
-
-def deeper_than(value: object, limit: int) -> bool:
-    """Whether a value is nested more than `limit` levels deep. A cycle is endlessly deep."""
-    level: list[Any] = [value] if _is_container(value) else []
-    for _ in range(limit):
-        # By identity, so that a list that holds itself twice does not double at each level.
-        children: dict[int, Any] = {
-            id(child): child
-            for node in level
-            for child in cast("Any", node.values() if isinstance(node, dict) else node)
-            if _is_container(child)
-        }
-        if not children:
-            return False
-        level = list(children.values())
-    return bool(level)
-
-
-def _is_container(value: object) -> bool:
-    return isinstance(value, dict | list | tuple)
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:
@@ -132,9 +104,9 @@ def require_object(schema: Json) -> Json:
 
 
 def wrap_other(schema: Json) -> tuple[Json, bool]:
-    """Make any schema describe an object, and tell whether that took wrapping.
+    """Make any schema describe an object; whether it had to be wrapped for that.
 
-    What is no object is wrapped: the result describes `{"result": value}`.
+    What is not an object is wrapped: the result describes `{"result": value}`.
     """
     if describes_object(schema):
         return {**schema, "type": "object"}, False
@@ -144,7 +116,7 @@ def wrap_other(schema: Json) -> tuple[Json, bool]:
 
 
 def refers_to_itself(schema: Json) -> bool:
-    """Whether a schema still has references: after `inline`, they lead in circles (or to much)."""
+    """Whether a schema has references: those that `inline` had to leave, mostly circular ones."""
     return any("$ref" in node for node in walk(schema))
 
 
@@ -157,11 +129,11 @@ def walk(schema: Any) -> Iterator[Json]:
             continue
         yield cast("Json", node)
         for key, value in cast("Json", node).items():
-            if key in NAMED and isinstance(value, dict):
+            if key in _NAMED and isinstance(value, dict):
                 todo.extend(cast("Json", value).values())
-            elif key in MANY and isinstance(value, list):
+            elif key in _MANY and isinstance(value, list):
                 todo.extend(cast("list[Any]", value))
-            elif key in ONE:
+            elif key in _ONE:
                 todo.append(value)
 
 
@@ -187,8 +159,8 @@ def inline(document: Json, *, generated: bool = False, name: str = "") -> Json:
 
     Args:
         document: the schema.
-        generated: it was made from Python types, so its titles are mostly noise.
-        name: what its outermost title would repeat.
+        generated: it was made from Python types: titles that repeat a name are left out.
+        name: the name that its outermost title would repeat.
 
     Raises:
         SchemaError: a reference leads out of the document or nowhere.
@@ -198,12 +170,12 @@ def inline(document: Json, *, generated: bool = False, name: str = "") -> Json:
     if len(everything) <= MAX_REFERENCES:
         try:
             return _Inliner(references, references.circular(), generated=generated).run(name)
-        except _TooMuch:
+        except _TooLarge:
             pass
     return _Inliner(references, everything, generated=generated).run(name)
 
 
-class _TooMuch(Exception):
+class _TooLarge(Exception):
     """Inlining would make the schema too large."""
 
 
@@ -313,7 +285,7 @@ class _Inliner:
         too_deep = self._depth > MAX_DEPTH // 2 + 1  # each schema is two levels of JSON or more
         if too_deep or self._nodes > self._references.nodes + MAX_GROWTH:
             if len(self._kept) < len(self._references.targets):
-                raise _TooMuch
+                raise _TooLarge
             if too_deep:
                 raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         schema = cast("Json", node)
@@ -352,12 +324,12 @@ def _map(schema: Json, change: Callable[[Any, str], Any]) -> Json:
     for key, value in schema.items():
         if key in _LEFT_OUT:
             continue
-        if key in NAMED and isinstance(value, dict):
+        if key in _NAMED and isinstance(value, dict):
             named = cast("Json", value)
             changed[key] = {name: change(part, name) for name, part in named.items()}
-        elif key in MANY and isinstance(value, list):
+        elif key in _MANY and isinstance(value, list):
             changed[key] = [change(part, "") for part in cast("list[Any]", value)]
-        elif key in ONE:
+        elif key in _ONE:
             changed[key] = change(value, "")
         else:
             changed[key] = _copy(value)

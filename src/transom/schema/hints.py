@@ -32,17 +32,17 @@ _MARKS = (
     "__required_keys__",
     "_fields",
 )
-# Code that runs on a value. msgspec would not run it, and to skip it silently would be a lie.
+# Code that checks a value. msgspec would not run it, so it is refused rather than skipped.
 _VALIDATORS = frozenset({
     "AfterValidator", "BeforeValidator", "PlainValidator", "Predicate", "WrapValidator",
 })  # fmt: skip
 
 
 def translate(hint: Any) -> Any:
-    """Rewrite a type hint so that msgspec sees all that it says.
+    """Rewrite a type hint so that msgspec understands all of it.
 
     Raises:
-        SchemaError: it says something that cannot be held to.
+        SchemaError: it has a constraint that cannot be checked.
     """
     try:
         return _translate(hint)
@@ -135,7 +135,7 @@ def _constrain(hint: Any, constraints: dict[str, Any]) -> Any:
     origin = get_origin(hint)
     if origin is not Union and origin is not types.UnionType:
         return Annotated[hint, _meta(constraints)]
-    # `Annotated[int | None, Ge(0)]` speaks of the int: msgspec wants it said there.
+    # In `Annotated[int | None, Ge(0)]` the int is meant: msgspec wants the constraint there.
     left = dict(constraints)
     members: list[Any] = []
     for member in get_args(hint):

@@ -1,4 +1,4 @@
-"""Schemas given as JSON Schema, and schemas given as objects that validate by themselves."""
+"""Schemas from a JSON Schema, and from objects that describe and validate values themselves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import msgspec
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import make_checker
 from transom.schema.document import copy_document, inline, require_object, wrap_other
-from transom.schema.encoding import to_json
 from transom.schema.problems import invalid, problem_from_error, shorten
-from transom.schema.schema import Direction
+from transom.schema.schema import Direction, Schema
 
-__all__ = ["Custom", "Document", "Validator"]
+__all__ = ["Validator", "from_document", "from_validator"]
 
 
 class Validator(Protocol):
@@ -35,93 +34,81 @@ class Validator(Protocol):
         ...
 
 
-class Document:
-    """A JSON Schema, held to by a validator.
+def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
+    """Compile a JSON Schema. Outermost properties that are absent get their `default`.
 
-    Properties of the outermost object that are absent and have a `default` get it.
+    Raises:
+        SchemaError: it cannot be used.
     """
+    emitted, wrapped = _emit(source, direction)
+    checker = make_checker(emitted)
+    properties: dict[str, Any] = emitted.get("properties", {})
+    defaults: dict[str, Any] = {
+        name: entry["default"]
+        for name, entry in properties.items()
+        if entry is not True and entry is not False and "default" in entry
+    }
 
-    __slots__ = ("_checker", "_defaults", "json_bytes", "json_schema", "spread", "wrapped")
-
-    def __init__(self, source: Mapping[str, Any], direction: Direction) -> None:
-        emitted, self.wrapped = _emit(source, direction)
-        self.json_schema = emitted
-        self.json_bytes = msgspec.Raw(msgspec.json.encode(emitted))
-        self.spread = direction == "input"
-        self._checker = make_checker(emitted)
-        properties: dict[str, Any] = emitted.get("properties", {})
-        self._defaults: dict[str, Any] = {
-            name: entry["default"]
-            for name, entry in properties.items()
-            if entry is not True and entry is not False and "default" in entry
-        }
-
-    def parse(self, data: bytes | msgspec.Raw) -> Any:
-        """Read a value from JSON text."""
-        try:
-            value = msgspec.json.decode(data)
-        except Exception as error:
-            raise invalid([problem_from_error(error)]) from error
-        if problems := self._checker.problems(value, data):
+    def parse(data: bytes | msgspec.Raw) -> Any:
+        value = _decode(data)
+        if problems := checker.problems(value, data):
             raise invalid(problems)
-        for name, default in self._defaults.items():
+        for name, default in defaults.items():
             if name not in value:
                 value[name] = copy.deepcopy(default)
         return value
 
-    def validate(self, value: Any) -> Any:
-        """Validate plain JSON values."""
-        return self.parse(to_json(value))
+    return Schema(emitted, parse, spread=direction == "input", wrapped=wrapped)
 
 
-class Custom:
-    """An object that describes and validates values itself."""
+def from_validator(source: Validator, direction: Direction) -> Schema:
+    """Compile an object that describes and validates values itself.
 
-    __slots__ = ("_source", "json_bytes", "json_schema", "spread", "wrapped")
+    Raises:
+        SchemaError: it cannot be used.
+    """
+    if iscoroutinefunction(source.validate):
+        raise SchemaError("validate() of a schema object must not be async")
+    try:
+        description = source.json_schema()
+    except Exception as error:
+        raise SchemaError(f"json_schema() failed: {shorten(str(error))}") from error
+    if not isinstance(cast("object", description), Mapping):
+        raise SchemaError(f"json_schema() must return a dict, not {type(description).__name__}")
+    emitted, wrapped = _emit(description, direction)
+    spread = direction == "input" and getattr(source, "spread", True) is not False
 
-    def __init__(self, source: Validator, direction: Direction) -> None:
-        if iscoroutinefunction(source.validate):
-            raise SchemaError("validate() of a schema object must not be async")
+    def validate(value: Any) -> Any:
         try:
-            description = source.json_schema()
-        except Exception as error:
-            raise SchemaError(f"json_schema() failed: {shorten(str(error))}") from error
-        if not isinstance(cast("object", description), Mapping):
-            raise SchemaError(f"json_schema() must return a dict, not {type(description).__name__}")
-        self.json_schema, self.wrapped = _emit(description, direction)
-        self.json_bytes = msgspec.Raw(msgspec.json.encode(self.json_schema))
-        self.spread = direction == "input" and getattr(source, "spread", True) is not False
-        self._source = source
-
-    def parse(self, data: bytes | msgspec.Raw) -> Any:
-        """Read a value from JSON text."""
-        try:
-            value = msgspec.json.decode(data)
-        except Exception as error:
-            raise invalid([problem_from_error(error)]) from error
-        return self.validate(value)
-
-    def validate(self, value: Any) -> Any:
-        """Validate plain JSON values."""
-        try:
-            inner = value["result"] if self.wrapped else value
-            validated: Any = self._source.validate(inner)
+            validated: Any = source.validate(value["result"] if wrapped else value)
         except ValidationError:
             raise
         except Exception as error:
             raise invalid([problem_from_error(error)]) from error
-        if self.spread and not isinstance(cast("object", validated), Mapping):
+        if spread and not isinstance(cast("object", validated), Mapping):
             raise SchemaError(
                 f"validate() returned {type(validated).__name__}, but arguments are a mapping; set "
                 "spread = False on the schema object if the handler takes this one object"
             )
-        return {"result": validated} if self.wrapped else validated
+        return {"result": validated} if wrapped else validated
+
+    def parse(data: bytes | msgspec.Raw) -> Any:
+        return validate(_decode(data))
+
+    return Schema(emitted, parse, validate=validate, spread=spread, wrapped=wrapped)
+
+
+def _decode(data: bytes | msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except Exception as error:
+        raise invalid([problem_from_error(error)]) from error
 
 
 def _emit(source: Mapping[str, Any], direction: Direction) -> tuple[dict[str, Any], bool]:
-    """Make the wire form of a JSON Schema, and tell whether its values get wrapped."""
+    """The wire form of a JSON Schema, and whether its values are wrapped."""
     emitted = inline(copy_document(source))
     if direction == "input":
-        # An empty schema allows everything, and of that only objects can come.
+        # An empty schema allows everything, but arguments are always an object.
         return require_object(emitted or {"type": "object"}), False
     return wrap_other(emitted)

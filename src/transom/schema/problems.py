@@ -1,7 +1,7 @@
 """How a value that does not fit is described: short, with a path, without echoing the value.
 
-A model reads these texts and mends its call, so they say what was expected. They never repeat
-what was sent, because that may be megabytes, or an attack.
+A model reads these texts and corrects its call, so they say what was expected. They never repeat
+the value, which may be megabytes long, or an attack.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def problem(path: Sequence[str | int], message: str) -> Problem:
 
 
 def invalid(problems: Iterable[Problem]) -> ValidationError:
-    """Make the error to raise: each problem once, and no more than a model wants to read."""
+    """Make the error to raise: each problem once, and not too many for a model to read."""
     unique = list(dict.fromkeys(problems))
     if len(unique) > MAX_PROBLEMS:
         rest = len(unique) - MAX_PROBLEMS
@@ -127,7 +127,7 @@ def problem_from_error(error: BaseException) -> Problem:
     """Describe what made a decoder or validator give up.
 
     The texts of msgspec and of deliberate errors (ValueError and the like) are kept. Any other
-    exception is somebody's bug: its text says nothing to a model and stays here.
+    exception is a bug: its text is of no use to a model and is left out.
     """
     match error:
         case msgspec.ValidationError():

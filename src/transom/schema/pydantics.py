@@ -1,4 +1,4 @@
-"""pydantic models, for those who have them. Nothing is imported before the first one is seen."""
+"""Schemas from pydantic models. pydantic is not imported before there is such a model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, cast
 import msgspec
 
 from transom.errors import SchemaError
-from transom.schema.checker import Checker, make_checker
+from transom.schema.checker import make_checker
 from transom.schema.document import inline, require_object, wrap_other
-from transom.schema.encoding import to_json
 from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
-from transom.schema.schema import Direction
+from transom.schema.schema import Direction, Schema, to_json
 
-__all__ = ["ModelInput", "ModelOutput", "json_schema_of", "read_pydantic"]
+__all__ = ["json_schema_of", "model_input", "model_output", "read_pydantic"]
 
 
 def json_schema_of(
@@ -50,79 +49,59 @@ def read_pydantic(source: Any, value: Any) -> Any:
         raise ValueError(str(invalid(problems_from_pydantic(error)))) from error
 
 
-class ModelInput:
-    """Tool arguments read by a pydantic model: one instance for the handler."""
+def model_input(source: Any) -> Schema:
+    """Compile tool arguments described by a pydantic model: one instance for the handler."""
+    adapter = _adapter(source)
+    document = json_schema_of(source, "input")
+    emitted = require_object(inline(document, generated=True, name=source.__name__))
 
-    __slots__ = ("_adapter", "json_bytes", "json_schema", "spread", "wrapped")
-
-    def __init__(self, source: Any) -> None:
-        document = json_schema_of(source, "input")
-        emitted = inline(document, generated=True, name=source.__name__)
-        self.json_schema = require_object(emitted)
-        self.json_bytes = msgspec.Raw(msgspec.json.encode(self.json_schema))
-        self.spread = False
-        self.wrapped = False
-        self._adapter = _adapter(source)
-
-    def parse(self, data: bytes | msgspec.Raw) -> Any:
-        """Read an instance from JSON text."""
+    def parse(data: bytes | msgspec.Raw) -> Any:
         try:
-            return self._adapter.validate_json(bytes(data))
+            return adapter.validate_json(bytes(data))
         except Exception as error:
             raise _explained(error) from error
 
-    def validate(self, value: Any) -> Any:
-        """Read an instance from plain JSON values, or check one."""
+    def validate(value: Any) -> Any:
         if isinstance(value, dict | list | str | int | float | None):
-            return self.parse(to_json(cast("Any", value)))
+            return parse(to_json(cast("Any", value)))
         try:
-            return self._adapter.validate_python(value)
+            return adapter.validate_python(value)
         except Exception as error:
             raise _explained(error) from error
 
+    return Schema(emitted, parse, validate=validate)
 
-class ModelOutput:
-    """What a handler answers, described by a pydantic model."""
 
-    __slots__ = ("_adapter", "_checker", "json_bytes", "json_schema", "spread", "wrapped")
+def model_output(source: Any) -> Schema:
+    """Compile what a handler returns, described by a pydantic model."""
+    adapter = _adapter(source)
+    document = json_schema_of(source, "output")
+    emitted, wrapped = wrap_other(inline(document, generated=True, name=source.__name__))
+    checker = functools.cache(lambda: make_checker(emitted))  # loaded when it is needed
 
-    def __init__(self, source: Any) -> None:
-        document = json_schema_of(source, "output")
-        emitted = inline(document, generated=True, name=source.__name__)
-        self.json_schema, self.wrapped = wrap_other(emitted)
-        self.json_bytes = msgspec.Raw(msgspec.json.encode(self.json_schema))
-        self.spread = False
-        self._adapter = _adapter(source)
-        self._checker: Checker | None = None
+    def complete(value: Any) -> Any:
+        instance = adapter.validate_json(msgspec.json.encode(value["result"] if wrapped else value))
+        dumped = msgspec.json.decode(adapter.dump_json(instance, by_alias=True))
+        return {"result": dumped} if wrapped else dumped
 
-    def parse(self, data: bytes | msgspec.Raw) -> Any:
-        """Check JSON text and return it as plain JSON values."""
+    def parse(data: bytes | msgspec.Raw) -> Any:
         try:
             value = msgspec.json.decode(data)
         except Exception as error:
             raise _explained(error) from error
-        checker = self._checker = self._checker or make_checker(self.json_schema)
-        problems = checker.problems(value, data)
+        problems = checker().problems(value, data)
         if any(problem.message == "is required" for problem in problems):
             # It may be a mapping that relies on the model's defaults: let the model complete it.
             try:
-                value = self._completed(value)
+                value = complete(value)
             except Exception as error:
                 raise invalid(problems) from error
-            problems = checker.problems(value, data)
+            problems = checker().problems(value, data)
         if problems:
             raise invalid(problems)
         return value
 
-    def _completed(self, value: Any) -> Any:
-        inner = value["result"] if self.wrapped else value
-        instance = self._adapter.validate_json(msgspec.json.encode(inner))
-        dumped = msgspec.json.decode(self._adapter.dump_json(instance, by_alias=True))
-        return {"result": dumped} if self.wrapped else dumped
-
-    def validate(self, value: Any) -> Any:
-        """Check a value and return it as plain JSON values."""
-        return self.parse(to_json(value))
+    return Schema(emitted, parse, wrapped=wrapped)
 
 
 @functools.cache

@@ -1,10 +1,8 @@
-"""Annotations of functions, resolved where they were written.
+"""Schemas from a function's signature: what it takes and what it returns.
 
-What a function's docstring says about its parameters.
-
-Which return annotations are worth a schema.
-
-Schemas from a function's signature: what it takes and what it returns.
+1. Annotations are resolved where the function was defined, local names included.
+2. The docstring describes the parameters: an `Args:` section, or `:param name:` lines.
+3. A return annotation that says nothing about structured content gives no schema.
 """
 
 from __future__ import annotations
@@ -22,12 +20,10 @@ import msgspec
 
 from transom.errors import Problem, SchemaError, ValidationError
 from transom.schema.document import require_object
-from transom.schema.encoding import to_json
-from transom.schema.generate import generate
 from transom.schema.hints import describe, translate
 from transom.schema.problems import invalid, problem_from_error
-from transom.schema.schema import Schema
-from transom.schema.typed import Typed, typed_output
+from transom.schema.schema import Schema, to_json
+from transom.schema.typed import Typed, generate, typed_output
 from transom.types import (
     AudioContent,
     EmbeddedResource,
@@ -39,16 +35,16 @@ from transom.types import (
 
 __all__ = [
     "Annotations",
+    "describes_data",
     "from_return",
     "from_signature",
     "innermost",
     "parameter_descriptions",
-    "says_something",
 ]
 
 
 class Annotations:
-    """Resolves a function's annotations, one by one: a bad one does not spoil the others."""
+    """Resolves a function's annotations one by one, so that a bad one does not affect the others."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         inner = innermost(function)
@@ -60,7 +56,7 @@ class Annotations:
         """Resolve one annotation; none at all is Any.
 
         Raises:
-            SchemaError: it names something that cannot be found. `where` tells whose it is.
+            SchemaError: it names something that cannot be found. The text has `where`.
         """
         if annotation is inspect.Parameter.empty:
             return Any
@@ -137,22 +133,22 @@ def parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]:
 
 _CONTENT = (AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent, ToolResult)
 _CONTENT_NAMES = frozenset({"CallToolResult", *(cls.__name__ for cls in _CONTENT)})
-_SILENT = (Any, object, None, type(None), str, bytes, bytearray, memoryview, typing.NoReturn)
+_NO_DATA = (Any, object, None, type(None), str, bytes, bytearray, memoryview, typing.NoReturn)
 
 
-def says_something(hint: Any) -> bool:
-    """Whether a return annotation promises structured content that a schema can describe."""
-    return not _is_silent(hint) and not _has_content(hint)
+def describes_data(hint: Any) -> bool:
+    """Whether a return annotation declares structured content that a schema can describe."""
+    return not _has_no_data(hint) and not _has_content(hint)
 
 
-def _is_silent(hint: Any) -> bool:
-    if any(hint is silent for silent in _SILENT) or isinstance(hint, typing.TypeVar):
+def _has_no_data(hint: Any) -> bool:
+    if any(hint is kind for kind in _NO_DATA) or isinstance(hint, typing.TypeVar):
         return True
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _is_silent(arguments[0])
+        return _has_no_data(arguments[0])
     if origin is Union or origin is types.UnionType:
-        return all(_is_silent(argument) for argument in arguments)
+        return all(_has_no_data(argument) for argument in arguments)
     kind = origin or hint
     if kind is dict or kind is Mapping or kind is cast("Any", typing.Mapping):
         return len(arguments) < 2 or arguments[1] in {Any, object}
@@ -224,21 +220,21 @@ def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) 
     try:
         return _arguments(parameters, rest, reserved)
     except SchemaError as error:
-        raise _blamed(error, parameters, where) from error
+        raise _with_parameter(error, parameters, where) from error
 
 
 def from_return(function: Callable[..., Any]) -> Schema | None:
     """Describe what a function returns by its return annotation.
 
     Returns:
-        None when the annotation is missing, cannot be resolved, has no JSON form, or says nothing
-        that a schema could hold a result to: text, bytes, content blocks, a whole `ToolResult`,
-        `Any`, a plain `dict`.
+        None when the annotation is missing, cannot be resolved, has no JSON form, or declares no
+        structured content: text, bytes, content blocks, a whole `ToolResult`, `Any`, a plain
+        `dict`.
     """
     try:
         annotation = inspect.signature(function).return_annotation
         hint = Annotations(function)(annotation, "the return value")
-        if annotation is inspect.Signature.empty or not says_something(hint):
+        if annotation is inspect.Signature.empty or not describes_data(hint):
             return None
         return typed_output(hint)
     except (SchemaError, TypeError, ValueError):
@@ -324,27 +320,26 @@ def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> S
     schema = require_object(generated.json_schema)
     for name, _, default in parameters:
         _show_default(schema["properties"][name], default)
-    says_more, incomplete = generated.says_more, generated.needs_settling
+    says_more, incomplete = generated.says_more, generated.incomplete
     if rest is not None:
         others = generate(rest, "input")
         schema = _opened(schema, others.json_schema)
-        says_more, incomplete = says_more or others.says_more, incomplete or others.needs_settling
+        says_more, incomplete = says_more or others.says_more, incomplete or others.incomplete
     known = Typed(
         struct,
         schema,
         finish=cast("Callable[[Any], Any]", msgspec.structs.asdict),
         check="text" if says_more else None,
         incomplete=incomplete,
-        spread=True,
     )
     if rest is None:
-        return known
-    unnamed = Typed(dict[str, rest], schema, incomplete=incomplete)
-    return OpenArguments(known, unnamed, {p.name for p in parameters}, reserved)
+        return known.schema(spread=True)
+    others = Typed(dict[str, rest], schema, incomplete=incomplete)
+    return _open_arguments(known, others, {p.name for p in parameters}, reserved)
 
 
-def _blamed(error: SchemaError, parameters: list[_Parameter], where: str) -> SchemaError:
-    """Say which parameter is to blame, by trying each alone."""
+def _with_parameter(error: SchemaError, parameters: list[_Parameter], where: str) -> SchemaError:
+    """The error with the parameter that causes it, found by trying each alone."""
     for parameter in parameters:
         try:
             _arguments([parameter], None, set())
@@ -364,7 +359,7 @@ def _show_default(property_schema: Any, default: Any) -> None:
     try:
         shown = msgspec.json.decode(to_json(default))
     except (ValidationError, msgspec.DecodeError):
-        return  # a default that has no JSON form is the function's own affair
+        return  # a default without a JSON form is not shown
     if shown is not None or default is None:
         property_schema["default"] = shown
 
@@ -375,47 +370,31 @@ def _opened(schema: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "$defs": definitions} if definitions else schema
 
 
-class OpenArguments:
+def _open_arguments(known: Typed, rest: Typed, names: set[str], reserved: set[str]) -> Schema:
     """The arguments of a function with `**kwargs`: named ones, and any others."""
+    refused = reserved - names
 
-    __slots__ = (
-        "_known", "_names", "_reserved", "_rest", "json_bytes", "json_schema", "spread", "wrapped",
-    )  # fmt: skip
-
-    def __init__(self, known: Typed, rest: Typed, names: set[str], reserved: set[str]) -> None:
-        self._known = known
-        self._rest = rest
-        self._names = names
-        self._reserved = reserved - names
-        self.json_schema = known.json_schema
-        self.json_bytes = known.json_bytes
-        self.spread = True
-        self.wrapped = False
-
-    def parse(self, data: bytes | msgspec.Raw) -> Any:
-        """Read keyword arguments from JSON text."""
-        arguments: dict[str, Any] = self._known.parse(data)
+    def parse(data: bytes | msgspec.Raw) -> Any:
+        arguments: dict[str, Any] = known.parse(data)
         entries: dict[str, msgspec.Raw]
         try:
             entries = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         except Exception as error:
             raise invalid([problem_from_error(error)]) from error
-        if taken := self._reserved.intersection(entries):
+        if taken := refused.intersection(entries):
             raise invalid(
                 [Problem(name, "is not an argument of this tool") for name in sorted(taken)]
             )
-        others = {name: raw for name, raw in entries.items() if name not in self._names}
+        others = {name: raw for name, raw in entries.items() if name not in names}
         if others:
-            arguments.update(self._rest.parse(msgspec.json.encode(others)))
+            arguments.update(rest.parse(msgspec.json.encode(others)))
         return arguments
 
-    def validate(self, value: Any) -> Any:
-        """Validate plain JSON values."""
-        return self.parse(to_json(value))
+    return Schema(known.json_schema, parse, spread=True)
 
 
 def _bound_names(function: Any, signature: inspect.Signature) -> set[str]:
-    """Parameters that are filled already, by a bound method or a partial: nobody may pass them."""
+    """Parameters that a bound method or a partial fills already, which callers must not pass."""
     try:
         parameters = inspect.signature(innermost(function)).parameters.values()
     except (TypeError, ValueError):

@@ -1,45 +1,46 @@
-"""Schemas from Python types, read by msgspec in one pass."""
+"""Schemas from Python types: msgspec generates the JSON Schema and reads the values.
+
+msgspec knows nothing of pydantic models, of the constraints that other libraries write into
+`Annotated`, nor of the difference between what a class accepts and what it always has. `generate`
+adds these to the JSON Schema that msgspec makes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, NamedTuple, cast, get_origin
 
 import msgspec
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
-from transom.schema.document import require_object, wrap_other
-from transom.schema.encoding import to_json
-from transom.schema.generate import generate, settle, unsupported
-from transom.schema.hints import is_pydantic, translate
+from transom.schema.document import inline, require_object, wrap_other
+from transom.schema.hints import field_hints, is_pydantic, reachable_classes, translate
 from transom.schema.problems import invalid, problem_from_error
-from transom.schema.pydantics import read_pydantic
+from transom.schema.pydantics import json_schema_of, read_pydantic
+from transom.schema.schema import Direction, Schema, to_json
 
-__all__ = ["Typed", "typed_input", "typed_output"]
-
+__all__ = ["Generated", "Typed", "generate", "typed_input", "typed_output"]
 
 _decode_plain = msgspec.json.Decoder().decode
 
 
 class Typed:
-    """A schema whose values msgspec decodes and validates at once.
+    """Values that msgspec decodes and validates at once.
 
     Args:
         hint: the type, translated.
         json_schema: what goes on the wire.
         finish: makes of a decoded value what callers want.
-        check: hold values to the JSON Schema too, because it says more than msgspec knows: the
+        check: validate against the JSON Schema too, because it says more than msgspec knows: the
             text before msgspec reads it, or the finished value.
-        incomplete: decoded values must be completed; see `settled`.
-        spread: see `Schema`.
-        wrapped: see `Schema`.
+        incomplete: decoded values must be completed; see `complete_defaults`.
         exact: a struct whose own JSON is what `parse` would make of it, once it is valid.
     """
 
     __slots__ = (
-        "_checker", "_decode", "_finish", "_first", "_incomplete", "_last", "exact", "json_bytes",
-        "json_schema", "spread", "wrapped",
+        "_checker", "_decode", "_exact", "_finish", "_first", "_incomplete", "_last", "json_schema",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +51,6 @@ class Typed:
         finish: Callable[[Any], Any] | None = None,
         check: Literal["text", "finished"] | None = None,
         incomplete: bool = False,
-        spread: bool = False,
-        wrapped: bool = False,
         exact: type[msgspec.Struct] | None = None,
     ) -> None:
         try:
@@ -64,10 +63,14 @@ class Typed:
         self._first = self._checker if check == "text" else None
         self._last = self._checker if check == "finished" else None
         self.json_schema = json_schema
-        self.json_bytes = msgspec.Raw(msgspec.json.encode(json_schema))
-        self.spread = spread
-        self.wrapped = wrapped
-        self.exact = exact
+        self._exact = exact
+
+    def schema(self, *, spread: bool = False, wrapped: bool = False) -> Schema:
+        """The schema of these values."""
+        encode_exact = None if self._exact is None else self.encode_exact
+        return Schema(
+            self.json_schema, self.parse, encode_exact=encode_exact, spread=spread, wrapped=wrapped
+        )
 
     def parse(self, data: bytes | msgspec.Raw) -> Any:
         """Read a value from JSON text."""
@@ -76,7 +79,7 @@ class Typed:
                 _require(self._first, msgspec.json.decode(data), data)
             value = self._decode(data)
             if self._incomplete:
-                settle(value)
+                complete_defaults(value)
             if self._finish is not None:
                 value = self._finish(value)
             if self._last is not None:
@@ -87,17 +90,13 @@ class Typed:
             raise self._explained(error, data) from error
         return value
 
-    def validate(self, value: Any) -> Any:
-        """Validate plain JSON values, or an instance."""
-        return self.parse(to_json(value))
-
     def encode_exact(self, value: Any) -> bytes | None:
         """The JSON text of a valid value of exactly this type; None: it takes `parse`.
 
         Raises:
             ValidationError: it is of this type, but what it holds does not fit.
         """
-        if type(value) is not self.exact:
+        if type(value) is not self._exact:
             return None
         data = to_json(value)
         try:
@@ -129,25 +128,25 @@ def _require(checker: Checker, value: object, data: bytes | msgspec.Raw) -> None
         raise invalid(problems)
 
 
-def typed_input(hint: Any) -> Typed:
+def typed_input(hint: Any) -> Schema:
     """Describe tool arguments by a class (one instance) or a TypedDict (keyword arguments).
 
     Raises:
-        SchemaError: it is not made of JSON, or is no object.
+        SchemaError: it is not made of JSON, or is not an object.
     """
     translated = translate(hint)
     generated = generate(translated, "input", name=_name(hint))
-    return Typed(
+    typed = Typed(
         translated,
         require_object(generated.json_schema),
         check="text" if generated.says_more else None,
-        incomplete=generated.needs_settling,
-        spread=_is_mapping(hint),
+        incomplete=generated.incomplete,
     )
+    return typed.schema(spread=_is_mapping(hint))
 
 
-def typed_output(hint: Any) -> Typed:
-    """Describe what a tool answers by a type. What is no object gets wrapped.
+def typed_output(hint: Any) -> Schema:
+    """Describe what a tool returns by a type. What is not an object is wrapped.
 
     Raises:
         SchemaError: it is not made of JSON.
@@ -159,16 +158,16 @@ def typed_output(hint: Any) -> Typed:
         translated = msgspec.defstruct("Result", [("result", translated)])
     if generated.uses_pydantic:
         # A model may write what it would not read, so the JSON Schema alone decides.
-        return Typed(dict[str, Any], schema, check="finished", wrapped=wrapped)
-    return Typed(
+        return Typed(dict[str, Any], schema, check="finished").schema(wrapped=wrapped)
+    typed = Typed(
         translated,
         schema,
         finish=_plain_values,
         check="finished" if generated.says_more else None,
-        incomplete=generated.needs_settling,
-        wrapped=wrapped,
-        exact=_exact(hint, translated, plain=not (generated.says_more or generated.needs_settling)),
+        incomplete=generated.incomplete,
+        exact=_exact(hint, translated, plain=not (generated.says_more or generated.incomplete)),
     )
+    return typed.schema(wrapped=wrapped)
 
 
 def _exact(hint: Any, translated: Any, *, plain: bool) -> type[msgspec.Struct] | None:
@@ -194,3 +193,174 @@ def _is_mapping(hint: Any) -> bool:
 
 def _name(hint: Any) -> str:
     return getattr(hint, "__name__", "")
+
+
+# --- JSON Schema of a type -------------------------------------------------------------------
+
+
+class Generated(NamedTuple):
+    """A type's JSON Schema, and how much of it msgspec will not check by itself."""
+
+    json_schema: dict[str, Any]
+    uses_pydantic: bool
+    """There are pydantic models inside."""
+    says_more: bool
+    """Fields of classes have constraints that msgspec does not see."""
+    incomplete: bool
+    """Decoded values must be completed; see `complete_defaults`."""
+
+
+def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
+    """Describe a type, already translated, as JSON Schema.
+
+    Raises:
+        SchemaError: there is no JSON form for it.
+    """
+    classes = reachable_classes(hint)
+    changes = [
+        (cls, field.wire_name, field.hint, translated)
+        for cls in classes
+        for field in field_hints(cls)
+        if (translated := translate(field.hint)) != field.hint
+        and not getattr(translated, "__parameters__", ())
+    ]
+    definitions: dict[str, Any] = {}
+    hook = _PydanticHook(direction, definitions)
+    try:
+        schemas, components = msgspec.json.schema_components(
+            [hint, *classes, *(translated for *_, translated in changes)],
+            schema_hook=hook,
+            ref_template="#/$defs/{name}",
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise unsupported(error) from error
+    definitions.update(components)
+    described = dict(zip(map(id, classes), schemas[1:], strict=False))
+
+    def definition(cls: Any) -> dict[str, Any]:
+        reference: str = described[id(cls)].get("$ref", "")
+        return definitions.get(reference.removeprefix("#/$defs/"), {})
+
+    says_more = False
+    for (cls, wire_name, original, _), schema in zip(
+        changes, schemas[1 + len(classes) :], strict=True
+    ):
+        fields = definition(cls).get("properties", {})
+        if wire_name in fields:
+            says_more = says_more or _constrains_more(schema, fields[wire_name], original)
+            kept = {key: fields[wire_name][key] for key in ("default",) if key in fields[wire_name]}
+            fields[wire_name] = {**schema, **kept}
+    if direction == "output":
+        for cls in classes:
+            _require_all(cls, definition(cls))
+    document = {**schemas[0], "$defs": definitions}
+    return Generated(
+        inline(document, generated=True, name=name),
+        hook.used,
+        says_more,
+        any(_lacks_defaults(cls) for cls in classes),
+    )
+
+
+def unsupported(error: Exception) -> SchemaError:
+    """Say in one line what msgspec could not do."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    text = lines[-1] if lines and "is not supported" in lines[-1] else " ".join(lines)
+    return SchemaError(text)
+
+
+class _PydanticHook:
+    """Describes the types that msgspec leaves to others."""
+
+    def __init__(self, direction: Direction, definitions: dict[str, Any]) -> None:
+        self.used = False
+        self._direction: Direction = direction
+        self._definitions = definitions
+
+    def __call__(self, cls: type) -> dict[str, Any]:
+        if not is_pydantic(cls):
+            raise TypeError(f"type {cls.__module__}.{cls.__qualname__} is not supported")
+        self.used = True
+        # Definitions of different models may share a name, so each model's get its own prefix.
+        prefix = f"{cls.__name__}{len(self._definitions)}--"
+        schema = json_schema_of(cls, self._direction, ref_template=f"#/$defs/{prefix}{{model}}")
+        for name, definition in schema.pop("$defs", {}).items():
+            self._definitions[prefix + name] = definition
+        self._definitions[f"{prefix}--{cls.__name__}"] = schema
+        return {"$ref": f"#/$defs/{prefix}--{cls.__name__}"}
+
+
+def _constrains_more(schema: dict[str, Any], before: dict[str, Any], original: Any) -> bool:
+    silent = {"title", "description", "examples", "format", "default"}
+
+    def loud(node: Any) -> Any:
+        if isinstance(node, dict):
+            entries = cast("dict[str, Any]", node).items()
+            return {key: loud(value) for key, value in entries if key not in silent}
+        if isinstance(node, list):
+            return [loud(value) for value in cast("list[Any]", node)]
+        return node
+
+    return original is not Any and loud(schema) != loud(before)
+
+
+def _require_all(hint: Any, definition: dict[str, Any]) -> None:
+    """What goes out has every field, whether or not it has a default."""
+    cls = get_origin(hint) or hint
+    if "properties" not in definition:
+        return
+    if issubclass(cls, msgspec.Struct):
+        if cls.__struct_config__.omit_defaults:
+            return
+        optional = {
+            field.encode_name
+            for field in msgspec.structs.fields(cls)
+            if field.default is msgspec.UNSET
+        }
+    elif hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__"):
+        optional = {
+            name for name in definition["properties"] if getattr(cls, name, None) is msgspec.UNSET
+        }
+    else:
+        return
+    required = [name for name in definition["properties"] if name not in optional]
+    if required:
+        definition["required"] = required
+
+
+# --- defaults of dataclasses -----------------------------------------------------------------
+
+
+def _lacks_defaults(hint: Any) -> bool:
+    """Whether msgspec makes instances of a class without some of their own attributes."""
+    cls = get_origin(hint) or hint
+    return (
+        dataclasses.is_dataclass(cls)
+        and bool(getattr(cls, "__dictoffset__", 0))
+        and any(field.default is not dataclasses.MISSING for field in dataclasses.fields(cls))
+    )
+
+
+def complete_defaults(value: Any) -> None:
+    """Complete all dataclass instances inside a decoded value, in place.
+
+    msgspec does not write a plain default (`size: int = 0`) into a new dataclass instance, because
+    reading the attribute finds it on the class. But code that looks at the instance's own
+    attributes, as msgspec itself does to encode it, would miss the field.
+    """
+    if isinstance(value, dict):
+        for part in cast("dict[Any, Any]", value).values():
+            complete_defaults(part)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for part in cast("list[Any]", value):
+            complete_defaults(part)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            complete_defaults(getattr(value, name))
+    elif dataclasses.is_dataclass(value):
+        own: dict[str, Any] = getattr(value, "__dict__", {})
+        for field in dataclasses.fields(value):
+            if field.default is not dataclasses.MISSING:
+                # Not by assignment, which a frozen dataclass refuses.
+                own.setdefault(field.name, field.default)
+            complete_defaults(getattr(value, field.name, None))

@@ -25,7 +25,6 @@ import msgspec
 
 from transom.errors import Problem, ValidationError
 from transom.schema import Schema, cannot_send, to_json
-from transom.schema.typed import Typed
 from transom.types import (
     AudioContent,
     ContentBlock,
@@ -110,7 +109,8 @@ def encode_result(value: object, output: Schema | None = None) -> bytes:
     Raises:
         ValidationError: as `to_result`.
     """
-    if isinstance(output, Typed) and (data := output.encode_exact(value)) is not None:
+    encode = None if output is None else output.encode_exact
+    if encode is not None and (data := encode(value)) is not None:
         text = msgspec.json.encode(data.decode())
         shown = b'{"content":[{"type":"text","text":%b}],"structuredContent":%b}'
         return shown % (text, data)
