@@ -250,6 +250,18 @@ async def test_files_reach_the_handler_under_harmless_names():
         assert isinstance(files[2].content, ResourceLink)
 
 
+async def test_more_files_than_a_request_may_have_are_refused_with_a_reason():
+    got: list[list[Download]] = []
+    async with ready() as (bridge, view, _):
+        bridge.on_download_file = got.append
+        text = "12000 files at once; a request may have 100"
+        with pytest.raises(ProtocolError, match=text):
+            await view.ask("ui/download-file", {"contents": [FILE] * 12_000})
+        assert got == []
+        assert await view.ask("ui/download-file", {"contents": [FILE] * 100}) == {}
+        assert len(got[0]) == 100
+
+
 # --- in place of the server ------------------------------------------------------------------
 
 

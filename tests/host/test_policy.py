@@ -14,7 +14,7 @@ from transom.host.policy import (
     fingerprint,
     link_problem,
     model_may_call,
-    safe_filename,
+    safe_filenames,
     view_may_call,
 )
 from transom.types import Implementation, ToolAnnotations
@@ -301,18 +301,26 @@ def test_no_text_makes_the_link_check_fail(url: str):
     ],
 )
 def test_a_file_name_is_the_last_part_of_its_uri_made_harmless(uri: str, name: str):
-    assert safe_filename(uri) == name
+    assert safe_filenames([uri]) == [name]
 
 
 def test_a_name_that_is_taken_gets_a_number():
-    taken = {"notes.txt", "notes (2).txt"}
-    assert safe_filename("file:///Notes.txt", taken=taken) == "Notes (3).txt"
-    assert safe_filename("file:///notes", taken={"notes"}) == "notes (2)"
+    uris = ["notes.txt", "notes (2).txt", "Notes.txt", "notes", "NOTES", "notes.txt"]
+    assert safe_filenames(f"file:///{uri}" for uri in uris) == [
+        *("notes.txt", "notes (2).txt", "Notes (3).txt"),
+        *("notes", "NOTES (2)", "notes (4).txt"),
+    ]
+
+
+def test_a_hundred_thousand_equal_names_are_made_unique_in_one_pass():
+    names = safe_filenames(["file:///a.txt"] * 100_000)  # the square of it would take hours
+    assert len(set(names)) == 100_000
+    assert names[-1] == "a (100000).txt"
 
 
 @given(st.text())
 def test_every_file_name_is_safe(uri: str):
-    name = safe_filename(uri)
+    [name] = safe_filenames([uri])
     assert name
     assert len(name) <= 130
     assert not name.startswith((".", " "))

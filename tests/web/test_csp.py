@@ -100,6 +100,12 @@ def test_what_is_no_origin_is_dropped_and_told(entry: object) -> None:
         assert len(dropped_entries({field: [entry]})) == 1
 
 
+def test_a_list_without_an_end_is_looked_at_to_some_entry_and_no_further() -> None:
+    dropped = dropped_entries({"connectDomains": ["x"] * 1_000_000})
+    assert len(dropped) == 1001
+    assert dropped[-1] == "connectDomains: 999000 more entries"
+
+
 @pytest.mark.parametrize("lists", ["https://a.com", 3, {"a": 1}, True])
 def test_a_declaration_that_is_no_list_counts_for_nothing(lists: object) -> None:
     assert build_csp({"connectDomains": lists}) == build_csp(None)
@@ -112,9 +118,9 @@ def test_a_trailing_slash_and_repetition_do_no_harm() -> None:
 
 
 def test_only_so_many_entries_fit_into_a_header() -> None:
-    many = {"connectDomains": [f"https://h{n}.example.com" for n in range(10_000)]}
+    many = {"connectDomains": [f"https://h{n}.example.com" for n in range(1000)]}
     assert len(build_csp(many)) < 8000
-    assert len(dropped_entries(many)) == 9_900
+    assert len(dropped_entries(many)) == 900
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), st.lists(st.text())))

@@ -146,7 +146,11 @@ class Bridge:
         )
         self._server = None if upstream is None else _view_server(upstream)
         self._requests = ViewRequests(
-            self._slots, self._context, self._send_context_changes, self._server
+            self._slots,
+            self._context,
+            self._send_context_changes,
+            self._server,
+            max_files=self.limits.max_files,
         )
         self._tools = ViewTools(self._session, self._readiness, self.limits, self.report)
         self._torn_down: asyncio.Future[bool] | None = None

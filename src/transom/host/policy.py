@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
@@ -36,7 +35,7 @@ __all__ = [
     "fingerprint",
     "link_problem",
     "model_may_call",
-    "safe_filename",
+    "safe_filenames",
     "view_may_call",
 ]
 
@@ -78,6 +77,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Requests of one View that are being worked on."""
     max_queued: int = 256
     """Messages kept for a View until it is initialised."""
+    max_files: int = 100
+    """Files that a View may offer to save with one request."""
     max_live_views: int = 32
     """Live Views of one host; the least recently used one is closed for a new one."""
 
@@ -293,13 +294,29 @@ _DEVICES = frozenset(
 )
 
 
-def safe_filename(uri: str, *, taken: AbstractSet[str] = frozenset()) -> str:
-    """A harmless name to save a file under, from the last part of its URI.
+def safe_filenames(uris: Iterable[str]) -> list[str]:
+    """Harmless names to save files under, from the last part of each one's URI, no two alike.
 
-    Args:
-        uri: what the View calls the file.
-        taken: names in use already, in lower case; the new one gets a number if it is among them.
+    Names that differ in upper and lower case only are alike: to some file systems they are one.
+    The work grows with the number of files, whatever they are called.
     """
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}  # the number that is tried next for a name that is taken
+    names: list[str] = []
+    for uri in uris:
+        stem, ending = _harmless(uri)
+        name = first = f"{stem}{ending}"
+        while name.lower() in taken:
+            number = numbers.get(first.lower(), 2)
+            numbers[first.lower()] = number + 1
+            name = f"{stem} ({number}){ending}"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _harmless(uri: str) -> tuple[str, str]:
+    """The last part of a URI as a file's name, and the ending of that, such as `.txt`."""
     path = re.split(r"[?#]", uri, maxsplit=1)[0]
     last = unquote(path.rstrip("/").rpartition("/")[2])
     name = _UNSAFE.sub("_", last).strip(". ") or "download"
@@ -308,9 +325,4 @@ def safe_filename(uri: str, *, taken: AbstractSet[str] = frozenset()) -> str:
         stem, dot, suffix = name, "", ""
     if stem.partition(".")[0].strip().lower() in _DEVICES:
         stem = f"_{stem}"
-    stem = stem[: _MAX_NAME - len(dot + suffix)].rstrip(". ")
-    name, number = f"{stem}{dot}{suffix}", 1
-    while name.lower() in taken:
-        number += 1
-        name = f"{stem} ({number}){dot}{suffix}"
-    return name
+    return stem[: _MAX_NAME - len(dot + suffix)].rstrip(". "), f"{dot}{suffix}"

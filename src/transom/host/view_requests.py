@@ -19,7 +19,7 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
 from transom.events import Slot
-from transom.host.policy import link_problem, safe_filename
+from transom.host.policy import link_problem, safe_filenames
 from transom.host.view_server import ViewServer
 from transom.host.view_state import ViewContext
 from transom.protocol import messages as m
@@ -88,6 +88,7 @@ class ViewRequests:
         context: where the display mode is kept.
         on_context: called when an answer has changed the context.
         server: the View's server, if there is one.
+        max_files: how many files one request may offer to save.
     """
 
     def __init__(
@@ -96,6 +97,8 @@ class ViewRequests:
         context: ViewContext,
         on_context: Callable[[], object],
         server: ViewServer | None,
+        *,
+        max_files: int,
     ) -> None:
         self.app: AppCapabilities | None = None
         """What the View declared that it can do."""
@@ -103,6 +106,7 @@ class ViewRequests:
         self._context = context
         self._on_context = on_context
         self._server = server
+        self._max_files = max_files
 
     def capabilities(self) -> dict[str, Any]:
         """The host's capabilities, as its handlers and its server make them.
@@ -170,13 +174,15 @@ class ViewRequests:
         return await _verdict(handler, params.url)
 
     async def _download(self, handler: Slot, params: m.DownloadFileParams) -> bytes:
-        files: list[Download] = []
-        taken: set[str] = set()
-        for content in params.contents:
-            embedded = isinstance(content, EmbeddedResource)
-            name = safe_filename(content.resource.uri if embedded else content.uri, taken=taken)
-            taken.add(name.lower())
-            files.append(Download(name, content))
+        contents = params.contents
+        if len(contents) > self._max_files:
+            text = f"{len(contents)} files at once; a request may have {self._max_files}"
+            raise ProtocolError(INVALID_PARAMS, text)
+        names = safe_filenames(
+            content.resource.uri if isinstance(content, EmbeddedResource) else content.uri
+            for content in contents
+        )
+        files = [Download(*named) for named in zip(names, contents, strict=True)]
         return await _verdict(handler, files)
 
     async def _call_tool(self, handler: Slot, params: m.CallToolParams) -> bytes:

@@ -25,6 +25,7 @@ _ORIGIN = re.compile(
 )
 _FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _MAX_ENTRIES = 100  # for each field: a header has to fit into a response
+_MAX_LOOKED_AT = 1000
 
 _LOCAL: dict[CspMode, dict[str, str]] = {
     "compat": {
@@ -102,13 +103,16 @@ def _taken(declared: Mapping[str, Any] | None, field: str) -> tuple[list[str], l
         return [], [] if entries is None else [f"{field}: {entries!r}"[:200]]
     origins: list[str] = []
     others: list[str] = []
-    for entry in cast("list[object]", entries):
+    given = cast("list[object]", entries)
+    for entry in given[:_MAX_LOOKED_AT]:
         if isinstance(entry, str) and _ORIGIN.fullmatch(entry) and len(origins) < _MAX_ENTRIES:
             origin = entry.removesuffix("/")
             if origin not in origins:
                 origins.append(origin)
         else:
             others.append(f"{field}: {entry!r}"[:200])
+    if len(given) > _MAX_LOOKED_AT:
+        others.append(f"{field}: {len(given) - _MAX_LOOKED_AT} more entries")
     return origins, others
 
 

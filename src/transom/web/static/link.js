@@ -23,7 +23,8 @@ export class Link {
   #sent = 0;
   #received = 0;
   #told = 0;
-  #kept = [];
+  #kept = []; // what was sent, up to `#forgotten` of which the host has
+  #forgotten = 0;
   #waiting = new Map();
   #ackTimer = 0;
   #retryTimer = 0;
@@ -130,6 +131,7 @@ export class Link {
     if (this.#page !== null && !resumed) {
       this.#sent = this.#received = this.#told = 0;
       this.#kept = [];
+      this.#forgotten = 0;
       this.#waiting.clear();
       this.#on.fresh();
     }
@@ -137,7 +139,7 @@ export class Link {
     this.#page = page;
     socket.ready = true;
     this.#forget(received);
-    for (const [, frame] of this.#kept) socket.send(frame);
+    for (const [, frame] of this.#kept.slice(this.#forgotten)) socket.send(frame);
     this.#on.state("connected");
   }
 
@@ -154,12 +156,18 @@ export class Link {
     this.#on.frame(data.slice(space + 1, end), data.slice(end + 1));
   }
 
+  /** A View can have sent a million small messages: none is moved for each that is forgotten. */
   #forget(number) {
-    while (this.#kept.length && this.#kept[0][0] <= number) {
-      const [, frame, view] = this.#kept.shift();
+    while (this.#kept[this.#forgotten]?.[0] <= number) {
+      const [, frame, view] = this.#kept[this.#forgotten];
+      this.#forgotten += 1;
       const left = (this.#waiting.get(view) ?? 0) - frame.length;
       if (left > 0) this.#waiting.set(view, left);
       else this.#waiting.delete(view);
+    }
+    if (this.#forgotten * 2 >= this.#kept.length) {
+      this.#kept.splice(0, this.#forgotten);
+      this.#forgotten = 0;
     }
   }
 
