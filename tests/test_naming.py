@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from transom.errors import UsageError
 from transom.host.tool_names import check_server_name
-from transom.naming import fitted_name, name_of_command, name_of_url, names_apart
+from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_name_that_a_host_takes_is_kept(text: str):
 
 @given(st.lists(st.text(alphabet="ab-2", min_size=1, max_size=40).map(fitted_name)))
 def test_names_are_told_apart_and_stay_names(names: list[str]):
-    apart = names_apart(names)
+    apart = unique_names(names)
 
     assert len(apart) == len(names) == len(set(apart))
     for name in apart:
@@ -74,7 +74,7 @@ def test_names_are_told_apart_and_stay_names(names: list[str]):
 
 
 def test_a_name_that_somebody_gave_is_not_given_to_another():
-    assert names_apart(["a", "a", "a-2", "b"]) == ["a", "a-3", "a-2", "b"]
+    assert unique_names(["a", "a", "a-2", "b"]) == ["a", "a-3", "a-2", "b"]
 
 
 @given(st.lists(st.text()))

@@ -10,7 +10,7 @@
     │   ├── NotConnected
     │   ├── AlreadyConnected
     │   ├── OutOfOrder         not allowed in this state of the conversation
-    │   ├── CapabilityMissing  the other side did not say that it can do this
+    │   ├── CapabilityMissing  the other side did not declare that it can do this
     │   ├── SchemaError        a schema that cannot be used
     │   └── RegistrationError  a tool that cannot be registered
     ├── ValidationError        a value does not fit its schema
@@ -18,11 +18,11 @@
     │   ├── RequestTimeout
     │   ├── RequestCancelled
     │   └── ConnectionClosed   ... says who closed and why
-    ├── ChannelClosed          the pipe is gone
-    ├── ViewClosed             the View that should have answered is gone
+    ├── ChannelClosed          the pipe to the other side is closed
+    ├── ViewClosed             the View that should have answered is closed
     └── Refused                the host's policy said no
 
-Local and remote are told apart first: a `UsageError` is ours to mend, a `PeerError` is not.
+The first question is whose mistake it is: a `UsageError` is ours, a `PeerError` the other side's.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class RequestEnded(TransomError):
 
 
 class RequestTimeout(RequestEnded):
-    """No answer came in time. The other side was told to stop."""
+    """No answer came in time. A cancellation was sent."""
 
 
 class RequestCancelled(RequestEnded):
@@ -180,7 +180,7 @@ class ConnectionClosed(RequestEnded):
 
 
 class ChannelClosed(TransomError):
-    """The pipe to the other side is gone."""
+    """The pipe to the other side is closed."""
 
 
 class ViewClosed(TransomError):

@@ -1,12 +1,12 @@
-"""Handlers a user hangs on an object: assigned, or as decorators.
+"""Event handlers that a user sets on an object: assigned, or as decorators.
 
-    app.on_tool_result = show            # the one assigned handler; None takes it away
+    app.on_tool_result = show            # the one assigned handler; None removes it
 
     @app.on_tool_result                  # listeners, as many as you like
     async def _(result): ...
 
-The assigned handler runs first, then the listeners in the order they came, each whatever the
-others do. A handler takes as many of the arguments offered as it has parameters for.
+The assigned handler runs first, then the listeners in the order they were added; an error in one
+does not stop the others. A handler gets as many of the arguments as it has parameters for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Generic, Self, TypeGuard, TypeVar, overload
 
-__all__ = ["Event", "Handler", "Slot", "abandon", "is_awaitable", "stops_us"]
+__all__ = ["Event", "Handler", "Slot", "abandon", "is_awaitable", "is_own_cancellation"]
 
 Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
@@ -25,12 +25,12 @@ Owner = TypeVar("Owner")
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
-    """Whether it can be awaited. `inspect.isawaitable` says the same in five times the time."""
+    """Whether it can be awaited. `inspect.isawaitable` takes five times as long."""
     return hasattr(value, "__await__")
 
 
-def stops_us(error: BaseException) -> bool:
-    """Whether it tells whoever awaits to stop, and is no failure of what was awaited."""
+def is_own_cancellation(error: BaseException) -> bool:
+    """Whether the awaiting task itself is cancelled or closed, and not what it awaits."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
@@ -40,7 +40,7 @@ def stops_us(error: BaseException) -> bool:
 
 
 def abandon(waiting: object) -> None:
-    """Close a coroutine nobody will await, and those it was given to await, without a warning."""
+    """Close a coroutine that will not be awaited, and those it would await, without a warning."""
     if not inspect.iscoroutine(waiting):
         return
     held: list[object] = []
@@ -78,7 +78,7 @@ class Slot:
         return handler
 
     def assign(self, handler: Handler | None) -> None:
-        """Set the assigned handler in place of the one before; None takes it away."""
+        """Replace the assigned handler; None removes it."""
         if handler is None:
             self._assigned = None
             return
@@ -109,7 +109,7 @@ class Slot:
     def fire(
         self, *arguments: object, on_problem: Callable[[BaseException], object]
     ) -> Awaitable[list[Any]] | list[Any]:
-        """Run them all, in order; what they returned, in a while if one has to be awaited."""
+        """Run them all, in order; what they returned, or an awaitable of it if one is async."""
         handlers = list(self._listeners)
         if self._assigned is not None:
             handlers.insert(0, self._assigned)
@@ -154,7 +154,7 @@ async def _settle(waiting: Awaitable[Any], on_problem: Callable[[BaseException],
     try:
         return await waiting
     except BaseException as error:  # one handler must not stop the others
-        if stops_us(error):
+        if is_own_cancellation(error):
             raise
         on_problem(error)
         return None

@@ -38,7 +38,7 @@ from transom.errors import (
 )
 from transom.events import abandon, is_awaitable
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
+from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
 from transom.protocol.wire import RequestId
 from transom.queues import NotificationQueue, Outbox, RequestSlots
 
@@ -302,7 +302,7 @@ class Session:
         else:
             self._violated(event)
 
-    def _violated(self, event: Violation) -> None:
+    def _violated(self, event: ProtocolViolation) -> None:
         self._on_problem(PeerError(event.message))
         if event.reply is None:
             return

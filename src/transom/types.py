@@ -75,7 +75,7 @@ class Wire(
 class Open(Wire, frozen=True, forbid_unknown_fields=True):
     """A value that keeps the keys it does not know, in `extra`."""
 
-    # Nobody sends this name, so that a key called "extra" is as unknown as any other. msgspec
+    # Its wire name is never sent, so that a key called "extra" is as unknown as any other. msgspec
     # copies the default, and leaves it out when it is empty.
     extra: dict[str, Any] = field(name="(unknown keys)", default={})
 
@@ -226,7 +226,7 @@ class Icon(Wire, frozen=True):
 
 
 class ToolAnnotations(Wire, frozen=True):
-    """Hints about what a tool does. They come from whoever wrote the tool: trust them as much."""
+    """Hints about what a tool does. They are as trustworthy as the author of the tool."""
 
     title: str | None = None
     read_only_hint: bool | None = None
@@ -282,7 +282,7 @@ class ToolResult(Open, frozen=True, kw_only=True):
 
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""How a task is doing. The last three are final."""
+"""The state of a task. The last three are final."""
 
 
 class Task(Wire, frozen=True):
@@ -417,7 +417,7 @@ class ToolInfo(Wire, frozen=True):
 
 
 class HostContext(Open, frozen=True, kw_only=True):
-    """What a View knows of its surroundings. Values we have never heard of are welcome."""
+    """What a View knows of its surroundings. Unknown values are accepted."""
 
     tool_info: ToolInfo | None = None
     theme: str | None = None

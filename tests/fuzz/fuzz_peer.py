@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from tests.fuzz.mutation import Mutator
 from transom.errors import MessageRefused
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
+from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
 
 Key = tuple[type, int | str]
 
@@ -61,7 +61,7 @@ class WatchedPeer:
                 assert (type(event.id), event.id) in self.serving, "a cancellation of nothing"
             case Progress():
                 assert event.id in self.asked, "progress of nothing"
-            case Violation():
+            case ProtocolViolation():
                 if event.reply is not None:
                     reply = wire.decode(event.reply)
                     assert isinstance(reply, wire.ErrorResponse), "a reply that is no error"

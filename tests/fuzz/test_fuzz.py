@@ -34,7 +34,7 @@ def test_the_messages_reach_every_kind_of_event():
         kinds.update(type(peer.feed(mutator.message())).__name__ for _ in range(60))
     assert kinds.keys() == {
         *("Request", "Notification", "Response", "ErrorResponse"),
-        *("Cancelled", "Progress", "Unreadable", "Violation"),
+        *("Cancelled", "Progress", "Unreadable", "ProtocolViolation"),
     }
     assert min(kinds.values()) >= 10
 

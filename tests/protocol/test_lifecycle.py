@@ -36,7 +36,7 @@ def allowed(lifecycle: Lifecycle, sender: Sender, method: str) -> bool:
     except OutOfOrder as error:
         assert method in str(error)
         with pytest.raises(OutOfOrder):
-            lifecycle.passed(sender, method)
+            lifecycle.record(sender, method)
         assert (lifecycle.state, lifecycle.delivery) == before, "a refused step changes nothing"
         return False
     assert (lifecycle.state, lifecycle.delivery) == before, "looking changes nothing"
@@ -59,7 +59,7 @@ def test_these_steps_move_the_conversation_on(
     state: State, sender: Sender, method: str, expected: State
 ):
     lifecycle = conversation(state)
-    lifecycle.passed(sender, method)
+    lifecycle.record(sender, method)
     assert lifecycle.state is expected
 
 
@@ -70,7 +70,7 @@ def test_no_other_step_moves_it(state: State, sender: Sender, method: str):
         return
     lifecycle = conversation(state)
     if allowed(lifecycle, sender, method):
-        lifecycle.passed(sender, method)
+        lifecycle.record(sender, method)
     assert lifecycle.state is state
 
 
@@ -135,7 +135,7 @@ def test_the_tools_data_goes_out_in_one_order(delivery: Delivery, method: str):
     expected = DELIVERIES[delivery].get(method)
     assert allowed(lifecycle, "host", method) == (expected is not None)
     if expected is not None:
-        lifecycle.passed("host", method)
+        lifecycle.record("host", method)
         assert lifecycle.delivery is expected
 
 
@@ -143,7 +143,7 @@ def test_the_tools_data_goes_out_in_one_order(delivery: Delivery, method: str):
 def test_a_view_cannot_move_the_delivery(delivery: Delivery):
     lifecycle = conversation(READY, delivery)
     for method in (PARTIAL, INPUT, RESULT, CANCELLED):
-        lifecycle.passed("view", method)
+        lifecycle.record("view", method)
     assert lifecycle.delivery is delivery
 
 
@@ -162,14 +162,14 @@ def test_a_whole_conversation_from_the_first_word_to_the_last():
         ("view", "ui/notifications/size-changed"),
         ("host", "notifications/cancelled"),
     ]:
-        lifecycle.passed(sender, method)
+        lifecycle.record(sender, method)
     assert (lifecycle.state, lifecycle.delivery) == (TEARING_DOWN, Delivery.DONE)
 
 
 def test_initialising_again_does_not_deliver_the_tools_data_again():
     lifecycle = conversation(READY, Delivery.INPUT)
-    lifecycle.passed("view", "ui/initialize")
+    lifecycle.record("view", "ui/initialize")
     assert not allowed(lifecycle, "host", RESULT)
-    lifecycle.passed("view", INITIALIZED)
+    lifecycle.record("view", INITIALIZED)
     assert not allowed(lifecycle, "host", INPUT)
     assert allowed(lifecycle, "host", RESULT)

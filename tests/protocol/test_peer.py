@@ -5,7 +5,7 @@ from tests.ids import plain
 from tests.protocol.hostile import as_json
 from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, UsageError
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Peer, Progress, Unreadable, Violation
+from transom.protocol.peer import Cancelled, Peer, Progress, ProtocolViolation, Unreadable
 
 
 def ask(id: int | str, method: str = "m") -> bytes:
@@ -35,12 +35,12 @@ def test_each_kind_of_message_is_its_own_event():
     assert isinstance(peer.feed(tell("m")), wire.Notification)
     assert isinstance(peer.feed(answer(asked)), wire.Response)
     assert isinstance(peer.feed(refuse(refused)), wire.ErrorResponse)
-    assert isinstance(peer.feed(b"nonsense"), Violation)
+    assert isinstance(peer.feed(b"nonsense"), ProtocolViolation)
 
 
 def test_a_refused_request_is_answered_with_the_reason_under_its_id():
     event = Peer().feed(b'{"jsonrpc":"2.0","id":"x","method":"m","params":[1]}')
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     reply = wire.decode(event.reply)
     assert (reply.id, reply.error.code) == ("x", INVALID_REQUEST)
     assert reply.error.message == event.message
@@ -60,7 +60,7 @@ def test_a_refused_request_is_answered_with_the_reason_under_its_id():
 )
 def test_what_is_no_request_is_refused_without_an_answer(data: bytes):
     event = Peer().feed(data)
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     assert event.reply is None
 
 
@@ -79,28 +79,28 @@ def test_the_first_answer_counts_and_every_later_one_is_a_violation():
     id, _ = peer.request("m")
     assert isinstance(peer.feed(answer(id)), wire.Response)
     assert peer.outgoing == 0
-    assert isinstance(peer.feed(answer(id)), Violation)
-    assert isinstance(peer.feed(refuse(id)), Violation)
+    assert isinstance(peer.feed(answer(id)), ProtocolViolation)
+    assert isinstance(peer.feed(refuse(id)), ProtocolViolation)
 
 
 def test_an_error_is_an_answer_too():
     peer = Peer()
     id, _ = peer.request("m")
     assert isinstance(peer.feed(refuse(id)), wire.ErrorResponse)
-    assert isinstance(peer.feed(answer(id)), Violation)
+    assert isinstance(peer.feed(answer(id)), ProtocolViolation)
 
 
 def test_an_answer_to_something_never_asked_is_reported_and_not_replied_to():
     for data in (answer(0), answer("0"), refuse(0), refuse(None)):
         event = Peer().feed(data)
-        assert isinstance(event, Violation)
+        assert isinstance(event, ProtocolViolation)
         assert event.reply is None
 
 
 def test_an_answer_under_the_id_as_a_string_does_not_end_the_request():
     peer = Peer()
     id, _ = peer.request("m")
-    assert isinstance(peer.feed(answer(str(id))), Violation)
+    assert isinstance(peer.feed(answer(str(id))), ProtocolViolation)
     assert peer.outgoing == 1
     assert isinstance(peer.feed(answer(id)), wire.Response)
 
@@ -108,7 +108,7 @@ def test_an_answer_under_the_id_as_a_string_does_not_end_the_request():
 def test_an_error_without_an_id_ends_no_request():
     peer = Peer()
     peer.request("m")
-    assert isinstance(peer.feed(refuse(None)), Violation)
+    assert isinstance(peer.feed(refuse(None)), ProtocolViolation)
     assert peer.outgoing == 1
 
 
@@ -118,7 +118,7 @@ def test_an_answer_after_cancel_is_a_violation():
     notice = wire.decode(peer.cancel(id, "enough"))
     assert notice.method == "notifications/cancelled"
     assert msgspec.json.decode(notice.params) == {"requestId": id, "reason": "enough"}
-    assert isinstance(peer.feed(answer(id)), Violation)
+    assert isinstance(peer.feed(answer(id)), ProtocolViolation)
 
 
 def test_cancelling_what_has_ended_says_nothing():
@@ -180,7 +180,7 @@ def test_an_id_in_use_is_refused_without_an_answer_and_free_again_afterwards():
     peer = Peer()
     peer.feed(ask(1))
     event = peer.feed(ask(1, "other"))
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     assert event.reply is None
     assert isinstance(peer.feed(ask("1")), wire.Request)
     peer.respond(1, b"{}")
@@ -191,7 +191,7 @@ def test_a_bad_request_with_an_id_in_use_is_not_answered_either():
     peer = Peer()
     peer.feed(ask(1))
     event = peer.feed(b'{"jsonrpc":"2.0","id":1,"method":"m","params":[]}')
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     assert event.reply is None
 
 
@@ -211,7 +211,7 @@ def test_one_request_too_many_is_refused_until_there_is_room():
     peer.feed(ask(1))
     peer.feed(ask(2))
     event = peer.feed(ask(3))
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     reply = wire.decode(event.reply)
     assert (reply.id, reply.error.code) == (3, SERVER_ERROR)
     assert "2" in reply.error.message
@@ -224,7 +224,7 @@ def test_cancelling_makes_no_room_before_the_handler_has_ended():
     peer = Peer(max_incoming=1)
     peer.feed(ask(1))
     peer.feed(tell("notifications/cancelled", requestId=1))
-    assert isinstance(peer.feed(ask(2)), Violation)
+    assert isinstance(peer.feed(ask(2)), ProtocolViolation)
     peer.respond(1, b"{}")
     assert isinstance(peer.feed(ask(2)), wire.Request)
 
@@ -263,7 +263,7 @@ def test_a_cancellation_that_names_no_running_request_is_reported(params: bytes 
     peer = Peer()
     peer.feed(ask(1))
     event = peer.feed(wire.encode_notification("notifications/cancelled", params))
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     assert event.reply is None
     assert peer.respond(1, b"{}") is not None
 
@@ -273,7 +273,7 @@ def test_a_request_is_cancelled_once():
     peer.feed(ask(1))
     cancellation = tell("notifications/cancelled", requestId=1)
     assert peer.feed(cancellation) == Cancelled(1, None)
-    assert isinstance(peer.feed(cancellation), Violation)
+    assert isinstance(peer.feed(cancellation), ProtocolViolation)
 
 
 def test_progress_is_reported_for_a_request_that_asked_for_it():
@@ -304,7 +304,7 @@ def test_a_request_of_ours_may_be_ended_by_cancelling_it_where_that_is_allowed()
         peer = Peer(may_cancel_ours=allowed)
         id, _ = peer.request("subscriptions/listen")
         event = peer.feed(tell("notifications/cancelled", requestId=id, reason="over"))
-        assert isinstance(event, wire.ErrorResponse if allowed else Violation)
+        assert isinstance(event, wire.ErrorResponse if allowed else ProtocolViolation)
         assert peer.outgoing == (0 if allowed else 1)
 
 
@@ -315,7 +315,7 @@ def test_progress_nobody_asked_for_is_a_violation():
     peer.feed(answer(late))
     for token in (id, late, str(late), 99):
         event = peer.feed(tell("notifications/progress", progressToken=token, progress=1))
-        assert isinstance(event, Violation)
+        assert isinstance(event, ProtocolViolation)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_progress_with_unusable_params_is_a_violation(params: bytes | None):
     peer = Peer()
     peer.request("m", progress=True)
     event = peer.feed(wire.encode_notification("notifications/progress", params))
-    assert isinstance(event, Violation)
+    assert isinstance(event, ProtocolViolation)
     assert event.reply is None
 
 
@@ -364,16 +364,18 @@ def test_after_close_nothing_is_said_and_nothing_is_heard():
     with pytest.raises(NotConnected):
         peer.notify("m")
     for data in (ask(2), answer(id), tell("m"), b"nonsense"):
-        assert peer.feed(data) == Violation("A message arrived after the conversation was closed")
+        assert peer.feed(data) == ProtocolViolation(
+            "A message arrived after the conversation was closed"
+        )
     peer.close()
     assert peer.incoming == 0
 
 
 def test_the_limits_of_the_peer_reach_the_wire():
     peer = Peer(max_bytes=100, max_depth=3)
-    assert isinstance(peer.feed(tell("m", a="x" * 100)), Violation)
+    assert isinstance(peer.feed(tell("m", a="x" * 100)), ProtocolViolation)
     assert isinstance(peer.feed(tell("m", a=[])), wire.Notification)
-    assert isinstance(peer.feed(tell("m", a=[[]])), Violation)
+    assert isinstance(peer.feed(tell("m", a=[[]])), ProtocolViolation)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +429,7 @@ def test_an_id_inside_a_refused_answer_is_not_the_id_of_the_answer(answer: bytes
 def test_a_refused_answer_that_does_not_say_what_it_answers_ends_nothing(data: bytes) -> None:
     peer = Peer(max_bytes=1000)
     peer.request("m")
-    assert isinstance(peer.feed(data % (b"x" * 2000)), Violation)
+    assert isinstance(peer.feed(data % (b"x" * 2000)), ProtocolViolation)
     assert peer.outgoing == 1
 
 
@@ -436,6 +438,6 @@ def test_a_refused_message_that_is_no_answer_ends_nothing() -> None:
     id, _ = peer.request("tools/call")
     big = b"x" * 2000
     request = b'{"jsonrpc":"2.0","id":%d,"method":"x","params":{"a":"%b"}}' % (id, big)
-    assert isinstance(peer.feed(request), Violation)
-    assert isinstance(peer.feed(b'{"id":99,"a":"%b"}' % big), Violation)
+    assert isinstance(peer.feed(request), ProtocolViolation)
+    assert isinstance(peer.feed(b'{"id":99,"a":"%b"}' % big), ProtocolViolation)
     assert peer.outgoing == 1

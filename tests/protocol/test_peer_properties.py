@@ -23,7 +23,7 @@ from tests.protocol.hostile import (
 )
 from transom.errors import UsageError
 from transom.protocol import wire
-from transom.protocol.peer import Cancelled, Event, Peer, Progress, Unreadable, Violation
+from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
 
 Key = tuple[type, int | str]
 """An id that tells 1 from "1" and from True."""
@@ -85,10 +85,10 @@ def test_reordered_doubled_and_dropped_answers_reach_their_own_request(
             assert isinstance(event, wire.Response)
             assert msgspec.json.decode(event.result) == {"n": index}
         if fate == "twice":
-            assert isinstance(peer.feed(good), Violation)
+            assert isinstance(peer.feed(good), ProtocolViolation)
         if fate == "error":
             assert isinstance(peer.feed(wire.encode_error(id, 1, "no")), wire.ErrorResponse)
-            assert isinstance(peer.feed(good), Violation)
+            assert isinstance(peer.feed(good), ProtocolViolation)
     assert peer.outgoing == fates.count("drop")
 
 
@@ -107,7 +107,7 @@ def test_no_request_is_answered_twice(messages: list[bytes], draw: st.DataObject
         if isinstance(event, wire.Request):
             assert key(event.id) not in open_requests
             open_requests[key(event.id)] = event.id
-        if isinstance(event, Violation) and event.reply is not None:
+        if isinstance(event, ProtocolViolation) and event.reply is not None:
             reply = wire.decode(event.reply)
             assert isinstance(reply, wire.ErrorResponse)
             assert key(reply.id) not in open_requests, "it would be taken for the first's answer"
@@ -165,7 +165,7 @@ class TwoPeersOnABadPipe(RuleBasedStateMachine):
             case wire.Request():
                 assert key(event.id) not in self.serving[side]
                 self.serving[side][key(event.id)] = event.id
-            case Violation() if event.reply is not None:
+            case ProtocolViolation() if event.reply is not None:
                 assert key(wire.decode(event.reply).id) not in self.serving[side]
                 self.send(side, event.reply)
             case Progress():
@@ -289,7 +289,7 @@ class TwoPeersOnABadPipe(RuleBasedStateMachine):
                 self.end(side, id)  # its end is the close
             assert (self.peers[side].outgoing, self.peers[side].incoming) == (0, 0)
             for data in self.on_the_way[side]:
-                assert isinstance(self.peers[side].feed(data), Violation)
+                assert isinstance(self.peers[side].feed(data), ProtocolViolation)
             for id in self.serving[side].values():
                 assert self.peers[side].respond(id, b"{}") is None
         assert self.endings == Counter(self.asked), "every request has ended exactly once"

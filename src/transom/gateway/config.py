@@ -21,7 +21,7 @@ import msgspec
 
 from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
-from transom.naming import fitted_name, name_of_command, name_of_url, names_apart
+from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
 __all__ = ["ServerConfig", "read_config", "server_from_command", "server_from_url", "variables_of"]
 
@@ -85,7 +85,7 @@ def read_config(
             f"{file} names no server: it needs one in 'mcpServers' that is not disabled"
         )
     reader = _Reader(file, os.environ if environ is None else environ)
-    names = names_apart(fitted_name(name) for name in entries)
+    names = unique_names(fitted_name(name) for name in entries)
     return [
         reader.server(name, told, entry)
         for name, (told, entry) in zip(names, entries.items(), strict=True)

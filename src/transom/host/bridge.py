@@ -240,7 +240,7 @@ class Bridge:
 
     async def _request_teardown(self, reason: str | None) -> bool:
         method, limit = "ui/resource-teardown", self.limits.teardown_timeout
-        self._lifecycle.passed("host", method)
+        self._lifecycle.record("host", method)
         if self._server is not None:
             self._server.set_ready(False)
         params = wire.encode(m.TeardownParams(reason))
@@ -457,7 +457,7 @@ class Bridge:
         if self.app_info is not None:
             self.report(PeerError("The View sent ui/initialize again; the newest counts"))
         live = self._lifecycle.ready
-        self._lifecycle.passed("view", "ui/initialize")
+        self._lifecycle.record("view", "ui/initialize")
         if live:
             self._session.reset(request.id, "the View restarted before it answered")
             self._restarting = True
@@ -483,7 +483,7 @@ class Bridge:
             return
         try:
             params = row.read_params(notification.params)
-            self._lifecycle.passed("view", notification.method)
+            self._lifecycle.record("view", notification.method)
         except (ProtocolError, OutOfOrder) as error:
             self.report(PeerError(str(error)))
             return

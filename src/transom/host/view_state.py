@@ -93,7 +93,7 @@ class Readiness:
         self.check_open(method)
         lifecycle = self.lifecycle
         if lifecycle.ready or lifecycle.state is State.TEARING_DOWN:
-            lifecycle.passed("host", method)
+            lifecycle.record("host", method)
             if method != _PARTIAL:
                 self._delivered.append((method, params))
             return True

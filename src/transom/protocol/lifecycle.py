@@ -1,14 +1,14 @@
-"""In which order a View and its host may speak.
+"""The order in which a View and its host may send messages.
 
 1. The View opens with `ui/initialize`, then `ui/notifications/initialized`. Until then the host
    sends nothing but its answers.
-2. Asking `ui/initialize` again is allowed; the newest answer holds.
+2. Sending `ui/initialize` again is allowed; the newest answer counts.
 3. The tool's data goes to the View in one order: any number of partial inputs, the input once,
    then the result or the cancellation, once. No partial after the input.
 4. `ui/resource-teardown` ends it: after that the host sends nothing new.
 5. Closed is closed, from any state.
 
-Two tables say all of this. `Lifecycle` looks things up in them and keeps where we are.
+Two tables hold these rules. `Lifecycle` looks messages up in them and keeps the state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DELIVERY", "TRANSITIONS", "Delivery", "Lifecycle", "State"]
 
 
 class State(Enum):
-    """Where the conversation is."""
+    """The state of the conversation."""
 
     CREATED = "created"
     INITIALIZING = "initializing"
@@ -32,7 +32,7 @@ class State(Enum):
 
 
 class Delivery(Enum):
-    """How far the tool's data has come on its way to the View."""
+    """How much of the tool's data has been sent to the View."""
 
     NOTHING = "nothing"
     PARTIAL = "partial input"
@@ -47,7 +47,7 @@ TRANSITIONS: dict[tuple[State, Sender, str], State] = {
     (State.READY, "view", "ui/initialize"): State.INITIALIZING,
     (State.READY, "host", "ui/resource-teardown"): State.TEARING_DOWN,
 }
-"""What moves the conversation on. Anything not here leaves it where it is."""
+"""Messages that change the state. Any other leaves it as it is."""
 
 DELIVERY: dict[tuple[Delivery, str], Delivery] = {
     (Delivery.NOTHING, "ui/notifications/tool-input-partial"): Delivery.PARTIAL,
@@ -65,7 +65,7 @@ _DELIVERED = frozenset(method for _, method in DELIVERY)
 
 
 class Lifecycle:
-    """Where one conversation is, and what may be said next."""
+    """The state of one conversation, and what may be sent next."""
 
     def __init__(self) -> None:
         self.state = State.CREATED
@@ -96,8 +96,8 @@ class Lifecycle:
         if method in _DELIVERED and sender == "host" and (self.delivery, method) not in DELIVERY:
             raise OutOfOrder(f"{method}: not after {self.delivery.value}")
 
-    def passed(self, sender: Sender, method: str) -> None:
-        """Note that `sender` sent `method`.
+    def record(self, sender: Sender, method: str) -> None:
+        """Record that `sender` sent `method`.
 
         Raises:
             OutOfOrder: it was not allowed; nothing has changed.
@@ -108,5 +108,5 @@ class Lifecycle:
             self.delivery = DELIVERY.get((self.delivery, method), self.delivery)
 
     def close(self) -> None:
-        """Note that the conversation is over."""
+        """Record that the conversation is over."""
         self.state = State.CLOSED

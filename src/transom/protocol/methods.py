@@ -1,4 +1,4 @@
-"""Every method of MCP Apps, in one table. Nothing else in Transom lists them.
+"""Every method of MCP Apps, in one table.
 
 A method is known by who sends it and its name: `tools/call` from the View asks the server for
 something, `tools/call` from the host asks the View. `needs` names the capability the receiver
@@ -37,7 +37,7 @@ SANDBOX_PREFIX = "ui/notifications/sandbox-"
 
 
 class Method(msgspec.Struct, frozen=True, eq=False):
-    """One row. `result` is None for a notification; `dict` is core MCP, passed on unread."""
+    """One row. `result` is None for a notification; `dict` is core MCP, forwarded unread."""
 
     sender: Sender
     name: str
@@ -53,7 +53,7 @@ class Method(msgspec.Struct, frozen=True, eq=False):
         return self.result is not None
 
     def read_params(self, raw: Raw | bytes | None) -> Any:
-        """The params as this method has them; absent ones are `{}`.
+        """The params as this method's struct; absent ones are `{}`.
 
         Raises:
             ProtocolError: -32602, with the place and the reason.
@@ -65,7 +65,7 @@ class Method(msgspec.Struct, frozen=True, eq=False):
             raise ProtocolError(INVALID_PARAMS, text) from None
 
     def read_result(self, raw: Raw | bytes) -> Any:
-        """The result as this method promises it.
+        """The result as this method's struct.
 
         Raises:
             InvalidResult: it is something else.
@@ -117,7 +117,7 @@ def describe(error: Exception) -> str:
 
 
 _TABLE = [
-    # --- the View asks ---------------------------------------------------------------------
+    # --- requests of the View ---------------------------------------------------------------
     Method("view", "ui/initialize", m.InitializeParams, m.InitializeResult, early=True),
     Method("view", "ui/open-link", m.OpenLinkParams, m.Verdict, "open_links"),
     Method("view", "ui/download-file", m.DownloadFileParams, m.Verdict, "download_file"),
@@ -137,7 +137,7 @@ _TABLE = [
     Method("view", "tasks/cancel", m.TaskParams, Task, "server_tools"),
     Method("view", "sampling/createMessage", dict, dict, "sampling", must=True),
     Method("view", "ping", m.Nothing, m.Empty, early=True),
-    # --- the View tells --------------------------------------------------------------------
+    # --- notifications of the View ----------------------------------------------------------
     Method("view", "ui/notifications/initialized", m.Nothing, early=True),
     Method("view", "ui/notifications/size-changed", m.SizeParams),
     Method("view", "ui/notifications/request-teardown", m.Nothing),
@@ -146,7 +146,7 @@ _TABLE = [
     Method("view", "notifications/progress", dict, early=True),
     Method("view", "notifications/cancelled", dict, early=True),
     Method("view", "ui/notifications/sandbox-proxy-ready", m.Nothing, early=True),
-    # --- the host asks ---------------------------------------------------------------------
+    # --- requests of the host ---------------------------------------------------------------
     Method("host", "tools/list", m.PageParams, m.ListToolsResult, "tools", must=True),
     Method("host", "tools/call", m.CallToolParams, ToolResult, "tools", must=True),
     Method("host", "tasks/get", m.TaskParams, Task, "tools"),
@@ -155,7 +155,7 @@ _TABLE = [
     Method("host", "tasks/cancel", m.TaskParams, Task, "tools"),
     Method("host", "ui/resource-teardown", m.TeardownParams, m.Empty),
     Method("host", "ping", m.Nothing, m.Empty),
-    # --- the host tells --------------------------------------------------------------------
+    # --- notifications of the host ---------------------------------------------------------
     Method("host", "ui/notifications/tool-input", m.ToolInputParams),
     Method("host", "ui/notifications/tool-input-partial", m.ToolInputParams),
     Method("host", "ui/notifications/tool-result", ToolResult),

@@ -4,9 +4,9 @@
 `cancel` return the bytes to send.
 
 1. `feed` takes any bytes and never raises. It returns one event for each message.
-2. A request of ours ends exactly once: the first answer is an event, every later one a `Violation`.
-   So is an answer to a request that was never sent, or was cancelled. An answer that has to be
-   refused, for its size or its depth, ends its request with an error.
+2. A request of ours ends exactly once: the first answer is an event, every later one a
+   `ProtocolViolation`. So is an answer to a request that was never sent, or was cancelled. An
+   answer that has to be refused, for its size or its depth, ends its request with an error.
 3. A request of theirs is answered at most once. `respond` and `fail` return None when no answer is
    due any more: it was cancelled, it was answered, or the conversation is over.
 4. An id of theirs that is still in use cannot be used again. Such a request is not answered,
@@ -30,7 +30,7 @@ from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageErro
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
 
-__all__ = ["Cancelled", "Event", "Peer", "Progress", "Unreadable", "Violation"]
+__all__ = ["Cancelled", "Event", "Peer", "Progress", "ProtocolViolation", "Unreadable"]
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Unreadable(msgspec.Struct, frozen=True):
     message: str
 
 
-class Violation(msgspec.Struct, frozen=True):
+class ProtocolViolation(msgspec.Struct, frozen=True):
     """The other side broke a rule. `reply` is to be sent to it, if there is one."""
 
     message: str
@@ -72,7 +72,7 @@ Event = (
     | Cancelled
     | Progress
     | Unreadable
-    | Violation
+    | ProtocolViolation
 )
 
 
@@ -130,14 +130,16 @@ class Peer:
     def feed(self, data: bytes) -> Event:
         """Take one message. Never raises."""
         if self.closed:
-            return Violation("A message arrived after the conversation was closed")
+            return ProtocolViolation("A message arrived after the conversation was closed")
         try:
             message = wire.decode(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
         except MessageRefused as refusal:
             return self._refuse(data, refusal)
         if isinstance(message, wire.Response):
             if self._outgoing.pop(message.id, None) is None:
-                return Violation(f"Received a response for an unknown request: {message.id!r}")
+                return ProtocolViolation(
+                    f"Received a response for an unknown request: {message.id!r}"
+                )
             return message
         if isinstance(message, wire.Request):
             return self._request_arrived(message)
@@ -148,7 +150,7 @@ class Peer:
                 return self._progress_arrived(message.params)
             return message
         if message.id is None or self._outgoing.pop(message.id, None) is None:
-            return Violation(f"Received an error for an unknown request: {message.id!r}")
+            return ProtocolViolation(f"Received an error for an unknown request: {message.id!r}")
         return message
 
     def _refuse(self, data: bytes, refusal: MessageRefused) -> Event:
@@ -157,15 +159,17 @@ class Peer:
             return Unreadable(answered, f"The answer was refused: {refusal.message}")
         id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
         if id is None or id in self._incoming:
-            return Violation(refusal.message)
-        return Violation(refusal.message, wire.encode_error(id, refusal.code, refusal.message))
+            return ProtocolViolation(refusal.message)
+        return ProtocolViolation(
+            refusal.message, wire.encode_error(id, refusal.code, refusal.message)
+        )
 
     def _request_arrived(self, request: wire.Request) -> Event:
         if request.id in self._incoming:
-            return Violation(f"Request id {request.id!r} is in use")
+            return ProtocolViolation(f"Request id {request.id!r} is in use")
         if len(self._incoming) >= self.max_incoming:
             text = f"Too many requests in flight (limit {self.max_incoming})"
-            return Violation(text, wire.encode_error(request.id, SERVER_ERROR, text))
+            return ProtocolViolation(text, wire.encode_error(request.id, SERVER_ERROR, text))
         self._incoming[request.id] = True
         return request
 
@@ -173,14 +177,14 @@ class Peer:
         try:
             cancelled = _decode_cancelled(params if params is not None else b"{}")
         except (msgspec.DecodeError, RecursionError, ValueError):
-            return Violation("notifications/cancelled does not say which request")
+            return ProtocolViolation("notifications/cancelled does not say which request")
         if not self._incoming.get(cancelled.request_id):
             id = cancelled.request_id
             if self.may_cancel_ours and self._outgoing.pop(id, None) is not None:
                 text = f"The other side cancelled it: {cancelled.reason or 'no reason given'}"
                 return wire.ErrorResponse(id, wire.WireError(SERVER_ERROR, text))
             # It crossed our answer, or there was no such request: nothing to cancel either way.
-            return Violation("notifications/cancelled for a request that is not running")
+            return ProtocolViolation("notifications/cancelled for a request that is not running")
         self._incoming[cancelled.request_id] = False
         return Cancelled(cancelled.request_id, cancelled.reason)
 
@@ -188,9 +192,9 @@ class Peer:
         try:
             notice = _decode_progress(params if params is not None else b"{}")
         except (msgspec.DecodeError, RecursionError, ValueError):
-            return Violation("notifications/progress with unusable params")
+            return ProtocolViolation("notifications/progress with unusable params")
         if not self._outgoing.get(notice.progress_token):
-            return Violation("notifications/progress for a request that did not ask for it")
+            return ProtocolViolation("notifications/progress for a request that did not ask for it")
         return Progress(
             notice.progress_token, notice.progress, notice.total, notice.message, params
         )

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Annotations:
-    """Resolves a function's annotations one by one, so that a bad one does not affect the others."""
+    """Resolves a function's annotations one by one: a bad one does not affect the others."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         inner = innermost(function)

@@ -36,7 +36,7 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
-from transom.events import is_awaitable, stops_us
+from transom.events import is_awaitable, is_own_cancellation
 from transom.schema import Schema
 from transom.types import LogLevel, Task, TextContent, ToolResult
 from transom.view.results import encode_result
@@ -313,7 +313,7 @@ class Invocation:
         try:
             returned = await waiting
         except BaseException as error:  # whatever it raises has its answer
-            if not stops_us(error):
+            if not is_own_cancellation(error):
                 return self._raised(error)
             if self.ctx is not None:
                 self.ctx.cancelled = True
