@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from tests.connections.scripted_server import ScriptedServer
-from tests.host.bare_view import tool
+from tests.host.bare_view import begun, tool
 from transom.errors import ConnectionClosed, InvalidResult, NotConnected, ProtocolError
 from transom.protocol import wire
 from transom.protocol.peer import Progress
@@ -49,23 +49,25 @@ async def test_an_error_of_the_server_keeps_its_code_message_and_data():
 async def test_a_request_and_a_notification_leave_in_the_order_they_were_sent():
     server = ScriptedServer({**ADDING, "x": None})
     async with server.connection() as connection:
-        connection.send_request("x")
+        asking = [await begun(connection.forward("x"))]  # it is sent in its first step
         connection.notify("notifications/y")
-        connection.send_request("x", b'{"n":2}')
+        asking.append(await begun(connection.forward("x", b'{"n":2}')))
         await server.has("x", 2)
+        for each in asking:
+            each.cancel()
         assert [each["method"] for each in server.received] == ["x", "notifications/y", "x"]
 
 
 async def test_cancelling_a_request_tells_the_server_to_stop_with_the_reason():
     server = ScriptedServer({**ADDING, "x": None, "initialize": None})
     async with server.connection() as connection:
-        asking = connection.send_request("x")
+        asking = asyncio.create_task(connection.forward("x"))
         request = await server.has("x")
         asking.cancel("enough")
         cancelled = await server.has("notifications/cancelled")
         assert cancelled["params"] == {"requestId": request["id"], "reason": "enough"}
         await server.say({"id": request["id"], "result": {}})  # late, and ignored
-        opening = connection.send_request("initialize")
+        opening = asyncio.create_task(connection.forward("initialize"))
         opening.cancel()
         connection.notify("notifications/last")
         await server.has("notifications/last")
@@ -77,7 +79,7 @@ async def test_progress_comes_with_its_params_and_the_callers_meta_is_kept():
     steps: list[Progress] = []
     async with server.connection() as connection:
         params = b'{"_meta":{"progressToken":"mine","trace":1},"n":2}'
-        asking = connection.send_request("x", params, on_progress=steps.append)
+        asking = asyncio.create_task(connection.forward("x", params, on_progress=steps.append))
         request = await server.has("x")
         token = request["params"]["_meta"]["progressToken"]
         assert request["params"] == {"n": 2, "_meta": {"progressToken": token, "trace": 1}}
@@ -134,7 +136,7 @@ async def test_noise_on_the_pipe_is_ignored(noise: bytes):
 async def test_an_answer_that_cannot_be_read_ends_its_request(line: bytes):
     server = ScriptedServer({**ADDING, "x": None, "y": {}})
     async with server.connection() as connection:
-        asking = connection.send_request("x")
+        asking = asyncio.create_task(connection.forward("x"))
         request = await server.has("x")
         await server.write(line.replace(b"%d", str(request["id"]).encode()))
         with pytest.raises(InvalidResult):
@@ -201,7 +203,10 @@ async def test_everything_in_flight_fails_when_the_server_goes():
     server = ScriptedServer({**ADDING, "x": None})
     lost: asyncio.Queue[str] = asyncio.Queue()
     async with server.connection(on_lost=lambda _, reason: lost.put_nowait(reason)) as connection:
-        asking = [connection.send_request("x"), connection.send_request("x")]
+        asking = [
+            asyncio.create_task(connection.forward("x")),
+            asyncio.create_task(connection.forward("x")),
+        ]
         await server.has("x", 2)
         await server.kill()
         for each in asking:

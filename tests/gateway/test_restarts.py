@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.gateway.memory import Server, gateway, text, words
 from tests.gateway.raw_client import GATEWAY, PYTHON, alive, raw_client
 from transom import App
 from transom.gateway import members
-from transom.servers.process import ServerProcess
 
 VIEW = "shop-1"
 STANDING = ["show", "plain", "only-model", "list_view_tools", "call_view_tool"]
@@ -266,21 +264,6 @@ async def test_a_signal_leaves_no_process_behind(
         client.process.send_signal(number)
         await client.process.wait()
         assert not any(alive(pid) for pid in pids(tmp_path / "pids"))
-
-
-async def test_a_server_that_will_not_leave_is_made_to(tmp_path: Path):
-    stubborn = (
-        "import os, signal, sys, time\n"
-        "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
-        "    signal.signal(number, signal.SIG_IGN)\n"
-        "print('ready', flush=True)\n"
-        "time.sleep(600)\n"
-    )
-    process = await ServerProcess.start([sys.executable, "-c", stubborn])
-    assert await process.receive() == b"ready"
-    assert alive(process.pid)
-    await process.aclose()
-    assert not alive(process.pid)
 
 
 async def test_a_command_that_cannot_be_started_is_said_so():

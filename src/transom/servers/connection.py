@@ -25,6 +25,7 @@ from msgspec import Raw
 from transom.channel import Channel, Throttled
 from transom.errors import (
     METHOD_NOT_FOUND,
+    SERVER_ERROR,
     ConnectionClosed,
     InvalidResult,
     NotConnected,
@@ -75,7 +76,6 @@ _MAX_IN_FLIGHT: Final = 10_000
 _DISCOVER_WITHIN: Final = 10.0
 _UNSUPPORTED_VERSION: Final = -32022
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-_GONE: Final = "it is not connected"
 
 
 class ServerConnection:
@@ -325,35 +325,19 @@ class ServerConnection:
 
     # --- raw JSON to the server --------------------------------------------------------------
 
-    def send_request(
-        self,
-        method: str,
-        params: bytes | Raw | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> asyncio.Future[Raw]:
-        """Send a request at once: what `notify` sends afterwards goes out after it.
-
-        Returns:
-            The future of the result as it came. It fails with `ProtocolError`, `InvalidResult` or
-            `ConnectionClosed`. Cancelling it tells the server to stop.
-        """
-        return self._send(method, params, on_progress)[1]
-
     def _send(
         self, method: str, params: bytes | Raw | None, on_progress: OnProgress | None = None
-    ) -> tuple[wire.RequestId | None, asyncio.Future[Raw]]:
-        raw = None if params is None else bytes(params)
+    ) -> tuple[wire.RequestId, asyncio.Future[Raw]]:
+        """Send a request at once, in order with `notify`; its id, and the future of its result."""
         try:
-            if self._session is None:
-                raise NotConnected(_GONE)
-            return self._session.send(method, raw, on_progress=on_progress)
-        except UsageError as error:  # it is gone, or too much waits for it
-            failed: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
-            why = self.reason if isinstance(error, NotConnected) else str(error)
-            failed.set_exception(ConnectionClosed(f"Server {self.name} is gone: {why}"))
-            failed.exception()  # so that it is not reported as lost when nobody awaits it
-            return None, failed
+            if self._session is not None:
+                raw = None if params is None else bytes(params)
+                return self._session.send(method, raw, on_progress=on_progress)
+        except NotConnected:
+            pass  # the session has ended, and this is about to be noticed
+        except UsageError as error:
+            raise ProtocolError(SERVER_ERROR, f"Server {self.name}: {error}") from None
+        raise ConnectionClosed(f"Server {self.name} is gone: {self.reason}")
 
     async def forward(
         self,
@@ -364,16 +348,18 @@ class ServerConnection:
     ) -> bytes:
         """Send a request with these params; the result as it came, `input_required` included.
 
+        Cancelling it tells the server to stop, with the reason that it was cancelled with.
+
         Raises:
             ProtocolError: the server's error.
             InvalidResult: the answer cannot be read.
             ConnectionClosed: the server is gone.
         """
+        _, answer = self._send(method, params, on_progress)
         try:
-            return bytes(await self.send_request(method, params, on_progress=on_progress))
+            return bytes(await answer)
         except ConnectionClosed:
-            text = f"Server {self.name} is gone: {self.reason}"
-            raise ConnectionClosed(text) from None
+            raise ConnectionClosed(f"Server {self.name} is gone: {self.reason}") from None
 
     def notify(self, method: str, params: bytes | Raw | None = None) -> None:
         """Send a notification. A server that is gone gets nothing."""
@@ -393,21 +379,17 @@ class ServerConnection:
 
         Returns:
             The future of the result, which comes when the subscription is over.
+
+        Raises:
+            ConnectionClosed: the server is gone.
         """
         id, ended = self._send("subscriptions/listen", params)
-        if id is not None:
-            self._subscriptions[id] = on_notification
-            ended.add_done_callback(lambda _: self._subscriptions.pop(id, None))
+        self._subscriptions[id] = on_notification
+        ended.add_done_callback(lambda _: self._subscriptions.pop(id, None))
         return ended
 
     async def list_all(self, method: str, key: str) -> list[Raw]:
-        """All entries of a list, page after page, each as it came.
-
-        Raises:
-            ProtocolError: the server's error.
-            InvalidResult: its answer has no list `key`.
-            ConnectionClosed: it is gone.
-        """
+        """All entries of a list, page after page, each as it came; raises as `request` does."""
         return await list_all(lambda params: self._stamped(method, params), method, key)
 
     async def _stamped(
@@ -420,27 +402,25 @@ class ServerConnection:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the server can do, as on the wire."""
+        """See `Server`."""
         return self._capabilities
 
     @property
     def current(self) -> bool:
-        """Whether `tools()` has what the server would list now, as far as one can know."""
+        """See `Server`."""
         return self.tool_cache.current
 
     async def tools(self) -> Mapping[str, Tool]:
-        """All tools of the server by name.
-
-        Raises:
-            ProtocolError: the server's error.
-            InvalidResult: the server's answer is no list of tools.
-            ConnectionClosed: the server is gone.
-        """
+        """See `Server`."""
         return await self.tool_cache.tools()
 
     async def tool(self, name: str) -> Tool | None:
-        """One of them. Lists again, at most once a second, before it returns None."""
+        """See `Server`."""
         return await self.tool_cache.tool(name)
+
+    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
+        """See `Server`."""
+        return self._observers.subscribe(observer)
 
     async def request(
         self,
@@ -449,27 +429,15 @@ class ServerConnection:
         *,
         on_progress: OnProgress | None = None,
     ) -> bytes:
-        """Send a request; the result as JSON. Cancelling it cancels the server's work.
-
-        Raises:
-            ProtocolError: the server's error, as it came.
-            InputRequired: the server wants input that nobody here can give.
-            InvalidResult: the answer cannot be read.
-            ConnectionClosed: the server is gone.
-        """
+        """See `Server`."""
         given = params if params is None or isinstance(params, bytes) else wire.encode(params)
 
-        async def relist() -> None:
-            self.tool_cache.invalidate()
-            await self.tool_cache.tools()
-
         return await complete_request(
-            method, given, lambda params: self._stamped(method, params, on_progress), relist=relist
+            method,
+            given,
+            lambda params: self._stamped(method, params, on_progress),
+            relist=self.tool_cache.relist,
         )
-
-    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
-        return self._observers.subscribe(observer)
 
     async def _list_tools(self) -> list[Raw]:
         if self._capabilities.get("tools") is None:

@@ -145,26 +145,20 @@ class SdkServer:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the server can do, as on the wire."""
+        """See `Server`."""
         return self._capabilities
 
     @property
     def current(self) -> bool:
-        """Whether `tools()` has what the server would list now, as far as one can know."""
+        """See `Server`."""
         return self.tool_cache.current
 
     async def tools(self) -> Mapping[str, Tool]:
-        """All tools of the server by name.
-
-        Raises:
-            ProtocolError: the server's error.
-            InvalidResult: the server's answer is no list of tools.
-            ConnectionClosed: the client is closed.
-        """
+        """See `Server`."""
         return await self.tool_cache.tools()
 
     async def tool(self, name: str) -> Tool | None:
-        """One of them. Lists again, at most once a second, before it returns None."""
+        """See `Server`."""
         return await self.tool_cache.tool(name)
 
     async def request(
@@ -174,30 +168,21 @@ class SdkServer:
         *,
         on_progress: OnProgress | None = None,
     ) -> bytes:
-        """Send a request; the result as JSON. Cancelling it cancels the server's work.
-
-        Raises:
-            ProtocolError: the server's error, as it came.
-            InvalidResult: the server's answer is not what the method promises.
-            ConnectionClosed: the client is closed.
-        """
+        """See `Server`."""
         given = params if isinstance(params, bytes) else wire.encode(params or {})
 
-        async def send(params: bytes | None) -> bytes:
-            return await self._send(method, params or b"{}", on_progress)
-
-        async def relist() -> None:
-            self.tool_cache.invalidate()
-            await self.tool_cache.tools()
-
         return await complete_request(
-            method, given, send, relist=relist, answer_input=self._answer_input
+            method,
+            given,
+            lambda params: self._send(method, params or b"{}", on_progress),
+            relist=self.tool_cache.relist,
+            answer_input=self._answer_input,
         )
 
     # --- changed lists -----------------------------------------------------------------------
 
     def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        """See `Server`."""
         stop = self._observers.subscribe(observer)
         modern = self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
         if modern and self._lists and self._listener is None:

@@ -57,13 +57,7 @@ class ToolCache:
         self._store(entries, self._version)
 
     async def tools(self) -> Mapping[str, Tool]:
-        """All of them by name.
-
-        Raises:
-            ProtocolError: the server's error.
-            InvalidResult: the server's answer is no list of tools.
-            ConnectionClosed: the server is gone.
-        """
+        """All of them by name. Raises what listing them raises."""
         if not self._announced() and self._age() >= _RELIST_AFTER:
             self._version += 1
         wanted = self._version
@@ -74,6 +68,11 @@ class ToolCache:
             # Shared by all who wait, so one who gives up must not end it for the others.
             await asyncio.shield(self._listing)
         return self._tools
+
+    async def relist(self) -> None:
+        """List them now."""
+        self.invalidate()
+        await self.tools()
 
     async def tool(self, name: str) -> Tool | None:
         """One of them. Lists again, at most once a second, before it returns None."""
