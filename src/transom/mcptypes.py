@@ -19,7 +19,7 @@ from mcp.client.extension import ClientExtension, advertise
 from mcp.shared.exceptions import MCPError
 
 from transom.errors import Problem, ProtocolError, ValidationError
-from transom.protocol.extension import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
 from transom.types import (
     AudioContent,
     ContentBlock,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.transomjs_host import LIBRARY, ROOT
-from transom.server.inline import inline_transom
+from transom.server.page import inline_transom
 
 WEBMCP = LIBRARY.with_name("webmcp.js")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Frame, Page, Route
 
-from transom.server.inline import inline_transom
+from transom.server.page import inline_transom
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "transom" / "web" / "static" / "transom.js"

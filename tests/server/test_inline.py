@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from transom.errors import RegistrationError
-from transom.server import inline
-from transom.server.inline import inline_transom
-from transom.server.page import PageHtml
+from transom.server import page as inline
+from transom.server.page import PageHtml, inline_transom
 
 LIBRARY = r"""
 /** An App. Do not write </script> here, nor <!-- there. */

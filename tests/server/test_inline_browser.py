@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Route, async_playwright
 
-from transom.server import inline
+from transom.server import page as inline
 from transom.server.page import PageHtml
 
 STRICT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"

@@ -28,7 +28,7 @@ from transom.check.snapshot import (
 )
 from transom.errors import ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_object
-from transom.protocol.extension import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.servers.connection import Connect
 from transom.version import __version__
 

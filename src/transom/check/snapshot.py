@@ -18,7 +18,7 @@ import msgspec
 
 from transom.check.scan import HtmlScan, scan
 from transom.json_values import Json, JsonObject, as_list, as_object
-from transom.protocol.extension import LEGACY_URI_KEY, VIEW_MIME_TYPE
+from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 
 PAGE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")

@@ -44,7 +44,7 @@ from transom.host.surface import INDIRECT_TOOLS
 from transom.host.tool_names import owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
-from transom.protocol.extension import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY
 from transom.protocol.methods import read_result
 from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection

@@ -1,8 +1,11 @@
-"""What the methods carry: params and results that users do not touch themselves."""
+"""What the methods carry: params and results that users do not touch themselves.
+
+And the names that MCP Apps adds to MCP.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Raw, field
 
@@ -25,7 +28,10 @@ from transom.types import (
 )
 
 __all__ = [
+    "LEGACY_URI_KEY",
     "PROTOCOL_VERSION",
+    "UI_EXTENSION",
+    "VIEW_MIME_TYPE",
     "CallToolParams",
     "CreateTaskResult",
     "DisplayModeParams",
@@ -53,6 +59,17 @@ __all__ = [
     "ToolInputParams",
     "Verdict",
 ]
+
+
+UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""The name of the MCP Apps extension, in `capabilities.extensions`."""
+
+VIEW_MIME_TYPE: Final = "text/html;profile=mcp-app"
+"""The type of a View's page, and what a client lists in `mimeTypes` to say that it shows Views."""
+
+LEGACY_URI_KEY: Final = "ui/resourceUri"
+"""The flat `_meta` key that linked a tool to its View before `_meta.ui.resourceUri`."""
+
 
 PROTOCOL_VERSION = "2026-01-26"
 """The version of MCP Apps that Transom offers."""

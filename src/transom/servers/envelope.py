@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from transom.json_values import Members, member, members
 from transom.protocol import wire
-from transom.protocol.extension import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 
 __all__ = [
     "CAPABILITIES_KEY",

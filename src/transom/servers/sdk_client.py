@@ -1,4 +1,4 @@
-"""A connected client of the official SDK, which belongs to somebody else, as a `Server`.
+"""What users have of the official SDK: a connected client as a `Server`, a server as a Channel.
 
 1. One `SdkServer` serves everybody who shares a client (`sdk_server`). The client's own handlers
    stay as they are.
@@ -8,13 +8,14 @@
    once a client is connected: give the client a `ListChangedHandler` when you make it. Without one,
    tools are listed again when they are asked for, at most once a second.
 4. A server that wants input first (2026-07-28) gets it from the client's own callbacks.
+5. A server object of the SDK or of FastMCP runs in this process, over a Channel.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Final, cast
 from weakref import WeakValueDictionary
 
@@ -31,13 +32,24 @@ from mcp.client.subscriptions import (
     ToolsListChanged,
     listen,
 )
+from mcp.server import Server
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Raw
+from pydantic import ValidationError
 
-from transom.errors import ConnectionClosed, InvalidResult, NotConnected, ProtocolError, UsageError
+from transom.errors import (
+    ChannelClosed,
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    ProtocolError,
+    UsageError,
+)
 from transom.events import is_awaitable
 from transom.mcptypes import error_from_mcp
 from transom.protocol import wire
@@ -53,7 +65,113 @@ from transom.servers.tool_cache import ToolCache
 from transom.session import OnProgress
 from transom.types import Tool
 
-__all__ = ["ListChangedHandler", "SdkServer", "sdk_server"]
+__all__ = [
+    "InMemoryChannel",
+    "ListChangedHandler",
+    "SdkServer",
+    "connect_in_memory",
+    "is_server_object",
+    "sdk_server",
+]
+
+
+_LEAVES_WITHIN = 2.0
+_CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
+
+
+def _lowlevel(server: object) -> Server[Any] | None:
+    # Both wrap a low-level server under a name of their own; neither publishes it.
+    inner = getattr(server, "_lowlevel_server", None) or getattr(server, "_mcp_server", None)
+    for candidate in (server, inner):
+        if isinstance(candidate, Server):
+            return cast("Server[Any]", candidate)
+    return None
+
+
+def is_server_object(value: object) -> bool:
+    """Whether it is an `MCPServer`, a low-level `Server` or a `FastMCP`."""
+    return _lowlevel(value) is not None
+
+
+async def connect_in_memory(server: object) -> InMemoryChannel:
+    """Run a server object for one client.
+
+    Raises:
+        TypeError: it is none.
+    """
+    lowlevel = _lowlevel(server)
+    if lowlevel is None:
+        raise TypeError(f"{type(server).__name__} is not an MCPServer, FastMCP or Server")
+    stack = AsyncExitStack()
+    ours, theirs = await stack.enter_async_context(create_client_server_memory_streams())
+    running = asyncio.create_task(
+        lowlevel.run(*theirs, lowlevel.create_initialization_options()),
+        name=f"transom-server-{lowlevel.name}",
+    )
+    return InMemoryChannel(ours, running, stack)
+
+
+class InMemoryChannel:
+    """A Channel to a server object. Make it with `connect_in_memory`."""
+
+    def __init__(self, streams: Any, running: asyncio.Task[None], stack: AsyncExitStack) -> None:
+        self._read, self._write = streams
+        self._running = running
+        self._stack = stack
+        self._closing: asyncio.Task[None] | None = None
+        running.add_done_callback(self._ended)
+
+    def _ended(self, running: asyncio.Task[None]) -> None:
+        if not running.cancelled():
+            running.exception()  # a server that failed is one that closed the connection
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+
+    async def send(self, data: bytes) -> None:
+        """Send one message.
+
+        Raises:
+            ChannelClosed: the server has ended.
+        """
+        try:
+            message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+        except ValidationError:
+            return  # no message that a server could read
+        try:
+            await self._write.send(SessionMessage(message))
+        except _CLOSED:
+            raise ChannelClosed("the server closed the connection") from None
+
+    async def receive(self) -> bytes:
+        """The next message.
+
+        Raises:
+            ChannelClosed: the server has ended.
+        """
+        try:
+            item = await self._read.receive()
+        except _CLOSED:
+            raise ChannelClosed("the server closed the connection") from None
+        if isinstance(item, Exception):
+            return str(item)[:200].encode()  # what is no message is handed on as such
+        return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    async def aclose(self) -> None:
+        """End the server. Safe to repeat."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._write.aclose()  # the end of its input ends a server
+        if not self._running.done():
+            await asyncio.wait([self._running], timeout=_LEAVES_WITHIN)
+        if not self._running.done():
+            self._running.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._running
+        await self._stack.aclose()
+
 
 _EVENTS: Final = {
     ToolsListChanged: TOOLS_CHANGED,

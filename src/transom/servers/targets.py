@@ -117,7 +117,7 @@ def way_to(
             max_line=max_bytes,
         )
     if "mcp.server" in sys.modules:
-        in_memory = import_module("transom.servers.in_memory")
+        in_memory = import_module("transom.servers.sdk_client")
         if in_memory.is_server_object(target):
             return lambda: in_memory.connect_in_memory(target)
     raise UsageError(

@@ -19,7 +19,7 @@ from transom.check.rule import (
 )
 from transom.check.snapshot import CSP_FIELDS, PAGE_FIELDS, ServedPage, Snapshot, body, near_miss
 from transom.json_values import as_object, type_name
-from transom.protocol.extension import VIEW_MIME_TYPE
+from transom.protocol.messages import VIEW_MIME_TYPE
 
 _SANDBOX_DOMAINS = {
     "claudemcpcontent.com": re.compile(r"[0-9a-f]{16,64}"),

@@ -20,7 +20,7 @@ from transom.check.rule import (
 from transom.check.schemas import schema_problem
 from transom.check.snapshot import PAGE_FIELDS, Snapshot, has_text, name_words, near_miss, rough
 from transom.json_values import Json, JsonObject, as_list, as_object, type_name
-from transom.protocol.extension import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
 
 _HELPER_WORDS = frozenset(
     {"refresh", "page", "paginate", "poll", "save", "autosave", "submit", "reload"}
