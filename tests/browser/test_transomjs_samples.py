@@ -4,6 +4,8 @@ The samples import `@modelcontextprotocol/ext-apps` and `zod`. The first becomes
 is the real one, so tools get schemas of a library we know nothing of.
 """
 
+import re
+
 from playwright.async_api import BrowserContext
 
 from tests.browser.bundling import EXT_APPS, bundled_page
@@ -29,6 +31,16 @@ EDITOR = """
 def page_of(sample: str) -> str:
     """A page that runs a sample, bundled as the author of a View would."""
     return bundled_page(PAGES / "samples" / sample, alias=(EXT_APPS,), body=EDITOR)
+
+
+def page_with_names_alone() -> str:
+    """The same, of a list that has names in the place of definitions."""
+    code = (PAGES / "samples" / "names_only.ts").read_text()
+    code, count = re.subn(
+        r'\{ (?:name): ("[a-z-]+"), inputSchema: \{ type: "object" \} \}', r"\1", code
+    )
+    assert count == 2
+    return bundled_page(code, alias=(EXT_APPS,), body=EDITOR)
 
 
 async def test_the_example_from_end_to_end(context: BrowserContext):
