@@ -32,6 +32,7 @@ __all__ = [
     "Command",
     "GatewayOptions",
     "InstallOptions",
+    "JsOptions",
     "OpenOptions",
     "find_command",
     "print_overview",
@@ -509,11 +510,44 @@ checked.""",
     return command
 
 
+class JsOptions(argparse.Namespace):
+    """`transom js --help` explains each."""
+
+    out: Path
+
+
+def _js() -> Command:
+    command = Command(
+        "js",
+        "transom.cli.js",
+        "--out DIR",
+        """\
+Copy the files for the browser into a project that makes its View with a bundler, such as Vite.
+
+These are `transom.js`, `webmcp.js`, `react.js` and their TypeScript declarations. Run it again
+after an update of Transom. A page that a server shows as it stands needs no copies: it gets
+`transom.js` where it asks for it.
+
+Exit codes: 0 copied, 1 something else is there under one of these names, or the folder cannot be
+written to.""",
+        JsOptions,
+    )
+    command.option(
+        "--out",
+        "DIR",
+        "The folder, such as `src/transom`. It is made if it is not there.",
+        type=Path,
+        required=True,
+    )
+    return command
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
     "open": _open,
     "check": _check,
+    "js": _js,
 }
 
 

@@ -1,15 +1,19 @@
-"""`transom js`: the browser's files of Transom, copied into a project that has a bundler."""
+"""`transom js`: the files for the browser, copied into a project that has a bundler of its own."""
 
 from __future__ import annotations
 
+import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from transom.errors import TransomError
+from transom.errors import UsageError
 from transom.version import __version__
 
-__all__ = ["FILES", "copy_files"]
+if TYPE_CHECKING:
+    from transom.cli.commands import JsOptions
+
+__all__ = ["FILES", "copy_files", "run"]
 
 FILES: Final = (
     "transom.js",
@@ -22,22 +26,34 @@ FILES: Final = (
 _MARK: Final = "// Copied by transom js"
 
 
+def run(options: JsOptions) -> int:
+    """Copy the files; the exit code."""
+    try:
+        for file in copy_files(options.out):
+            sys.stdout.write(f"{file}\n")
+    except (UsageError, OSError) as error:
+        sys.stderr.write(f"transom js: {error}\n")
+        return 1
+    return 0
+
+
 def copy_files(folder: Path) -> list[Path]:
     """Copy them into a folder, which is made if it is not there. Earlier copies are replaced.
 
     Raises:
-        TransomError: a file of that name is there, and is not a copy of ours. Nothing is copied.
+        UsageError: a file of that name is there, and is not a copy of ours. Nothing is copied.
     """
     targets = [folder / name for name in FILES]
+    mark = _MARK.encode()
     for target in targets:
-        if target.exists() and not target.read_text(encoding="utf-8").startswith(_MARK):
-            raise TransomError(
+        if target.exists() and not target.read_bytes().startswith(mark):
+            raise UsageError(
                 f"{target} is there and was not put there by transom js. Choose another folder."
             )
     folder.mkdir(parents=True, exist_ok=True)
     source = files("transom").joinpath("web", "static")
+    note = f"{_MARK} of Transom {__version__}. Run it again to replace this file.\n"
     for target in targets:
         text = source.joinpath(target.name).read_text(encoding="utf-8")
-        mark = f"{_MARK} of Transom {__version__}. Run it again to replace this file.\n"
-        target.write_text(mark + text, encoding="utf-8")
+        target.write_text(note + text, encoding="utf-8")
     return targets
