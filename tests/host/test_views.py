@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.bare_view import BareView, text, tool
+from tests.host.bare_view import BareView, text, tool, until
 from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, App, Host, InProcessRenderer, Limits, Policy
 from transom.errors import (
@@ -443,6 +443,7 @@ async def test_a_view_that_still_opens_when_the_host_is_closed_does_not_stay():
     async with hosting(renderer=renderer) as host:
         call = asyncio.create_task(host.call_tool("show_orders"))
         await opening.wait()
+        await until(lambda: host.views["orders-1"].origin.result is not None)
     result = await call
     assert result.meta["transom/view"]["error"] == "the host was closed"
     assert renderer.views["orders-1"].session.closed

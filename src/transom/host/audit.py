@@ -192,6 +192,8 @@ class AuditLog:
         detail: str | None = None,
     ) -> None:
         """Keep a call. `record` does the same; this is faster, because calls happen most."""
+        if self._closed:
+            return
         if self._slow:
             about = AuditDetails(tool=tool, arguments=arguments, ms=ms, detail=detail)
             self.record("call", outcome, server=server, view=view, **about)

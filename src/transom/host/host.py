@@ -188,7 +188,6 @@ class Host:
                 stale=self._stale,
                 max_context_bytes=max_context_bytes,
                 on_listed=self._view_listed,
-                on_used=lambda view: self._views.mark_used(view),
                 on_ended=self._view_ended,
                 on_model_context=lambda view: self._background.fire(self.on_model_context, view),
                 screenshot=self._screenshot,
@@ -594,16 +593,12 @@ class Host:
         for name in _REQUESTS:
             slot: Slot = getattr(self, name)
             if slot:
-                handlers[name] = partial(self._handle_request, slot, view)
+                handlers[name] = partial(_handle_request, slot, view)
         for name in _NOTIFICATIONS:
             slot = getattr(self, name)
             if slot:
                 handlers[name] = partial(self._background.fire, slot, view)
         return handlers
-
-    def _handle_request(self, slot: Slot, view: View, *arguments: object) -> Any:
-        self._views.mark_used(view)
-        return slot.ask(view, *arguments)
 
     def _teardown_requested(self, view: View) -> None:
         if not view.pinned and view.state == "live":
@@ -701,6 +696,11 @@ class Host:
             _log.debug("%s", error)  # a View can cause as many of these as it likes
         else:
             _log_failure(error)
+
+
+def _handle_request(slot: Slot, view: View, *arguments: object) -> Any:
+    view.mark_used()
+    return slot.ask(view, *arguments)
 
 
 def _log_failure(error: BaseException) -> None:

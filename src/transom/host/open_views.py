@@ -1,4 +1,4 @@
-"""The Views of a host: those that are open, in the order of their use, and those that were closed.
+"""The Views of a host: those that are open, and those that were closed.
 
 1. A View opens while the tool's call runs. It gets the call's input first, then its result, or a
    cancellation.
@@ -76,7 +76,7 @@ class OpenViews(Mapping[str, View]):
         self._handlers = handlers
         self._on_opened = on_opened
         self._on_failed = on_failed
-        self._open: OrderedDict[str, View] = OrderedDict()
+        self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ClosedView] = OrderedDict()
         self._closed_bytes = 0
         self._numbers: dict[str, int] = {}
@@ -87,18 +87,21 @@ class OpenViews(Mapping[str, View]):
         return self._open[view_id]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(list(self._open))
+        return iter([view.id for view in self.values()])
 
     def __len__(self) -> int:
         return len(self._open)
 
     def values(self) -> ValuesView[View]:
         """The Views that are open now: a copy, which does not change as Views open and close."""
-        return dict(self._open).values()
+        return self._in_order().values()
 
     def items(self) -> ItemsView[str, View]:
         """The same, with their ids."""
-        return dict(self._open).items()
+        return self._in_order().items()
+
+    def _in_order(self) -> dict[str, View]:
+        return {view.id: view for view in sorted(self._open.values(), key=_last_used)}
 
     def new_id(self, server: str, taken: list[str]) -> str:
         """An id that no View of this host had, and that is not in `taken`."""
@@ -129,11 +132,6 @@ class OpenViews(Mapping[str, View]):
             text = f"There is no View {view_id[:128]}"
         return ViewClosed(view_id, text)
 
-    def mark_used(self, view: View) -> None:
-        """Make it the most recently used View."""
-        if view.id in self._open:
-            self._open.move_to_end(view.id)
-
     def remove(self, view: View) -> None:
         """Remove a View that has ended, and keep how to open it again."""
         if self._open.get(view.id) is not view:
@@ -153,7 +151,7 @@ class OpenViews(Mapping[str, View]):
         Raises:
             Refused: there is no room, and none that may be closed.
         """
-        staying = [other for other in self._open.values() if other.state != "closing"]
+        staying = [other for other in self.values() if other.state != "closing"]
         excess = max(len(staying) + 1 - self._max_live, 0)
         may_close = (other for other in staying if other.state == "live" and not other.pinned)
         closing = list(islice(may_close, excess))
@@ -255,6 +253,10 @@ class OpenViews(Mapping[str, View]):
             detail = f"{app.name[:100]} {app.version[:100]}"
         ms = round((time.perf_counter() - began) * 1000, 3)
         view.record("view", outcome, tool=view.origin.tool.name, ms=ms, detail=detail)
+
+
+def _last_used(view: View) -> float:
+    return view.last_used
 
 
 async def _close_quietly(channel: Channel) -> None:

@@ -96,7 +96,6 @@ class ViewEnvironment:
     stale: set[Refresh]
     max_context_bytes: int
     on_listed: Callable[[View], object]
-    on_used: Callable[[View], object]
     on_ended: Callable[[View], object]
     on_model_context: Callable[[View], object]
     screenshot: Callable[[View], Awaitable[bytes]]
@@ -116,6 +115,7 @@ class View:
         "_silent",
         "_tools",
         "id",
+        "last_used",
         "opening",
         "origin",
         "pinned",
@@ -131,6 +131,7 @@ class View:
         self.pinned: bool = False
         """Whether it stays open when others are closed to make room, or when it asks to close."""
         self.opening: asyncio.Task[None] | None = None
+        self.last_used = time.perf_counter()
         self._env = environment
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -193,6 +194,10 @@ class View:
     def unpin(self) -> None:
         """Let it be closed like any other again."""
         self.pinned = False
+
+    def mark_used(self) -> None:
+        """Make it the most recently used View."""
+        self.last_used = time.perf_counter()
 
     async def screenshot(self) -> bytes:
         """A PNG of what the View shows now.
@@ -269,8 +274,7 @@ class View:
                 raise self._refused(name, given, self.closed_error())
             if self._callable.get(name) != tool:
                 env.approvals.refuse(request, "the tool changed while the user was asked")
-        env.on_used(self)
-        began = time.perf_counter()
+        began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
         try:
             if task is None:
@@ -373,7 +377,7 @@ class View:
             name=self.origin.server,
             view_id=self.id,
             tasks=env.tasks,
-            on_request=lambda: env.on_used(self),
+            on_request=self.mark_used,
             on_refused=self._server_tool_refused,
             on_call=self._server_tool_called,
         )
@@ -527,7 +531,7 @@ class View:
         if size > self._env.max_context_bytes:
             limit = self._env.max_context_bytes
             raise Refused(f"A context of {size} bytes is over the limit of {limit}")
-        self._env.on_used(self)
+        self.mark_used()
         self._context = ModelContext(
             view_id=self.id,
             server=self.origin.server,
