@@ -112,7 +112,7 @@ used, so that `import transom` is cheap.
 SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
-    "Bridge": {"notify_tools_changed", "report", "request_task"},
+    "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
     "Policy": {"decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {

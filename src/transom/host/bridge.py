@@ -298,7 +298,7 @@ class Bridge:
             ConnectionClosed: it closed first.
             NotConnected: it was closed before.
         """
-        return self._tools.call(name, arguments, None, **options)
+        return self._tools.call(name, arguments, **options)
 
     def start_task(
         self,
@@ -315,7 +315,13 @@ class Bridge:
         `ttl` is how many milliseconds the View should keep the task; all else is as for
         `call_tool`.
         """
-        return self._tools.call(name, arguments, m.TaskRequest(ttl), **options)
+        return self._tools.call(name, arguments, **options, task=m.TaskRequest(ttl))
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any], options: CallOptions
+    ) -> Coroutine[Any, Any, Any]:
+        """`call_tool`, or with `TaskCallOptions` `start_task`."""
+        return self._tools.call(name, arguments, **options)
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.

@@ -55,7 +55,7 @@ from transom.host.surface import (
 from transom.host.tasks import TaskRegister, owned_task, split_task_id
 from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
-from transom.host.view_tools import CallOptions
+from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
@@ -333,7 +333,7 @@ class Host:
             RequestTimeout: there was no answer in time.
             ConnectionClosed: the server is gone.
         """
-        return self._call(name, arguments, None, options)
+        return self._call(name, arguments, options)
 
     def start_task(
         self,
@@ -349,24 +349,20 @@ class Host:
 
         `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
         """
-        return self._call(name, arguments, TaskRequest(ttl), options)
+        as_task: TaskCallOptions = {**options, "task": TaskRequest(ttl)}
+        return self._call(name, arguments, as_task)
 
     async def _call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        task: TaskRequest | None,
-        options: CallOptions,
+        self, name: str, arguments: Mapping[str, Any] | None, options: CallOptions
     ) -> Any:
         entry = self._surface.find(name)
         if entry is None or self._stack is None:
             entry = await self._find_late(name, arguments)
         if entry.kind == "view":
-            view = self._views[entry.owner]
-            return await view.call(entry.tool.name, arguments, task, options)
+            return await self._views[entry.owner].call(entry.tool.name, arguments, options)
         if entry.kind == "indirect":
-            return await self._call_indirect(entry, arguments, task, options)
-        return await self._call_server_tool(entry, arguments, task, options)
+            return await self._call_indirect(entry, arguments, options)
+        return await self._call_server_tool(entry, arguments, options)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""
@@ -400,27 +396,17 @@ class Host:
         raise error
 
     async def _call_server_tool(
-        self,
-        entry: Entry,
-        arguments: Mapping[str, Any] | None,
-        task: TaskRequest | None,
-        options: CallOptions,
+        self, entry: Entry, arguments: Mapping[str, Any] | None, options: CallOptions
     ) -> Any:
         view, problem = None, None
         try:
             view = self._start_view(entry.owner, entry.tool, arguments)
         except TransomError as error:
             problem = str(error)
-        timeout = options.get("timeout")
+        if options.get("timeout") is None:
+            options["timeout"] = self._call_timeout
         try:
-            result = await self._servers.call(
-                entry.owner,
-                entry.tool.name,
-                arguments,
-                task,
-                self._call_timeout if timeout is None else timeout,
-                options.get("on_progress"),
-            )
+            result = await self._servers.call(entry.owner, entry.tool.name, arguments, **options)
         except BaseException as error:
             if view is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
@@ -441,11 +427,7 @@ class Host:
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
     async def _call_indirect(
-        self,
-        entry: Entry,
-        arguments: Mapping[str, Any] | None,
-        task: TaskRequest | None,
-        options: CallOptions,
+        self, entry: Entry, arguments: Mapping[str, Any] | None, options: CallOptions
     ) -> Any:
         call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
         if entry.tool.name == LIST_VIEW_TOOLS:
@@ -457,7 +439,7 @@ class Host:
         view = self.view(call.view_id)
         found = self._surface.find_view_tool(view.id, call.name)
         name = call.name if found is None else found.tool.name
-        return await view.call(name, call.arguments, task, options)
+        return await view.call(name, call.arguments, options)
 
     # --- Views -------------------------------------------------------------------------------
 

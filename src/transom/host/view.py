@@ -40,7 +40,7 @@ from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.tool_text import Label
 from transom.host.view_server import ViewServer
-from transom.host.view_tools import CallOptions
+from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.json_values import members
 from transom.protocol.encoding import ToolOutcome, result_json
 from transom.protocol.messages import ModelContextParams, TaskRequest
@@ -232,7 +232,7 @@ class View:
             InvalidResult: its answer is no result, or is too large.
             RequestTimeout: it did not answer in time.
         """
-        return self.call(name, arguments, None, options)
+        return self.call(name, arguments, options)
 
     def start_task(
         self,
@@ -249,16 +249,16 @@ class View:
         `ttl` is how many milliseconds the View should keep the task; all else is as for
         `call_tool`.
         """
-        return self.call(name, arguments, TaskRequest(ttl), options)
+        as_task: TaskCallOptions = {**options, "task": TaskRequest(ttl)}
+        return self.call(name, arguments, as_task)
 
     async def call(
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        task: TaskRequest | None,
         options: CallOptions,
     ) -> Any:
-        """Call a tool, with `task` as a task: `call_tool` and `start_task`."""
+        """`call_tool`, or with `TaskCallOptions` `start_task`."""
         env, bridge = self._env, self._bridge
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
@@ -277,13 +277,10 @@ class View:
         began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
         try:
-            if task is None:
-                result = await bridge.call_tool(name, given, **options)
-            else:
-                result = await bridge.start_task(name, given, ttl=task.ttl, **options)
-                if isinstance(result, Task):
-                    outcome = "task"
-                    return owned_task(self.id, result)
+            result = await bridge.call(name, given, options)
+            if isinstance(result, Task):
+                outcome = "task"
+                return owned_task(self.id, result)
             outcome = "error" if result.is_error else "ok"
             return result
         except asyncio.CancelledError:

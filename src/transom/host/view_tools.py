@@ -32,7 +32,7 @@ from transom.protocol.methods import HOST, describe
 from transom.session import OnProgress, Session
 from transom.types import Task, Tool, ToolResult
 
-__all__ = ["CallOptions", "ToolDefinitions", "ToolListing", "ViewTools"]
+__all__ = ["CallOptions", "TaskCallOptions", "ToolDefinitions", "ToolListing", "ViewTools"]
 
 _MAX_NAME = 128
 _MAX_TITLE = 256
@@ -48,6 +48,12 @@ class CallOptions(TypedDict, total=False):
     """Seconds without an answer or a progress notification; the host's limit unless given."""
     on_progress: OnProgress | None
     """Called with each progress notification; may be async."""
+
+
+class TaskCallOptions(CallOptions):
+    """The options of a call as a task. Inside the host they go where those of any call go."""
+
+    task: TaskRequest
 
 
 class _ToolPage(msgspec.Struct, rename="camel"):
@@ -240,9 +246,10 @@ class ViewTools:
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        task: TaskRequest | None,
+        *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        task: TaskRequest | None = None,
     ) -> Any:
         """Call a tool; returns a `ToolResult`, or the `Task` it has become if one was wanted."""
         if timeout is None:
