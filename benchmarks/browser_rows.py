@@ -28,7 +28,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from transom import Host, Limits, Policy
 from transom.host.view import View
 from transom.server.views import Views
-from transom.web.headless import HeadlessRenderer
+from transom.web import HeadlessRenderer
 
 __all__ = ["fifty_views", "measure", "through_the_stage", "time_to_open"]
 

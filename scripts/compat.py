@@ -17,8 +17,7 @@ from transom import Host, Policy, Tool, ToolResult, __version__
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.errors import TransomError
 from transom.host.view import View
-from transom.web.headless import HeadlessRenderer
-from transom.web.stage import Violation
+from transom.web import HeadlessRenderer, Violation
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transom import Host, Policy
-from transom.web.headless import HeadlessRenderer
+from transom.web import HeadlessRenderer
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

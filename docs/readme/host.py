@@ -2,7 +2,7 @@ import asyncio
 import sys
 
 from transom import Host, Policy
-from transom.web.headless import HeadlessRenderer
+from transom.web import HeadlessRenderer
 
 
 async def main() -> None:

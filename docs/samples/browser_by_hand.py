@@ -7,7 +7,7 @@ from transom.errors import TransomError
 # region unopened
 import sys
 
-from transom.web.renderers import BrowserRenderer
+from transom.web import BrowserRenderer
 
 renderer = BrowserRenderer(
     share=True,

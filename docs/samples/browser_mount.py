@@ -6,8 +6,7 @@ import asyncio
 from starlette.applications import Starlette
 from starlette.routing import Host, Mount
 
-from transom.web.asgi import sandbox_app, stage_app
-from transom.web.stage import Stage
+from transom.web import Stage, sandbox_app, stage_app
 
 stage = Stage(origin="https://agent.example.com", sandbox="https://*.views.example.com")
 app = Starlette(

@@ -4,8 +4,7 @@ import asyncio
 
 # region renderers
 from transom import Host, Policy
-from transom.web.headless import HeadlessRenderer
-from transom.web.renderers import BrowserRenderer
+from transom.web import BrowserRenderer, HeadlessRenderer
 
 renderer = BrowserRenderer()  # a page in the user's browser, opened when a View is to be shown
 host = Host(renderer=renderer, policy=Policy(approve=renderer.approve))  # asks on that page

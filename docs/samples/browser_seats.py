@@ -3,7 +3,7 @@
 import asyncio
 
 from transom import Host, Policy
-from transom.web.renderers import BrowserRenderer
+from transom.web import BrowserRenderer
 
 
 async def main() -> None:

@@ -1,6 +1,7 @@
 """A page that is opened when it is needed, by whoever can."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.web.browser import PythonBrowser
 from transom.errors import TransomError
 from transom.host.page import Page
-from transom.web.renderers import BrowserRenderer
+from transom.web.renderers import BrowserRenderer, open_in_browser
 
 
 def view(view_id: str = "orders-1") -> Page:
@@ -136,3 +137,40 @@ async def test_a_browser_that_never_starts_is_given_up_and_started_again(
             with pytest.raises(TransomError, match="No page could be opened within 0.01 s"):
                 await renderer.open(view())
     assert starts == 2
+
+
+# --- the user's browser -------------------------------------------------------------------
+
+
+URL = "http://127.0.0.1:9/#token=a-secret-that-nobody-sees"
+
+
+def browser(folder: Path, script: str) -> str:
+    """A browser of our own, for the environment's BROWSER."""
+    made = folder / "browser"
+    made.write_text(f"#!/bin/sh\n{script}\n")
+    made.chmod(0o755)
+    return str(made)
+
+
+async def test_the_browser_gets_the_address_and_its_opener_has_it_on_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, opener = tmp_path / "told", tmp_path / "opener"
+    script = f'tr "\\0" " " </proc/$PPID/cmdline >{opener}; printf %s "$1" >{told}'
+    monkeypatch.setenv("BROWSER", browser(tmp_path, script))
+    await open_in_browser(URL)
+    assert await asyncio.to_thread(told.read_text) == URL
+    command = await asyncio.to_thread(opener.read_text)
+    assert "webbrowser" in command
+    assert "token" not in command
+
+
+async def test_a_browser_that_fails_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER", browser(tmp_path, "exit 1"))
+    monkeypatch.setenv("DISPLAY", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TransomError, match="No browser could be opened"):
+        await open_in_browser(URL)

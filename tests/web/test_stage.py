@@ -217,7 +217,7 @@ async def test_a_page_that_says_it_is_leaving_is_not_waited_for_long(
         monkeypatch.setattr(stage._link, "_leaving_grace", 0.05)
         await page.leave()
         await page.over()
-        await stage.settled()
+        await stage.wait_while_leaving()
         assert not stage.has_page
         with pytest.raises(ChannelClosed, match="the page was closed"):
             await channel.receive()
@@ -227,7 +227,7 @@ async def test_a_page_that_leaves_to_reload_is_settled_when_it_is_back(stage: St
     async with StagePage(stage) as page:
         await page.leave()
         await page.over()
-        settled = asyncio.create_task(stage.settled())
+        settled = asyncio.create_task(stage.wait_while_leaving())
         await asyncio.sleep(0)
         assert not settled.done()
         async with StagePage(stage) as reloaded:

@@ -1,1 +1,39 @@
 """Views in a browser: the Stage, the sandbox around each View, and the renderers that use them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transom.web.asgi import sandbox_app, stage_app
+    from transom.web.headless import HeadlessRenderer
+    from transom.web.renderers import BrowserRenderer, OpenPage
+    from transom.web.stage import Stage, Violation
+
+__all__ = [
+    "BrowserRenderer",
+    "HeadlessRenderer",
+    "OpenPage",
+    "Stage",
+    "Violation",
+    "sandbox_app",
+    "stage_app",
+]
+
+_HOMES = {
+    "BrowserRenderer": "transom.web.renderers",
+    "HeadlessRenderer": "transom.web.headless",
+    "OpenPage": "transom.web.renderers",
+    "Stage": "transom.web.stage",
+    "Violation": "transom.web.stage",
+    "sandbox_app": "transom.web.asgi",
+    "stage_app": "transom.web.asgi",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: the web server takes a while."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'transom.web' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -2,10 +2,10 @@
 
 `stage_app` serves the page and its one socket. `sandbox_app` serves, for each View, the page that
 holds it, with the policy the View's resource declared as a response header. Both answer only to
-their own `Host`, so that a name that was made to point here gets nothing.
+their own `Host`, so that DNS rebinding gets nothing.
 
 To serve them inside an app of your own, mount `stage_app` at any path of the Stage's origin and
-`sandbox_app` at the root of the sandbox's, and tell the `Stage` both:
+`sandbox_app` at the root of the sandbox's, and give the `Stage` both:
 
     stage = Stage(origin="https://agent.example.com", sandbox="https://*.views.example.com")
 """
@@ -28,7 +28,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.errors import PeerError, Refused
-from transom.web.stage import Hello, Mounted, Stage
+from transom.web.stage import Hello, MountedView, Stage
 
 __all__ = ["sandbox_app", "stage_app"]
 
@@ -45,13 +45,13 @@ _ALWAYS = {
 }
 _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
-# Where a View's origin has its page; views.js knows it. A page that is shared with other Stages may
-# frame nothing else below `localhost`.
+# The path of the sandbox page on a View's origin; the same as in views.js. A page that is shared
+# with other Stages may frame nothing else below `localhost`.
 _SANDBOX_PATH = "/transom-view"
 
-# What a socket is closed with; link.js knows them.
+# The codes that sockets are closed with; the same as in link.js.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
-_GOING_AWAY = 1001  # the browser's own word for it
+_GOING_AWAY = 1001  # what a browser closes a socket with when it leaves the page
 
 
 @cache
@@ -94,7 +94,7 @@ def stage_app(stage: Stage) -> Starlette:
     async def socket(websocket: WebSocket) -> None:
         headers = websocket.headers
         origin = headers.get("origin")
-        if not here(headers.get("host")) or origin is None or not stage.expects(origin):
+        if not here(headers.get("host")) or origin is None or not stage.allows_origin(origin):
             await websocket.close(_ELSEWHERE, "Not from here")
             return
         await websocket.accept()
@@ -126,7 +126,7 @@ def _stage_csp(stage: Stage) -> str:
 
 
 class _Socket:
-    """One socket of a page: what it says goes to the link, what the link says goes to it."""
+    """Connects one socket of a page to its link, both ways."""
 
     def __init__(self, stage: Stage, websocket: WebSocket, origin: str) -> None:
         self._stage = stage
@@ -140,7 +140,7 @@ class _Socket:
             async with asyncio.timeout(_HELLO_WITHIN):
                 text = await self._websocket.receive_text()
             hello = msgspec.json.decode(text, type=Hello)
-            link, resumed = self._stage.welcome(hello, self._origin)
+            link, resumed = self._stage.connect_page(hello, self._origin)
         except (TimeoutError, msgspec.DecodeError, PeerError, WebSocketDisconnect, KeyError):
             await self._close(_UNKNOWN, "Who are you?")
             return
@@ -175,7 +175,7 @@ class _Socket:
             while (text := await self._outbox.get()) is not None:
                 await self._websocket.send_text(text)
         except (WebSocketDisconnect, RuntimeError):
-            return  # the reader hears of it too
+            return  # reading fails as well, and ends the socket
         await self._close(_OVER, self._reason)
 
     async def _close(self, code: int, reason: str) -> None:
@@ -193,7 +193,7 @@ def sandbox_app(stage: Stage) -> Starlette:
     without one.
     """
 
-    def find(request: Request) -> Mounted:
+    def find(request: Request) -> MountedView:
         mounted = stage.find(request.headers.get("host", ""))
         if mounted is None:
             raise HTTPException(404, "There is no View here")
@@ -214,9 +214,9 @@ def sandbox_app(stage: Stage) -> Starlette:
                 body += chunk
                 if len(body) > _MAX_REPORT:
                     raise HTTPException(413, "Too large")
-            told = _read_report(body)
-            if told is not None:
-                stage.violated(mounted, *told)
+            violation = _read_report(body)
+            if violation is not None:
+                stage.report_violation(mounted, *violation)
         return Response(status_code=204, headers=_NOTHING)
 
     return Starlette(

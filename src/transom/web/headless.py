@@ -1,8 +1,8 @@
 """Views in a browser without a window, for servers, tests and pictures. Needs Playwright.
 
-A browser that crashes, hangs or is killed takes its Views with it: they are reported closed. The
-next View gets a fresh browser. A View whose process dies can take the whole browser with it, for
-Playwright's own driver may not survive that.
+When a browser crashes, hangs or is killed, its Views are reported closed, and the next View gets a
+new browser. A View whose process dies can end the whole browser, since Playwright's own driver may
+not survive that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from transom.background import Background
 from transom.channel import Channel
 from transom.errors import TransomError, ViewClosed
+from transom.host.host import Host
 from transom.host.page import Page
 from transom.web.csp import CspMode
 from transom.web.renderers import BrowserRenderer
@@ -30,8 +31,6 @@ from transom.web.stage import Stage, Violation
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Playwright
     from playwright.async_api import Page as BrowserPage
-
-    from transom.host.host import Host
 
 __all__ = ["HeadlessRenderer", "HeadlessSeat", "chromium_arguments", "find_chromium"]
 
@@ -49,8 +48,8 @@ _ARGUMENTS = [
 ]
 
 
-# What no page can be kept from by its policy, and nobody needs here: connections between browsers,
-# and those that a browser makes ahead of time.
+# A page's policy does not cover connections between browsers, nor those that a browser makes ahead
+# of time; no View needs them here.
 _PREFERENCES = {
     "profile": {"block_third_party_cookies": False, "cookie_controls_mode": 0},
     "net": {"network_prediction_options": 2},
@@ -88,8 +87,8 @@ class HeadlessRenderer:
         dark: whether the page is dark.
         timeout: seconds to wait for the browser to start, for pictures, and for a browser that
             answers nothing.
-        on_violation: told of everything a View tried and was not allowed.
-        on_console: told of what Views write to the browser's console: kind, text.
+        on_violation: called with everything a View tried and was not allowed.
+        on_console: called with what Views write to the browser's console: kind, text.
         on_request: called with every address that the page or a View loads or connects to.
     """
 
@@ -125,7 +124,7 @@ class HeadlessRenderer:
         self._context: BrowserContext | None = None
         self._profile: TemporaryDirectory[str] | None = None
         self._page: BrowserPage | None = None
-        self._checks: set[asyncio.Task[None]] = set()
+        self._background = Background(_ignore)
 
     @property
     def stage(self) -> Stage:
@@ -143,30 +142,25 @@ class HeadlessRenderer:
         return self._page
 
     async def __aenter__(self) -> Self:
+        self._background = Background(_ignore)
         await self._stage_renderer.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for check in self._checks:
-            check.cancel()
+    async def __aexit__(self, *error: object) -> None:
+        self._background.cancel()
         try:
             await self._stage_renderer.stop_opening()
             await self._close_browser()
             await self._stop_driver()
         finally:
-            await self._stage_renderer.__aexit__(kind, error, trace)
+            await self._stage_renderer.__aexit__(*error)
 
     def attach_host(self, host: Host) -> None:
-        """Serve a host; links are never opened, for nobody is there to see them."""
+        """Handle what the Host's Views ask for; links are refused, since nobody would see them."""
         self._stage_renderer.attach_host(host)
 
     async def open(self, page: Page) -> Channel:
-        """Show a View, in a fresh browser if there is none.
+        """Show a View, in a new browser if there is none.
 
         Raises:
             TransomError: no browser could be started.
@@ -176,7 +170,7 @@ class HeadlessRenderer:
     def seat(self, label: str = "") -> HeadlessSeat:
         """A renderer for one of several Hosts that share this browser: `Host(renderer=r.seat())`.
 
-        The browser lives until this renderer is left, not with the Host.
+        The browser runs until this renderer is left, not with the Host.
 
         Args:
             label: for whom the Host works, such as the name of an MCP client.
@@ -212,12 +206,12 @@ class HeadlessRenderer:
         context.on("close", lambda _: self._lost(page, "the browser is gone"))
         if self._on_console is not None:
             on_console = self._on_console
-            page.on("console", lambda m: _void(on_console(m.type, m.text)))
-            page.on("pageerror", lambda error: _void(on_console("uncaught", str(error))))
+            page.on("console", lambda m: _ignore(on_console(m.type, m.text)))
+            page.on("pageerror", lambda error: _ignore(on_console("uncaught", str(error))))
         if self._on_request is not None:
             on_request = self._on_request
-            page.on("request", lambda request: _void(on_request(request.url)))
-            page.on("websocket", lambda socket: _void(on_request(socket.url)))
+            page.on("request", lambda request: _ignore(on_request(request.url)))
+            page.on("websocket", lambda socket: _ignore(on_request(socket.url)))
         try:
             await page.goto(url, timeout=self._timeout * 1000)
         except Exception as error:
@@ -229,7 +223,7 @@ class HeadlessRenderer:
             try:
                 return await self._start()
             except asyncio.CancelledError:
-                await self._stop_driver()  # whatever it was about to start ends with it
+                await self._stop_driver()  # ends what it was about to start
                 raise
             except TransomError:
                 await self._stop_driver()
@@ -272,17 +266,15 @@ class HeadlessRenderer:
             self.stage.page_lost(reason)
 
     def _page_away(self) -> None:
-        """The page's socket is gone. On one machine that happens when the browser is, too."""
+        """The page's socket is gone. On one machine that means that the browser may be, too."""
         if self._page is not None:
-            check = asyncio.ensure_future(self._check(self._page))
-            self._checks.add(check)
-            check.add_done_callback(self._checks.discard)
+            self._background.start(self._check(self._page))
 
     async def _check(self, page: BrowserPage) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 await page.evaluate("0")
-        except Exception:  # noqa: BLE001 - whatever Playwright says: there is no page to be had
+        except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
             self._lost(page, "the browser is gone")
 
     async def _close_browser(self) -> None:
@@ -326,9 +318,9 @@ class HeadlessSeat(Seat):
 
 
 def _fresh_profile() -> TemporaryDirectory[str]:
-    """A profile that is gone afterwards, in which framed pages have storage of their own.
+    """A temporary profile in which framed pages have storage of their own.
 
-    Private windows, and some systems' Chromium by default, keep it from them.
+    Private windows do not give them any, nor does the Chromium of some systems by default.
     """
     profile = TemporaryDirectory(prefix="transom-", ignore_cleanup_errors=True)
     preferences = Path(profile.name) / "Default" / "Preferences"
@@ -337,8 +329,8 @@ def _fresh_profile() -> TemporaryDirectory[str]:
     return profile
 
 
-def _void(_: object) -> None:
-    """What a listener returned does not matter."""
+def _ignore(_: object) -> None:
+    """Drop what a listener returned, or an error that was handled."""
 
 
 def _is_root() -> bool:

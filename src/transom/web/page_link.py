@@ -1,16 +1,16 @@
-"""A link to one Stage page that outlives its socket: nothing is lost and nothing comes twice.
+"""A link to one Stage page that outlives its socket: nothing is lost and nothing arrives twice.
 
-1. Every frame has a number. A side keeps what it sent until the other has said that it has it.
-2. When a socket is gone, the link waits `grace` seconds for another. The page then says what it
-   has, the link says what it has, and both send the rest again. A page that said it is leaving is
-   reloading or closed for good, which shows within `leaving_grace` seconds.
-3. A frame that was there already is dropped; a frame out of order ends the socket, not the link.
+1. Every frame has a number. Each side keeps what it sent until the other has acknowledged it.
+2. When a socket is gone, the link waits `grace` seconds for another. Page and link then tell each
+   other the last number they have, and both send the rest again. A page that announced that it is
+   leaving is reloading or closed for good, which shows within `leaving_grace` seconds.
+3. A frame that arrived before is dropped; a frame out of order ends the socket, not the link.
 4. While more than `high_water` bytes wait for the page, senders wait. A link whose page has been
    away too long, takes nothing for `patience` seconds, or lets too much pile up is over.
-5. A link that is over hangs up: its socket, if it has one, is closed with the reason.
+5. A link that is over closes its socket, if it has one, with the reason.
 
 A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
-itself. A line that is only a number says what has arrived. No I/O here: the socket is a callback.
+itself. A line that is only a number is an acknowledgement. No I/O here: the socket is a callback.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 
+from transom.background import Debounced
 from transom.errors import PeerError
 
 __all__ = ["CONTROL", "Link"]
@@ -31,8 +32,12 @@ _ACK_EVERY = 32
 _ACK_SOON = 0.05
 
 
-def _nothing(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 class Link:
@@ -40,13 +45,13 @@ class Link:
 
     Args:
         on_frame: gets the view and the message of each frame, once, in order.
-        on_over: told once, with the reason, when the link has ended.
+        on_over: called once, with the reason, when the link has ended.
         grace: seconds to wait for the page to come back.
-        leaving_grace: the same for a page that said it is leaving.
+        leaving_grace: the same for a page that announced that it is leaving.
         patience: seconds a page that is there may take nothing of what was sent to it.
         high_water: bytes on their way above which senders wait.
         max_waiting: bytes on their way at which the link is given up.
-        on_away: told whenever the page's socket is gone.
+        on_away: called whenever the page's socket is gone.
     """
 
     def __init__(
@@ -64,22 +69,22 @@ class Link:
         self.id = secrets.token_urlsafe(12)
         self._on_frame = on_frame
         self._on_over = on_over
-        self._on_away = on_away or _nothing
+        self._on_away = on_away or _ignore
         self._grace = grace
         self._leaving_grace = leaving_grace
         self._patience = patience
         self._high_water = high_water
         self._max_waiting = max_waiting
         self._send: Callable[[str], object] | None = None
-        self._hang_up: Callable[[str], object] = _nothing
+        self._hang_up: Callable[[str], object] = _ignore
         self._sent = 0
         self._received = 0
-        self._acked_there = 0
+        self._acknowledged = 0
         self._kept: deque[tuple[int, str]] = deque()
         self._kept_bytes = 0
         self._room: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._ack_timer: asyncio.TimerHandle | None = None
+        self._ack = Debounced(self._send_ack, _raise, delay=_ACK_SOON)
         self._stuck_timer: asyncio.TimerHandle | None = None
         self._took_at = 0.0
         self._decided: asyncio.Future[None] | None = None
@@ -103,11 +108,11 @@ class Link:
         received: int,
         hang_up: Callable[[str], object] | None = None,
     ) -> None:
-        """A socket is there.
+        """Use this socket from now on, beginning with what the page does not have yet.
 
         Args:
             send: puts a text on it.
-            received: what the page has.
+            received: the number of the last frame that the page has.
             hang_up: closes it, given the reason.
 
         Raises:
@@ -117,21 +122,21 @@ class Link:
             raise PeerError("The page claims frames that were never sent")
         self._cancel_timer()
         self._forget(received)
-        self._send, self._hang_up = send, hang_up or _nothing
+        self._send, self._hang_up = send, hang_up or _ignore
         for _, frame in self._kept:
             send(frame)
-        self._watch()
+        self._start_patience()
 
     def detach(self, send: Callable[[str], object], *, leaving: bool = False) -> None:
         """That socket is gone; the page has `grace` seconds to come back on another.
 
         Args:
             send: as given to `attach`.
-            leaving: the page said that it is being closed or loaded anew.
+            leaving: the page announced that it is being closed or reloaded.
         """
         if self._send is not None and self._send != send:
-            return  # it came back on another already
-        self._send, self._hang_up = None, _nothing
+            return  # the page is back on another socket already
+        self._send, self._hang_up = None, _ignore
         if self.over or self._timer is not None:
             return
         grace = min(self._leaving_grace, self._grace) if leaving else self._grace
@@ -144,7 +149,7 @@ class Link:
 
     @property
     def leaving(self) -> bool:
-        """Whether the page said that it is leaving, and neither came back nor stayed away."""
+        """Whether the page announced that it is leaving, and may still come back."""
         return self._decided is not None
 
     async def decided(self) -> None:
@@ -153,15 +158,15 @@ class Link:
             await asyncio.shield(self._decided)
 
     def end(self, reason: str) -> None:
-        """It is over: senders go on, and nothing is sent or heard any more."""
+        """End the link: those who wait to send go on, and nothing is sent or received any more."""
         if self.over:
             return
         self.over = True
         self._cancel_timer()
-        for timer in (self._ack_timer, self._stuck_timer):
-            if timer is not None:
-                timer.cancel()
-        hang_up, self._send, self._hang_up = self._hang_up, None, _nothing
+        self._ack.close()
+        if self._stuck_timer is not None:
+            self._stuck_timer.cancel()
+        hang_up, self._send, self._hang_up = self._hang_up, None, _ignore
         self._kept.clear()
         self._kept_bytes = 0
         self._wake()
@@ -185,7 +190,7 @@ class Link:
         self._sent += 1
         frame = f"{self._sent} {view}\n{message.decode()}"
         if not self._kept:
-            self._watch()
+            self._start_patience()
         self._kept.append((self._sent, frame))
         self._kept_bytes += len(frame)
         if self._kept_bytes > self._max_waiting:
@@ -194,10 +199,10 @@ class Link:
             self._send(frame)
 
     async def room(self, view: str) -> None:
-        """Wait until there is room for one more; first come, first served.
+        """Wait until there is room for one more message; first come, first served.
 
-        Whoever waited posts before anything else is awaited. `free` and the link's end let them
-        go on too.
+        Whoever waited must post before it awaits anything else. `free` and the link's end release
+        those who wait as well.
         """
         if self.over or not self.full:
             return
@@ -212,7 +217,7 @@ class Link:
             loop.call_soon(self._wake)
 
     def free(self, view: str) -> None:
-        """Nothing more will be sent to a View: whoever waits to do so goes on."""
+        """Release whoever waits to send to a View that is gone."""
         for waiting, place in self._room:
             if waiting == view and not place.done():
                 place.set_result(None)
@@ -235,28 +240,28 @@ class Link:
                 if not self.over:
                     break
 
-    def _watch(self) -> None:
-        """From now on the page has to take something now and then."""
+    def _start_patience(self) -> None:
+        """From now on the page has to acknowledge something every `patience` seconds."""
         loop = asyncio.get_running_loop()
         self._took_at = loop.time()
         if self._stuck_timer is None:
-            self._stuck_timer = loop.call_later(self._patience, self._look)
+            self._stuck_timer = loop.call_later(self._patience, self._check_progress)
 
-    def _look(self) -> None:
+    def _check_progress(self) -> None:
         self._stuck_timer = None
         if not self._kept or self._send is None:
-            return  # nothing is due; `_watch` begins anew when something is
+            return  # nothing is due; the next frame starts the timer again
         loop = asyncio.get_running_loop()
         left = self._took_at + self._patience - loop.time()
         if left <= 0:
             self.end(f"the page took nothing for {self._patience:g} s")
         else:
-            self._stuck_timer = loop.call_later(left, self._look)
+            self._stuck_timer = loop.call_later(left, self._check_progress)
 
     # --- in ----------------------------------------------------------------------------------
 
     def feed(self, text: str) -> None:
-        """Take what arrived on the socket.
+        """Handle what arrived on the socket.
 
         Raises:
             PeerError: it is not what a page sends; the socket should be closed.
@@ -272,7 +277,7 @@ class Link:
             self._forget(number)
             return
         if number <= self._received:
-            return  # it was sent again because our word of it was lost
+            return  # sent again, because our acknowledgement was lost
         if number != self._received + 1:
             raise PeerError(f"Frame {number} came after {self._received}")
         self._received = number
@@ -280,15 +285,13 @@ class Link:
         self._on_frame(view, message.encode())
 
     def _acknowledge(self) -> None:
-        if self._received - self._acked_there >= _ACK_EVERY:
-            self._ack_now()
-        elif self._ack_timer is None:
-            self._ack_timer = asyncio.get_running_loop().call_later(_ACK_SOON, self._ack_now)
+        if self._received - self._acknowledged >= _ACK_EVERY:
+            self._send_ack()
+        else:
+            self._ack.trigger()
 
-    def _ack_now(self) -> None:
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-            self._ack_timer = None
-        self._acked_there = self._received
+    def _send_ack(self) -> None:
+        self._ack.drop()
+        self._acknowledged = self._received
         if self._send is not None:
             self._send(str(self._received))

@@ -1,4 +1,4 @@
-"""What the Stage's page says for itself: everything that does not come from a View."""
+"""The messages that the Stage's page sends on its own behalf, as opposed to those of a View."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal
 import msgspec
 
 __all__ = [
-    "AboutView",
-    "Answer",
-    "Around",
-    "Broken",
-    "Closed",
+    "CloseRequested",
     "DisplayMode",
-    "Mode",
-    "NotPassed",
-    "Said",
-    "read_said",
+    "MessageNotForwarded",
+    "ModeChanged",
+    "PageMessage",
+    "QuestionAnswered",
+    "SurroundingsChanged",
+    "ViewBroken",
+    "ViewMessage",
+    "decode_page_message",
 ]
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
@@ -50,20 +50,20 @@ class Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
     container_dimensions: Dimensions | None = None
 
 
-class Closed(msgspec.Struct, tag_field="do", tag="closed"):
+class CloseRequested(msgspec.Struct, tag_field="do", tag="closed"):
     """The user wants a View closed."""
 
     view: str
 
 
-class Answer(msgspec.Struct, tag_field="do", tag="answer"):
+class QuestionAnswered(msgspec.Struct, tag_field="do", tag="answer"):
     """The user has answered a question."""
 
     id: int
     value: bool | str
 
 
-class Mode(msgspec.Struct, tag_field="do", tag="mode"):
+class ModeChanged(msgspec.Struct, tag_field="do", tag="mode"):
     """A View is shown in this mode now."""
 
     view: str
@@ -71,26 +71,29 @@ class Mode(msgspec.Struct, tag_field="do", tag="mode"):
     size: Dimensions | None = None
 
 
-class Around(msgspec.Struct, tag_field="do", tag="surroundings"):
+class SurroundingsChanged(msgspec.Struct, tag_field="do", tag="surroundings"):
     """The surroundings are these now."""
 
     value: Surroundings
 
 
-class NotPassed(msgspec.Struct, tag_field="do", tag="refused"):
-    """A message of a View was not passed on."""
+class MessageNotForwarded(msgspec.Struct, tag_field="do", tag="refused"):
+    """The page did not forward a message of a View."""
 
     view: str
     reason: str
 
 
-class Broken(msgspec.Struct, tag_field="do", tag="broken"):
+class ViewBroken(msgspec.Struct, tag_field="do", tag="broken"):
     """A View cannot go on."""
 
     view: str
     reason: str
 
 
-Said = Closed | Answer | Mode | Around | NotPassed | Broken
-AboutView = Closed | Mode | NotPassed | Broken
-read_said = msgspec.json.Decoder(Said).decode
+ViewMessage = CloseRequested | ModeChanged | MessageNotForwarded | ViewBroken
+"""Those about one View."""
+
+PageMessage = ViewMessage | QuestionAnswered | SurroundingsChanged
+
+decode_page_message = msgspec.json.Decoder(PageMessage).decode

@@ -1,4 +1,4 @@
-"""What the user is asked on the Stage's page, until there is an answer or nobody to give one."""
+"""Questions to the user on the Stage's page. Each is answered or given up."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Questions:
     """The questions that are open.
 
     Args:
-        tell: says something to the page.
+        send: sends a message to the page.
     """
 
-    def __init__(self, tell: Callable[[dict[str, Any]], object]) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[dict[str, Any]], object]) -> None:
+        self._send = send
         self._open: dict[int, _Question] = {}
         self._next = 1
 
@@ -37,26 +37,26 @@ class Questions:
         """Ask, and wait for the answer.
 
         Raises:
-            Refused: the same is asked of that View already, or too much altogether.
+            Refused: the same question about that View is open already, or too many are.
             TransomError: it was given up.
         """
-        asked = [q for q in self._open.values() if q.view == view_id and q.kind == kind]
-        if (asked and kind != "approve") or len(self._open) >= _MAX_QUESTIONS:
+        repeated = any(q.view == view_id and q.kind == kind for q in self._open.values())
+        if (repeated and kind != "approve") or len(self._open) >= _MAX_QUESTIONS:
             raise Refused("The user has not answered what was asked before")
         number = self._next
         self._next += 1
         answer = asyncio.get_running_loop().create_future()
         self._open[number] = _Question(view_id, kind, answer)
-        self._tell({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
+        self._send({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
         try:
             return await answer
         except (asyncio.CancelledError, TransomError):
-            self._tell({"do": "unask", "id": number})
+            self._send({"do": "unask", "id": number})
             raise
         finally:
             del self._open[number]
 
-    def answered(self, number: int, value: bool | str) -> None:
+    def answer(self, number: int, value: bool | str) -> None:
         """The user has answered; the first answer counts."""
         question = self._open.get(number)
         if question is not None and not question.answer.done():

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
+from transom.host.host import Host
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision
 from transom.web.csp import CspMode
@@ -19,9 +19,6 @@ from transom.web.seat import Seat, Seats
 from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 from transom.web.stage_sharing import RunningStages
-
-if TYPE_CHECKING:
-    from transom.host.host import Host
 
 __all__ = ["BrowserRenderer", "OpenPage", "open_in_browser"]
 
@@ -36,9 +33,9 @@ _PAGE_OPENED_WITHIN = 60.0
 async def open_in_browser(url: str) -> None:
     """Open a page in the user's browser.
 
-    It gets none of this process's streams, and lives on when this process ends. The process that
-    opens it is told the address on its standard input, for command lines can be seen by everyone
-    on this machine; the browser itself is told as the system does it.
+    It gets none of this process's streams, and stays when this process ends. The process that
+    opens it reads the address from its standard input, since everyone on this machine can see a
+    command line; how the browser itself gets it is the system's choice.
 
     Raises:
         TransomError: there is no browser to open.
@@ -51,8 +48,8 @@ async def open_in_browser(url: str) -> None:
         start_new_session=True,
     )
     if process.stdin is not None:
-        with suppress(OSError), process.stdin as told:  # it may have failed already
-            told.write(url.encode())
+        with suppress(OSError), process.stdin as stdin:  # it may have failed already
+            stdin.write(url.encode())
     loop = asyncio.get_running_loop()
     until = loop.time() + _OPEN_WITHIN
     while (failed := process.poll()) is None and loop.time() < until:  # noqa: ASYNC110 - as above
@@ -75,10 +72,10 @@ class BrowserRenderer:
             others use this one's. Where that cannot be done, a page is opened as usual.
         confirm: ask the user on the page before links are opened and files are saved. False:
             nobody sits there, so links are refused and files are saved.
-        on_violation: told of everything a View tried and was not allowed.
-        on_unopened: told the address once whenever a page is needed that could not be opened, for
-            the user to open it by hand; the View waits for that. Unless given, a View whose page
-            cannot be opened fails at once.
+        on_violation: called with everything a View tried and was not allowed.
+        on_unopened: called with the address once whenever a page is needed that could not be
+            opened, for the user to open it by hand; the View waits for that. Unless given, a View
+            whose page cannot be opened fails at once.
 
     `renderer.approve` asks on the page whether the model may call a tool:
     `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`. Several Hosts share the page
@@ -104,8 +101,8 @@ class BrowserRenderer:
         self._server = StageServer(self.stage, port=port, sandbox_port=sandbox_port)
         self._open_page = open_page
         self._on_unopened = on_unopened
-        self._told_unopened = False
-        self._others = RunningStages(self.stage) if share else None
+        self._reported_unopened = False
+        self._sharing = RunningStages(self.stage) if share else None
         self._page_timeout = page_timeout
         self._opening = asyncio.Lock()
         self._page_opening: asyncio.Task[None] | None = None
@@ -130,27 +127,22 @@ class BrowserRenderer:
                 "The renderer is running already: give each of several Hosts a renderer.seat()"
             )
         await self._server.__aenter__()
-        if self._others is not None:
-            with suppress(TransomError):  # it does without
-                await self._others.__aenter__()
+        if self._sharing is not None:
+            with suppress(TransomError):  # nothing is shared then
+                await self._sharing.__aenter__()
         self._running = True
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._running = False
         await self.stop_opening()
-        if self._others is not None:
-            await self._others.__aexit__(kind, error, trace)
+        if self._sharing is not None:
+            await self._sharing.__aexit__(*error)
         await self.seats.close()
-        await self._server.__aexit__(kind, error, trace)
+        await self._server.__aexit__(*error)
 
     async def show_page(self, *, timeout: float | None = None) -> None:
-        """Have a page there: find or open one if there is none, and wait for it.
+        """Find or open a page if there is none, and wait for it.
 
         Args:
             timeout: seconds to wait; None: for as long as it takes.
@@ -162,11 +154,13 @@ class BrowserRenderer:
         if not self._running:
             raise UsageError("The renderer is not running: use `async with renderer`")
         async with self._opening:
-            await self.stage.settled()
-            shared = self._others
-            if not self.stage.has_page and not (shared is not None and await shared.join()):
+            await self.stage.wait_while_leaving()
+            if not self.stage.has_page and not await self._join():
                 await self._open_and_wait(timeout)
-            self._told_unopened = False
+            self._reported_unopened = False
+
+    async def _join(self) -> bool:
+        return self._sharing is not None and await self._sharing.join()
 
     async def stop_opening(self) -> None:
         """Give up a page that is being opened."""
@@ -179,7 +173,7 @@ class BrowserRenderer:
         await self._open()
         try:
             async with asyncio.timeout(timeout):
-                await self.stage.page_there()
+                await self.stage.wait_for_page()
         except TimeoutError:
             text = f"No page showed up at {self.stage.origin} within {timeout:g} s"
             raise TransomError(text) from None
@@ -221,8 +215,8 @@ class BrowserRenderer:
                     raise
             else:
                 return
-        if self._on_unopened is not None and not self._told_unopened:
-            self._told_unopened = True
+        if self._on_unopened is not None and not self._reported_unopened:
+            self._reported_unopened = True
             self._on_unopened(self.url)
 
     async def open(self, page: Page) -> Channel:
@@ -236,17 +230,17 @@ class BrowserRenderer:
     # --- with a host -------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Serve a host: its Views' wishes that the page can grant, and its Views after a reload.
+        """Handle what the Host's Views ask for and a page can do: links, files, display modes.
 
         Raises:
-            UsageError: it serves one already; `seat()` is for several.
+            UsageError: another Host is attached; `seat()` is for several.
         """
         self._own.attach_host(host)
 
     def seat(self, label: str = "") -> Seat:
         """A renderer for one of several Hosts that share this page: `Host(renderer=r.seat())`.
 
-        The page and this renderer live until this renderer is left, not with the Host.
+        The page stays until this renderer is left, not with the Host.
 
         Args:
             label: for whom the Host works, such as the name of an MCP client. The user sees it

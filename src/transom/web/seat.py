@@ -1,11 +1,9 @@
-"""Files that Views give to the user.
-
-Several Hosts before one Stage: each has a seat, and hears of its own Views only.
+"""Seats: several Hosts show their Views on one Stage, and each is told about its own Views only.
 
 1. What a Host calls its View and what the Stage calls it differ by the mark of the Host's seat.
-   Marks are never used again, so nothing of one Host's View is ever taken for another's.
-2. What the user reads is the Host's own name for the View, and for whom the Host works.
-3. A seat that was left is forgotten, and its Views are gone from the Stage.
+   Marks are never used again, so no View of one Host is ever taken for another's.
+2. The user sees the Host's own name for the View, and for whom the Host works.
+3. A Host that leaves its seat is forgotten, and its Views are removed from the Stage.
 """
 
 from __future__ import annotations
@@ -13,54 +11,33 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Self
 
+from transom.background import Background
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
+from transom.host.host import Host
 from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.view import View
 from transom.host.view_requests import Download
 from transom.types import EmbeddedResource, ResourceContents
 from transom.web.page_messages import DisplayMode
 from transom.web.stage import Stage
 
-if TYPE_CHECKING:
-    from transom.host.host import Host
-    from transom.host.view import View
+__all__ = ["Seat", "Seats", "file_of"]
 
-__all__ = ["Seat", "Seats", "download_of"]
-
-
-def download_of(resource: ResourceContents) -> tuple[str, str]:
-    """The type of a file, and its bytes in base64.
-
-    Raises:
-        Refused: there is nothing in it that could be saved.
-    """
-    if resource.blob is not None:
-        try:
-            base64.b64decode(resource.blob, validate=True)
-        except (binascii.Error, ValueError):
-            raise Refused("The file is not base64") from None
-        return resource.mime_type or "application/octet-stream", resource.blob
-    if resource.text is not None:
-        encoded = base64.b64encode(resource.text.encode("utf-8", "replace")).decode()
-        return resource.mime_type or "text/plain", encoded
-    raise Refused("The file has no content")
-
-
-_MARK = "~"  # no Host has it in the id of a View
+_MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
 
 
 class Seats:
-    """Tells each Host what happens to its Views on the Stage.
+    """All seats of a Stage: forwards what happens to a View to the Host that it belongs to.
 
     Args:
         stage: where the Views are.
-        show_page: has a page there.
+        show_page: finds or opens a page.
         url: gives the address of the page.
         confirm: whether somebody is there who can be asked.
     """
@@ -79,10 +56,10 @@ class Seats:
         self.confirm = confirm
         self._taken: dict[str, Seat] = {}
         self._made = 0
-        stage.on_surroundings = self._surroundings
-        stage.on_mode = self._mode
-        stage.on_lost = self._lost
-        stage.on_close = self._close
+        stage.on_surroundings = self._on_surroundings
+        stage.on_mode = self._on_mode
+        stage.on_lost = self._on_lost
+        stage.on_close = self._on_close
 
     def new_mark(self) -> str:
         """What tells the next seat's Views from all others."""
@@ -90,42 +67,40 @@ class Seats:
         return f"{_MARK}{self._made}"
 
     def take(self, seat: Seat) -> None:
-        """A Host sits there from now on."""
+        """A Host uses this seat from now on."""
         self._taken[seat.mark] = seat
 
     def leave(self, seat: Seat) -> None:
-        """Nobody sits there any more."""
+        """No Host uses this seat any more: remove its Views."""
         self._taken.pop(seat.mark, None)
         for key in self.stage.views:
             if _mark_of(key) == seat.mark:
-                self.stage.take_off(key, "its host was closed")
+                self.stage.remove(key, "its host was closed")
 
     async def close(self) -> None:
-        """Everybody leaves."""
+        """Have every Host leave its seat."""
         for seat in list(self._taken.values()):
             await seat.leave()
 
-    # --- what the Stage tells ----------------------------------------------------------------
-
-    def _surroundings(self, changes: dict[str, Any]) -> None:
+    def _on_surroundings(self, changes: dict[str, Any]) -> None:
         for seat in list(self._taken.values()):
-            seat.surroundings_changed(changes)
+            seat.set_context(changes)
 
-    def _mode(self, key: str, changes: dict[str, Any]) -> None:
+    def _on_mode(self, key: str, changes: dict[str, Any]) -> None:
         seat = self._taken.get(_mark_of(key))
         if seat is not None:
-            seat.mode_changed(seat.id_of(key), changes)
+            seat.set_view_context(seat.id_of(key), changes)
 
-    def _lost(self, keys: list[str]) -> None:
+    def _on_lost(self, keys: list[str]) -> None:
         for key in keys:
             seat = self._taken.get(_mark_of(key))
             if seat is not None:
-                seat.lost(seat.id_of(key))
+                seat.reopen_view(seat.id_of(key))
 
-    def _close(self, key: str) -> None:
+    def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
-        if seat is None or not seat.close(seat.id_of(key)):
-            self.stage.take_off(key, "the user closed it")
+        if seat is None or not seat.close_view(seat.id_of(key)):
+            self.stage.remove(key, "the user closed it")
 
 
 class Seat:
@@ -141,7 +116,7 @@ class Seat:
         self._seats = seats
         self._stage = seats.stage
         self._host: Host | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._background = _background()
 
     @property
     def url(self) -> str:
@@ -167,20 +142,21 @@ class Seat:
             raise UsageError(f"{page.view_id} is no id of a View: it has a {_MARK}")
         await self._seats.show_page()
         key = self.key_of(page.view_id)
-        await self._stage.room(key)
+        await self._stage.wait_for_room(key)
         return self._stage.mount(page, key=key, client=self.label)
 
     # --- the Host ----------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Serve a host: its Views' wishes that the page can grant, and its Views after a reload.
+        """Handle what the Host's Views ask for and a page can do: links, files, display modes.
 
         Raises:
-            UsageError: another one sits here.
+            UsageError: another Host has this seat.
         """
         if self._host is not None and self._host is not host:
             raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
         self._host = host
+        self._background = _background()
         self._seats.take(self)
         modes = ["inline", "fullscreen", "pip"]
         host.set_context(
@@ -192,54 +168,42 @@ class Seat:
             host.on_download_file = self._download
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
-
-        @host.on_view_opened
-        def named(view: View) -> None:
-            if view.app is not None:
-                self._stage.named(self.key_of(view.id), view.app.name, view.app.version)
+        host.on_view_opened(self._show_name)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.leave()
 
     async def leave(self) -> None:
-        """Take this Host's Views off the page, and forget it."""
+        """Remove this Host's Views from the page, and forget the Host."""
         self._host = None
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5)
+        self._background.cancel()
+        await asyncio.sleep(0)  # the cancelled tasks end before their Views are removed
         self._seats.leave(self)
 
-    def surroundings_changed(self, changes: dict[str, Any]) -> None:
-        """The page tells what it knows of its user."""
+    def set_context(self, changes: dict[str, Any]) -> None:
+        """Tell all Views what the page knows of its user."""
         if self._host is not None:
             self._host.set_context(**changes)
 
-    def mode_changed(self, view_id: str, changes: dict[str, Any]) -> None:
-        """A View is shown in another way now."""
+    def set_view_context(self, view_id: str, changes: dict[str, Any]) -> None:
+        """Tell a View how it is shown now."""
         view = self._view(view_id)
         if view is not None and view.bridge is not None:
-            self._aside(view.bridge.set_context(**changes))
+            self._background.start(view.bridge.set_context(**changes))
 
-    def lost(self, view_id: str) -> None:
-        """A View's page is gone. If there is another one, a reloaded page: show it again."""
+    def reopen_view(self, view_id: str) -> None:
+        """Show a View again whose page is gone, if there is another page: it was reloaded."""
         if self._host is not None and self._stage.has_page:
-            self._aside(self._reopen(self._host, view_id))
+            self._background.start(self._reopen(self._host, view_id))
 
-    def close(self, view_id: str) -> bool:
-        """The user wants a View closed; False: this Host has none of that id."""
+    def close_view(self, view_id: str) -> bool:
+        """Close a View as the user wants; False: this Host has none of that id."""
         view = self._view(view_id)
         if view is not None:
-            self._aside(view.close("the user closed it"))
+            self._background.start(view.close("the user closed it"))
         return view is not None
 
     def _view(self, view_id: str) -> View | None:
@@ -251,17 +215,11 @@ class Seat:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
         await host.reopen(view_id)
 
-    def _aside(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+    # --- what Views ask for ------------------------------------------------------------------
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # the host has told of it already
-
-    # --- wishes ------------------------------------------------------------------------------
+    def _show_name(self, view: View) -> None:
+        if view.app is not None:
+            self._stage.set_name(self.key_of(view.id), view.app.name, view.app.version)
 
     def _set_mode(self, view: View, mode: DisplayMode) -> str:
         self._stage.set_mode(self.key_of(view.id), mode)
@@ -270,7 +228,7 @@ class Seat:
     async def _open_link(self, view: View, url: str) -> None:
         if not self._seats.confirm:
             raise Refused("Nobody is there to open links for")
-        if await self._ask("link", view, url=url) is not True:
+        if await self._ask("link", view.id, view.server, url=url) is not True:
             raise Refused("The user did not open the link")
 
     async def _download(self, view: View, files: Sequence[Download]) -> None:
@@ -278,49 +236,45 @@ class Seat:
         for file in files:
             if not isinstance(file.content, EmbeddedResource):
                 raise Refused("Only files that are in the message can be saved")
-            ready.append((file.name, *download_of(file.content.resource)))
+            ready.append((file.name, *file_of(file.content.resource)))
         if self._seats.confirm and ready:
-            told = [{"name": name, "bytes": _decoded(data)} for name, _, data in ready]
-            if await self._ask("download", view, files=told) is not True:
+            listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
+            if await self._ask("download", view.id, view.server, files=listed) is not True:
                 raise Refused("The user did not save the file")
         for name, mime, data in ready:
-            self._stage.save(name, mime, data)
-
-    async def _ask(self, kind: str, view: View, **details: Any) -> bool | str:
-        try:
-            return await self._stage.ask(
-                kind,
-                self.key_of(view.id),
-                shown=view.id,
-                client=self.label,
-                server=view.server,
-                **details,
-            )
-        except Refused:
-            raise
-        except TransomError as error:
-            raise Refused(str(error)) from None
+            self._stage.save_file(name, mime, data)
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         if not self._seats.confirm:
             return Deny("Nobody is there to ask")
         try:
-            answer = await self._stage.ask(
+            answer = await self._ask(
                 "approve",
-                self.key_of(request.view_id),
-                shown=request.view_id,
-                client=self.label,
+                request.view_id,
+                request.server,
                 tool=request.tool.name[:200],
-                server=request.server,
                 arguments=request.arguments,
                 changed=request.changed,
             )
-        except TransomError as error:
+        except Refused as error:
             return Deny(str(error))
         if answer == "always":
             return AllowAlways()
         return Allow() if answer == "allow" else Deny("The user refused on the Stage")
+
+    async def _ask(self, kind: str, view_id: str, server: str, **details: Any) -> bool | str:
+        details |= {"shown": view_id, "client": self.label, "server": server}
+        try:
+            return await self._stage.ask(kind, self.key_of(view_id), **details)
+        except Refused:
+            raise
+        except TransomError as error:
+            raise Refused(str(error)) from None
+
+
+def _background() -> Background:
+    return Background(lambda _: None)  # the Host reports what fails in opening and closing Views
 
 
 def _mark_of(key: str) -> str:
@@ -328,6 +282,27 @@ def _mark_of(key: str) -> str:
     return mark + number
 
 
-def _decoded(base64: str) -> int:
+# --- files that Views give to the user -------------------------------------------------------
+
+
+def file_of(resource: ResourceContents) -> tuple[str, str]:
+    """The type of a file, and its bytes in base64.
+
+    Raises:
+        Refused: there is nothing in it that could be saved.
+    """
+    if resource.blob is not None:
+        try:
+            base64.b64decode(resource.blob, validate=True)
+        except (binascii.Error, ValueError):
+            raise Refused("The file is not base64") from None
+        return resource.mime_type or "application/octet-stream", resource.blob
+    if resource.text is not None:
+        encoded = base64.b64encode(resource.text.encode("utf-8", "replace")).decode()
+        return resource.mime_type or "text/plain", encoded
+    raise Refused("The file has no content")
+
+
+def _decoded_size(base64: str) -> int:
     """How many bytes it stands for."""
     return len(base64) * 3 // 4 - base64.count("=")

@@ -1,13 +1,16 @@
-"""The Stage: which Views are shown, on which page, and what page and host say to each other.
+"""The Stage: which Views are shown, on which page, and the messages between page and host.
 
-1. One page shows the Views. A page that comes back after a dropped socket goes on where it was. A
-   page that begins anew, a reloaded or a second one, takes over: the Views of the one before are
-   lost, and `on_lost` is told, so that the host can open them again. A page that was taken over
+1. One page shows the Views. A page that reconnects after its socket dropped continues where it was.
+   A new page, reloaded or opened beside the first, takes over: the Views of the one before are
+   lost, and `on_lost` is called, so that the host can open them again. A page that was taken over
    from does not take over in turn.
-2. Each View has an origin of its own, never used before, so that nothing is left for the next.
-3. A page is whoever has the token. What it says about a View counts for that View only. A page of
-   another Stage is one too once it was invited, with a token of its own, from its own origin.
-4. Every question ends: with an answer, or because page, View or asker went away.
+2. Each View has an origin of its own that no other View has had, so that nothing is left for the
+   next.
+3. Whoever has the token is the page. What it says about a View counts for that View only. The page
+   of another Stage may show the Views as well once it was invited, with a token of its own, from
+   its own origin.
+4. Every question to the user ends: with an answer, or because the page, the View or whoever asked
+   is gone.
 """
 
 from __future__ import annotations
@@ -27,20 +30,20 @@ from transom.json_values import clean
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.page_link import CONTROL, Link
 from transom.web.page_messages import (
-    AboutView,
-    Answer,
-    Around,
-    Broken,
-    Closed,
+    CloseRequested,
     DisplayMode,
-    Mode,
-    NotPassed,
-    read_said,
+    MessageNotForwarded,
+    ModeChanged,
+    QuestionAnswered,
+    SurroundingsChanged,
+    ViewBroken,
+    ViewMessage,
+    decode_page_message,
 )
 from transom.web.questions import Questions
 from transom.web.view_channel import ViewChannel
 
-__all__ = ["DisplayMode", "Hello", "Mounted", "Stage", "Violation"]
+__all__ = ["DisplayMode", "Hello", "MountedView", "Stage", "Violation"]
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
 _MAX_NAME = 60  # characters that are shown of what a View calls itself
@@ -55,11 +58,11 @@ class Violation(msgspec.Struct, frozen=True):
     blocked: str
     source: str = ""
     client: str = ""
-    """For whom its Host works, if that was said: the label of `renderer.seat(label)`."""
+    """For whom its Host works, if that is known: the label of `renderer.seat(label)`."""
 
 
 class Hello(msgspec.Struct):
-    """The first thing a page says on a socket."""
+    """The first message of a page on a socket."""
 
     token: str
     page: str | None = None
@@ -71,7 +74,7 @@ class _Invitation(msgspec.Struct, frozen=True):
     token: str
 
 
-class Mounted(msgspec.Struct, eq=False):
+class MountedView(msgspec.Struct, eq=False):
     """A View on the Stage."""
 
     key: str
@@ -80,11 +83,10 @@ class Mounted(msgspec.Struct, eq=False):
     host: str
     channel: ViewChannel
     csp: str = ""
-    mode: DisplayMode = "inline"
     violations: int = 0
 
 
-def _nothing(*_: object) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
@@ -101,10 +103,10 @@ class Stage:
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
         shared: whether the page may show the Views of other Stages on this machine as well.
 
-    Callables to be set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
-    `on_surroundings(changes)`, `on_mode(view_id, changes)` with what the View is to be told,
-    `on_away()` when the page's socket is gone, and `on_close(view_id)`, the user's wish; without
-    one the View is gone at once.
+    Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
+    `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
+    context, `on_away()` when the page's socket is gone, and `on_close(view_id)` when the user wants
+    a View closed; without one the View is removed at once.
     """
 
     def __init__(
@@ -124,21 +126,21 @@ class Stage:
         self.shared = shared
         self.surroundings: dict[str, Any] = {}
         """What the page knows of its user: theme, locale, time zone, ..."""
-        self.on_lost: Callable[[list[str]], object] = _nothing
-        self.on_violation: Callable[[Violation], object] = _nothing
-        self.on_surroundings: Callable[[dict[str, Any]], object] = _nothing
-        self.on_mode: Callable[[str, dict[str, Any]], object] = _nothing
+        self.on_lost: Callable[[list[str]], object] = _ignore
+        self.on_violation: Callable[[Violation], object] = _ignore
+        self.on_surroundings: Callable[[dict[str, Any]], object] = _ignore
+        self.on_mode: Callable[[str, dict[str, Any]], object] = _ignore
         self.on_close: Callable[[str], object] | None = None
-        self.on_away: Callable[[], object] = _nothing
+        self.on_away: Callable[[], object] = _ignore
         self.grace = grace
         self.patience = patience
-        self._views: dict[str, Mounted] = {}
-        self._hosts: dict[str, Mounted] = {}
+        self._views: dict[str, MountedView] = {}
+        self._hosts: dict[str, MountedView] = {}
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invitation: _Invitation | None = None
-        self._page_there = asyncio.Event()
-        self._questions = Questions(self._tell)
+        self._page_ready = asyncio.Event()
+        self._questions = Questions(self._send)
 
     # --- Views -------------------------------------------------------------------------------
 
@@ -148,7 +150,7 @@ class Stage:
         return list(self._views)
 
     def mount(self, page: Page, *, key: str | None = None, client: str = "") -> ViewChannel:
-        """Put a View on the Stage and return the pipe to it.
+        """Put a View on the Stage and return the channel to it.
 
         Args:
             page: the View.
@@ -165,41 +167,41 @@ class Stage:
         name = f"{label}-{secrets.token_hex(6)}"
         host = urlsplit(self.sandbox).netloc.replace("*", name)
         channel = ViewChannel(key, lambda: self._link, self.unmount)
-        mounted = Mounted(key, page, client, host, channel)
+        mounted = MountedView(key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
         for entry in dropped_entries(page.csp):
-            self.violated(mounted, "declared", entry)
+            self.report_violation(mounted, "declared", entry)
         self._show(mounted)
         return channel
 
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""
         if self._drop(view_id, "it was closed") is not None:
-            self._tell({"do": "unmount", "view": view_id})
+            self._send({"do": "unmount", "view": view_id})
 
-    def _drop(self, view_id: str, reason: str) -> Mounted | None:
+    def remove(self, view_id: str, reason: str) -> None:
+        """Take a View off the Stage and close its channel with this reason."""
+        mounted = self._drop(view_id, reason)
+        if mounted is not None:
+            self._send({"do": "unmount", "view": view_id})
+            mounted.channel.end(f"The View is gone: {reason}")
+
+    def _drop(self, view_id: str, reason: str) -> MountedView | None:
         mounted = self._views.pop(view_id, None)
         if mounted is not None:
             del self._hosts[mounted.host]
             self._questions.give_up(f"The View is gone: {reason}", view_id)
         return mounted
 
-    def take_off(self, view_id: str, reason: str) -> None:
-        """Take a View off the Stage; whoever speaks to it is told why."""
-        mounted = self._drop(view_id, reason)
-        if mounted is not None:
-            self._tell({"do": "unmount", "view": view_id})
-            mounted.channel.end(f"The View is gone: {reason}")
-
-    def find(self, host: str) -> Mounted | None:
+    def find(self, host: str) -> MountedView | None:
         """The View whose origin has this `Host`."""
         return self._hosts.get(host)
 
-    def _show(self, mounted: Mounted) -> None:
+    def _show(self, mounted: MountedView) -> None:
         page = mounted.page
         csp = build_csp(page.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
         mounted.csp = csp + "; report-uri /csp-report"
-        self._tell(
+        self._send(
             {
                 "do": "mount",
                 "view": mounted.key,
@@ -214,34 +216,51 @@ class Stage:
             }
         )
 
-    def named(self, view_id: str, name: str, version: str) -> None:
-        """A View has said what it is called. It can say anything."""
-        said = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
-        self._tell({"do": "named", "view": view_id, **said})
-
-    def save(self, name: str, mime: str, data: str) -> None:
-        """Have the page save a file; `data` is base64."""
-        self._tell({"do": "download", "name": name, "mime": mime, "data": data})
+    def set_name(self, view_id: str, name: str, version: str) -> None:
+        """Show what a View calls itself, which can be anything."""
+        shown = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
+        self._send({"do": "named", "view": view_id, **shown})
 
     def set_mode(self, view_id: str, mode: DisplayMode) -> None:
         """Show a View inline, over the whole page, or as a picture in the corner."""
-        mounted = self._views.get(view_id)
-        if mounted is not None:
-            mounted.mode = mode
-            self._tell({"do": "mode", "view": view_id, "mode": mode})
+        if view_id in self._views:
+            self._send({"do": "mode", "view": view_id, "mode": mode})
 
-    def violated(self, mounted: Mounted, directive: str, blocked: str, source: str = "") -> None:
-        """The browser stopped a View from something its policy does not allow."""
+    def save_file(self, name: str, mime: str, data: str) -> None:
+        """Have the page save a file; `data` is base64."""
+        self._send({"do": "download", "name": name, "mime": mime, "data": data})
+
+    def report_violation(
+        self, mounted: MountedView, directive: str, blocked: str, source: str = ""
+    ) -> None:
+        """A View tried something that its policy does not allow."""
         if mounted.violations < _MAX_VIOLATIONS:
             mounted.violations += 1
-            violation = Violation(
-                mounted.page.view_id,
-                directive[:100],
-                blocked[:500],
-                source[:200],
-                mounted.client,
+            self.on_violation(
+                Violation(
+                    mounted.page.view_id,
+                    directive[:100],
+                    blocked[:500],
+                    source[:200],
+                    mounted.client,
+                )
             )
-            self.on_violation(violation)
+
+    async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
+        """Ask the user on the page, and wait for the answer.
+
+        Args:
+            kind: `approve`, `link` or `download`.
+            view_id: the View it is about.
+            **details: what the question shows.
+
+        Raises:
+            Refused: the same question about that View is open already, or too many are.
+            TransomError: the page or the View went away before there was an answer.
+        """
+        if self._link is None:
+            raise TransomError("There is no page to ask on")
+        return await self._questions.ask(kind, view_id, **details)
 
     # --- the page ----------------------------------------------------------------------------
 
@@ -250,49 +269,49 @@ class Stage:
         """The origin of the page that shows the Views: this Stage's own, or that of a guest."""
         return self._page_origin or self.origin
 
-    def invite(self, origin: str) -> str:
-        """Let the page of another Stage show the Views; the token it has to bring.
-
-        It counts until another page is invited, or one of this Stage's own shows up.
-        """
-        self._invitation = _Invitation(origin, secrets.token_urlsafe(24))
-        return self._invitation.token
-
-    def expects(self, origin: str | None) -> bool:
-        """Whether a page of that origin may say hello."""
-        guest = self._invitation
-        return origin is not None and (
-            origin == self.origin or (guest is not None and origin == guest.origin)
-        )
-
-    def join(self, origin: str, token: str) -> None:
-        """Have this Stage's page show the Views of another Stage, too, that has invited it."""
-        self._tell({"do": "join", "origin": origin, "token": token})
-
     @property
     def has_page(self) -> bool:
         """Whether there is a page, or one that may still come back."""
         return self._link is not None and not self._link.over
 
-    async def page_there(self) -> None:
-        """Wait until a page shows the Stage and has told its surroundings."""
-        await self._page_there.wait()
+    async def wait_for_page(self) -> None:
+        """Wait until a page shows the Stage and has sent its surroundings."""
+        await self._page_ready.wait()
 
-    async def settled(self) -> None:
+    async def wait_while_leaving(self) -> None:
         """Wait while a page is leaving: until it is back, reloaded, or known to be closed."""
         while self._link is not None and self._link.leaving:
             await self._link.decided()
 
-    async def room(self, view_id: str) -> None:
+    async def wait_for_room(self, view_id: str) -> None:
         """Wait while the page is slow."""
         if self._link is not None:
             await self._link.room(view_id)
 
-    def welcome(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
-        """A page says hello: the link it is to use, and whether that goes on where it was.
+    def invite(self, origin: str) -> str:
+        """Let the page of another Stage show the Views; the token it has to bring.
+
+        It counts until another page is invited, or one of this Stage's own connects.
+        """
+        self._invitation = _Invitation(origin, secrets.token_urlsafe(24))
+        return self._invitation.token
+
+    def join(self, origin: str, token: str) -> None:
+        """Have this Stage's page show the Views of another Stage, too, that has invited it."""
+        self._send({"do": "join", "origin": origin, "token": token})
+
+    def allows_origin(self, origin: str | None) -> bool:
+        """Whether a page of that origin may connect."""
+        guest = self._invitation
+        return origin is not None and (
+            origin == self.origin or (guest is not None and origin == guest.origin)
+        )
+
+    def connect_page(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
+        """A page connects: the link it is to use, and whether that continues where it was.
 
         Args:
-            hello: what it says.
+            hello: its first message.
             origin: where it is from; this Stage's own origin unless given.
 
         Raises:
@@ -312,8 +331,8 @@ class Stage:
                 return link, True
             raise Refused("another page shows the Views now")
         self._link = fresh = Link(
-            self._arrived,
-            self._gone,
+            self._receive,
+            self._link_over,
             grace=self.grace,
             patience=self.patience,
             on_away=lambda: self.on_away(),
@@ -323,10 +342,10 @@ class Stage:
         self._page_origin = origin
         if link is not None:
             link.end("another page took over")
-        self._lose("the page was reloaded, or another one took over")
+        self._lose_views("the page was reloaded, or another one took over")
         for mounted in self._views.values():
             self._show(mounted)
-        self._page_there.clear()
+        self._page_ready.clear()
         return fresh, False
 
     def page_lost(self, reason: str) -> None:
@@ -334,86 +353,69 @@ class Stage:
         if self._link is not None:
             self._link.end(reason)
 
-    def _gone(self, reason: str) -> None:
+    def _link_over(self, reason: str) -> None:
         if self._link is not None and self._link.over:
             self._link = None
-            self._page_there.clear()
-            self._lose(reason)
+            self._page_ready.clear()
+            self._lose_views(reason)
 
-    def _lose(self, reason: str) -> None:
+    def _lose_views(self, reason: str) -> None:
         """Views that ran on a page that is gone are gone; those that never ran stay to be shown."""
         self._questions.give_up("The page went away before there was an answer")
-        lost = [id for id, mounted in self._views.items() if mounted.channel.spoken]
-        for view_id in lost:
-            mounted = self._drop(view_id, reason)
+        lost = [key for key, mounted in self._views.items() if mounted.channel.spoken]
+        for key in lost:
+            mounted = self._drop(key, reason)
             if mounted is not None:
                 mounted.channel.end(f"The View is gone: {reason}")
         if lost:
             self.on_lost(lost)
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    # --- messages ----------------------------------------------------------------------------
+
+    def _send(self, message: dict[str, Any]) -> None:
         if self._link is not None:
             self._link.post(CONTROL, msgspec.json.encode(message))
 
-    def _arrived(self, view_id: str, message: bytes) -> None:
+    def _receive(self, view_id: str, data: bytes) -> None:
         if view_id != CONTROL:
             mounted = self._views.get(view_id)
             if mounted is not None:
-                mounted.channel.feed(message)
+                mounted.channel.feed(data)
             return
         try:
-            said = read_said(message)
+            message = decode_page_message(data)
         except msgspec.DecodeError:
-            return  # a page of another version: what it does not know how to say, it does not say
-        match said:
-            case Answer():
-                self._questions.answered(said.id, said.value)
-            case Around():
-                self.surroundings = msgspec.to_builtins(said.value)
-                self._page_there.set()
+            return  # a page of another version has messages that this one does not know
+        match message:
+            case QuestionAnswered():
+                self._questions.answer(message.id, message.value)
+            case SurroundingsChanged():
+                self.surroundings = msgspec.to_builtins(message.value)
+                self._page_ready.set()
                 self.on_surroundings(self.surroundings)
-            case _ if said.view in self._views:
-                self._about_view(self._views[said.view], said)
+            case _ if message.view in self._views:
+                self._handle_view_message(self._views[message.view], message)
             case _:
                 pass
 
-    def _about_view(self, mounted: Mounted, said: AboutView) -> None:
-        match said:
-            case Closed() if self.on_close is not None:
-                self.on_close(said.view)
-            case Closed():
-                self.take_off(said.view, "the user closed it")
-            case Broken():
-                self.take_off(said.view, said.reason[:200])
-            case NotPassed():
-                self.violated(mounted, "message", said.reason)
-            case Mode():
-                mounted.mode = said.mode
-                changes: dict[str, Any] = {"displayMode": said.mode}
-                if said.size is not None:
-                    changes["containerDimensions"] = msgspec.to_builtins(said.size)
-                self.on_mode(said.view, changes)
-
-    # --- questions ---------------------------------------------------------------------------
-
-    async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
-        """Ask the user on the page, and wait for the answer.
-
-        Args:
-            kind: `approve`, `link` or `download`.
-            view_id: the View it is about.
-            **details: what the question shows.
-
-        Raises:
-            Refused: the user is asked the same of that View already, or too much altogether.
-            TransomError: page or View went away before there was an answer.
-        """
-        if self._link is None:
-            raise TransomError("There is no page to ask on")
-        return await self._questions.ask(kind, view_id, **details)
+    def _handle_view_message(self, mounted: MountedView, message: ViewMessage) -> None:
+        match message:
+            case CloseRequested() if self.on_close is not None:
+                self.on_close(mounted.key)
+            case CloseRequested():
+                self.remove(mounted.key, "the user closed it")
+            case ViewBroken():
+                self.remove(mounted.key, message.reason[:200])
+            case MessageNotForwarded():
+                self.report_violation(mounted, "message", message.reason)
+            case ModeChanged():
+                changes: dict[str, Any] = {"displayMode": message.mode}
+                if message.size is not None:
+                    changes["containerDimensions"] = msgspec.to_builtins(message.size)
+                self.on_mode(mounted.key, changes)
 
     def close(self) -> None:
-        """Take everything down."""
+        """Remove every View, and end the page."""
         for view_id, mounted in list(self._views.items()):
             mounted.channel.end("The Stage was closed")
             self.unmount(view_id)

@@ -1,13 +1,13 @@
 """One page for all Stages of a user: a process that needs a page finds one that another has.
 
-1. A Stage with sharing on listens at a socket in a folder that is the user's alone: who can reach
-   it is the user. No web page and no other user can. Whether anybody still listens there tells a
-   running process from one that is gone; what is left of those is removed.
-2. Whoever needs a page asks the others, the oldest first: which origin is your page of? It invites
-   that page, and only that one, and has the other pass on the invitation.
-3. Whatever goes wrong, nothing is shared, and a page is opened as if nobody else were there.
+1. A Stage that shares listens at a socket in a folder that is the user's alone: no web page and no
+   other user can reach it. A socket at which nobody listens was left by a process that is gone, and
+   is removed.
+2. A process that needs a page asks the others, the oldest first, for the origin of theirs. It
+   invites that page, and only that one, through the process that has it.
+3. Whatever goes wrong, nothing is shared, and a page is opened as if there were no others.
 
-Both sides say one line of JSON at a time: `{"version"}`, `{"page"}`, `{"origin", "token"}`, `{}`.
+The two processes exchange lines of JSON: `{"version"}`, `{"page"}`, `{"origin", "token"}`, `{}`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import stat
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
 
+from transom.background import Background
 from transom.errors import PeerError, TransomError
 from transom.version import __version__
 from transom.web.stage import Stage
@@ -36,21 +36,21 @@ T = TypeVar("T")
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
 _MAX_LINE = 4096
 _MAX_PATH = 100  # what the address of such a socket has room for, on all systems
-_MAX_ASKED = 20
+_MAX_STAGES = 20
 _ANSWER_WITHIN = 2.0
 _SHOWN_WITHIN = 4.0
 _SETTLED_AFTER = 5.0
 
 
-class _Asking(msgspec.Struct):
+class _PageQuery(msgspec.Struct):
     version: str
 
 
-class _Having(msgspec.Struct):
+class _PageOffer(msgspec.Struct):
     page: str | None
 
 
-class _Invited(msgspec.Struct):
+class _PageInvitation(msgspec.Struct):
     origin: str
     token: str
 
@@ -59,11 +59,13 @@ def private_folder() -> Path:
     """Where the Stages of this user are found: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`.
 
     Raises:
-        TransomError: there is no such place that is this user's alone.
+        TransomError: the user has no home folder.
     """
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    folder = Path(runtime) if Path(runtime).is_absolute() else Path.home() / ".cache"
-    return folder / "transom"
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    try:
+        return (runtime if runtime.is_absolute() else Path.home() / ".cache") / "transom"
+    except RuntimeError as error:
+        raise TransomError("Pages are not shared: this user has no home folder") from error
 
 
 class RunningStages:
@@ -79,7 +81,7 @@ class RunningStages:
         self._folder = folder
         self._path: Path | None = None
         self._server: asyncio.Server | None = None
-        self._answering: set[asyncio.Task[None]] = set()
+        self._background = Background(_ignore)
 
     async def __aenter__(self) -> Self:
         """Let other processes ask for our page.
@@ -93,29 +95,20 @@ class RunningStages:
         path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.sock"
         if len(os.fsencode(path)) > _MAX_PATH:
             raise TransomError(f"Pages are not shared: {folder} has too long a name")
+        self._background = Background(_ignore)
         try:
-            self._server = await asyncio.start_unix_server(self._asked, path, limit=_MAX_LINE)
+            self._server = await asyncio.start_unix_server(self._accept, path, limit=_MAX_LINE)
             path.chmod(0o600)
         except OSError as error:
             raise TransomError(f"Pages are not shared: {path}: {error.strerror}") from error
         self._path = path
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._server is None or self._path is None:
-            return
-        self._server.close()
-        self._path.unlink(missing_ok=True)
-        answering = list(self._answering)
-        for task in answering:
-            task.cancel()
-        if answering:
-            await asyncio.wait(answering)
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None and self._path is not None:
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+            self._background.cancel()
 
     # --- asking ------------------------------------------------------------------------------
 
@@ -136,7 +129,7 @@ class RunningStages:
                     status = path.lstat()
                     if path != self._path and stat.S_ISSOCK(status.st_mode):
                         found.append((status.st_mtime, path))
-        return [path for _, path in sorted(found)[:_MAX_ASKED]]
+        return [path for _, path in sorted(found)[:_MAX_STAGES]]
 
     async def _join(self, path: Path) -> None:
         try:
@@ -149,15 +142,15 @@ class RunningStages:
             raise TransomError("It cannot be reached") from error
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
-                await _say(writer, _Asking(__version__))
-                page = (await _heard(reader, _Having)).page
+                await _send(writer, _PageQuery(__version__))
+                page = (await _receive(reader, _PageOffer)).page
                 if page is None or not _ORIGIN.fullmatch(page):
                     raise TransomError("It has no page")
                 token = self._stage.invite(page)
-                await _say(writer, _Invited(self._stage.origin, token))
-                await _heard(reader, dict[str, object])
+                await _send(writer, _PageInvitation(self._stage.origin, token))
+                await _receive(reader, dict[str, object])
             async with asyncio.timeout(_SHOWN_WITHIN):
-                await self._stage.page_there()
+                await self._stage.wait_for_page()
         except OSError as error:
             raise TransomError("It does not answer, or its page does not") from error
         finally:
@@ -165,13 +158,13 @@ class RunningStages:
 
     # --- answering ---------------------------------------------------------------------------
 
-    async def _asked(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._background.start(self._serve(reader, writer)):
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            # It asks, waits for our answer, and has all it needs to say: no reason to take long.
+            # The other process has all it needs for the exchange: it has no reason to take long.
             with suppress(TransomError, OSError):
                 async with asyncio.timeout(2 * _ANSWER_WITHIN):
                     await self._answer(reader, writer)
@@ -179,21 +172,25 @@ class RunningStages:
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asking = await _heard(reader, _Asking)
-        # The page runs our scripts: they have to understand what the other process says.
-        page = self._stage.page_origin if asking.version == __version__ else None
+        query = await _receive(reader, _PageQuery)
+        # The page runs our scripts: they have to understand what the other process sends.
+        page = self._stage.page_origin if query.version == __version__ else None
         if not self._stage.has_page or not _ORIGIN.fullmatch(page or ""):
             page = None
-        await _say(writer, _Having(page))
+        await _send(writer, _PageOffer(page))
         if page is not None:
-            invited = await _heard(reader, _Invited)
-            if _ORIGIN.fullmatch(invited.origin) and len(invited.token) <= 200:
-                self._stage.join(invited.origin, invited.token)
-                await _say(writer, {})
+            invitation = await _receive(reader, _PageInvitation)
+            if _ORIGIN.fullmatch(invitation.origin) and len(invitation.token) <= 200:
+                self._stage.join(invitation.origin, invitation.token)
+                await _send(writer, {})
+
+
+def _ignore(_: BaseException) -> None:
+    """Errors of one connection: nothing is shared on it, which does no harm."""
 
 
 def _secured(folder: Path) -> Path:
-    """Make the folder if it is not there, and see that it is this user's alone."""
+    """Make the folder if it is not there, and check that it is this user's alone."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
@@ -205,19 +202,19 @@ def _secured(folder: Path) -> Path:
 
 
 def _tidy(path: Path) -> None:
-    """Nobody listens: remove what a process has left, but not what one is about to use."""
+    """Remove a socket at which nobody listens, but not one that a process is about to use."""
     with suppress(OSError):
         if time.time() - path.lstat().st_mtime > _SETTLED_AFTER:
             path.unlink()
 
 
-async def _say(writer: asyncio.StreamWriter, message: object) -> None:
+async def _send(writer: asyncio.StreamWriter, message: object) -> None:
     writer.write(msgspec.json.encode(message) + b"\n")
     await writer.drain()
 
 
-async def _heard(reader: asyncio.StreamReader, kind: type[T]) -> T:
+async def _receive(reader: asyncio.StreamReader, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await reader.readuntil(b"\n"), type=kind)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
-        raise PeerError("That is not what a Stage says") from error
+        raise PeerError("That is not what a Stage sends") from error

@@ -1,4 +1,4 @@
-"""The channel to one View on the Stage. Messages pass as they are, never decoded here."""
+"""The channel to one View on the Stage. Messages are forwarded as they are, never decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ViewChannel:
     Args:
         view_id: the View.
         link: gives the link to the page the View is on; None while there is no page.
-        on_close: told when this end is closed, so that the View leaves the Stage.
+        on_close: called when this end is closed, so that the View leaves the Stage.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ViewChannel:
         self.reason: str | None = None
         """Why it is closed; None while it is not."""
         self.spoken = False
-        """Whether the View has said anything yet."""
+        """Whether the View has sent anything yet."""
 
     async def send(self, data: bytes) -> None:
         """Send one message; waits while the page is slow."""

@@ -187,10 +187,10 @@ async def test_a_page_that_takes_a_little_now_and_then_is_not(
         now += 9
         link.feed(str(n))  # always behind, and never stuck
         now += 9
-        link._look()
+        link._check_progress()
         assert over == []
     now += 2
-    link._look()
+    link._check_progress()
     assert over == ["the page took nothing for 10 s"]
 
 
@@ -203,7 +203,7 @@ async def test_a_page_with_nothing_to_take_is_not_stuck(monkeypatch: pytest.Monk
     link.post("a", b"x")
     link.feed("1")
     now += 100
-    link._look()
+    link._check_progress()
     assert over == []
     link.end("done")
 

@@ -45,7 +45,7 @@ async def page_of(stage: Stage) -> AsyncIterator[StagePage]:
     """A page that has told all it has to."""
     async with StagePage(stage) as page:
         await page.tell(do="surroundings", value={"theme": "light"})
-        await stage.page_there()
+        await stage.wait_for_page()
         yield page
 
 
@@ -154,17 +154,17 @@ async def test_a_page_of_another_version_is_not_asked(
         page_of(first) as page,
     ):
         answers: list[Any] = []
-        say = sharing._say
+        send = sharing._send
 
-        async def saying(writer: Any, message: Any) -> None:
+        async def sending(writer: Any, message: Any) -> None:
             answers.append(message)
-            if isinstance(message, sharing._Asking):
+            if isinstance(message, sharing._PageQuery):
                 message.version = "0.0.1"
-            await say(writer, message)
+            await send(writer, message)
 
-        monkeypatch.setattr(sharing, "_say", saying)
+        monkeypatch.setattr(sharing, "_send", sending)
         assert await running.join() is False
-        assert answers[-1] == sharing._Having(None)
+        assert answers[-1] == sharing._PageOffer(None)
         assert [m["do"] for m in page.told] == []
 
 

@@ -1,6 +1,7 @@
 """Several Hosts before one Stage."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +13,9 @@ from transom import Host, Policy
 from transom.errors import Refused, UsageError, ViewClosed
 from transom.host.page import Page
 from transom.host.view import View
+from transom.types import ResourceContents
 from transom.web.renderers import BrowserRenderer
+from transom.web.seat import file_of
 from transom.web.stage import Violation
 
 
@@ -300,3 +303,39 @@ async def test_an_id_that_could_be_taken_for_another_seats_is_refused(theatre: T
         await theatre.renderer.open(
             Page(view_id="music-1~1", server="s", uri="ui://s/x", html="<p>")
         )
+
+
+# --- files that Views give to the user ----------------------------------------------------
+
+
+def test_text_is_saved_as_utf_8() -> None:
+    mime, data = file_of(ResourceContents(uri="file:///notes.md", text="Grüße\n"))
+    assert mime == "text/plain"
+    assert base64.b64decode(data).decode() == "Grüße\n"
+
+
+def test_bytes_are_saved_as_they_are_under_their_type() -> None:
+    blob = base64.b64encode(b"\x89PNG\0").decode()
+    resource = ResourceContents(uri="file:///x.png", blob=blob, mime_type="image/png")
+    assert file_of(resource) == ("image/png", blob)
+    assert file_of(ResourceContents(uri="x", blob=blob))[0] == "application/octet-stream"
+
+
+def test_an_empty_file_is_a_file() -> None:
+    assert file_of(ResourceContents(uri="x", text="")) == ("text/plain", "")
+
+
+def test_half_a_character_does_not_stop_the_rest() -> None:
+    _, data = file_of(ResourceContents(uri="x", text="a\ud800b"))
+    assert base64.b64decode(data) == b"a?b"
+
+
+@pytest.mark.parametrize("blob", ["not base64!", "YQ", "YQ==YQ==", "Y\nQ=="])
+def test_what_is_not_base64_is_refused(blob: str) -> None:
+    with pytest.raises(Refused, match="not base64"):
+        file_of(ResourceContents(uri="x", blob=blob))
+
+
+def test_a_file_without_content_is_refused() -> None:
+    with pytest.raises(Refused, match="no content"):
+        file_of(ResourceContents(uri="x"))
