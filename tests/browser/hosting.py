@@ -23,6 +23,18 @@ from transom.web.stage import Stage
 URI = "ui://tests/page.html"
 TOLD = "tools.told = () => told.map(({ method, params }) => ({ method, params }));"
 
+# What can be seen of an element: all of it is in the window, nothing cuts it off or covers it.
+SEEN = """(element) => {
+  const text = document.createRange();
+  text.selectNodeContents(element);
+  return [...text.getClientRects()].every((box) => {
+    const { left, top, right, bottom } = box;
+    const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+    const ends = [left + 1, right - 1].map((x) => document.elementFromPoint(x, (top + bottom) / 2));
+    return inside && ends.every((there) => element.contains(there));
+  });
+}"""
+
 
 def server(script: str = "") -> tuple[MCPServer, list[str]]:
     """A server whose `show` opens a View with this script, and what its helper was called with."""
@@ -156,6 +168,7 @@ class Cut:
         self._tasks: set[asyncio.Task[None]] = set()
         self.refused: asyncio.Queue[None] = asyncio.Queue()
         self._refusing = False
+        self._silent: set[asyncio.StreamWriter] = set()
 
     @classmethod
     def of(cls, renderer: BrowserRenderer) -> Self:
@@ -189,6 +202,8 @@ class Cut:
     async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         try:
             while data := await source.read(65536):
+                if target in self._silent:
+                    continue
                 target.write(data)
                 await target.drain()
         except OSError:
@@ -204,6 +219,10 @@ class Cut:
         """Cut every connection, and let none through."""
         self._refusing = True
         self._abort()
+
+    def silence(self) -> None:
+        """Let nothing more through on the connections there are, without closing any."""
+        self._silent = set(self._writers)
 
     def mend(self) -> None:
         """Let them through again."""

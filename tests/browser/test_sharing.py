@@ -147,7 +147,7 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
         await second.ask("show")
         first.process.kill()
         await first.process.wait()
-        await user.page.get_by_text("An agent's connection lost, trying again").wait_for()
+        await user.page.get_by_text("No connection to an agent. Trying again").wait_for()
         assert await kept(user) == []
         assert await second.ask("tests-1 count") == "1"
         assert await second.ask("show") == "tests-2"

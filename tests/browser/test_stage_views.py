@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.browser.hosting import Chromium, chromium, hosted, show
+from tests.browser.hosting import SEEN, Chromium, chromium, hosted, show
 from tests.browser.views import page
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -31,19 +31,6 @@ def calling_itself(name: str) -> str:
       post(message, target);
     }};
     """
-
-
-# What can be seen of an element: all of it is in the window, nothing cuts it off or covers it.
-SEEN = """(element) => {
-  const text = document.createRange();
-  text.selectNodeContents(element);
-  return [...text.getClientRects()].every((box) => {
-    const { left, top, right, bottom } = box;
-    const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
-    const ends = [left + 1, right - 1].map((x) => document.elementFromPoint(x, (top + bottom) / 2));
-    return inside && ends.every((there) => element.contains(there));
-  });
-}"""
 
 
 @pytest.mark.parametrize("width", [320, 1000])

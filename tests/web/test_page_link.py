@@ -102,6 +102,19 @@ async def test_a_frame_that_was_there_already_is_dropped(ends: Ends) -> None:
     assert ends.frames == [("a", b"x")]
 
 
+async def test_a_page_that_has_no_news_is_answered_so_that_it_knows_somebody_is_there(
+    ends: Ends,
+) -> None:
+    answers: list[str] = []
+    ends.link.attach(answers.append, 0)
+    ends.link.post("a", b"x")
+    ends.link.feed("1")
+    assert answers == ["1 a\nx"]
+    ends.link.feed("1")
+    ends.link.feed("1")
+    assert answers == ["1 a\nx", "0", "0"]
+
+
 @pytest.mark.parametrize("text", ["", "x", "2 a\nskipped", "-1 a\nx", "7", "²", "1" * 20, "1 a"])
 async def test_what_no_page_sends_is_refused(ends: Ends, text: str) -> None:
     ends.page.connect()

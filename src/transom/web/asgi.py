@@ -100,7 +100,7 @@ def stage_app(stage: Stage) -> Starlette:
         await websocket.accept()
         await _Socket(stage, websocket, origin).run()
 
-    names = ("stage.js", "agents.js", "link.js", "views.js", "questions.js", "stage.css")
+    names = ("stage.js", "agents.js", "link.js", "views.js", "questions.js", "tabs.js", "stage.css")
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),

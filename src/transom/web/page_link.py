@@ -10,7 +10,8 @@
 5. A link that is over closes its socket, if it has one, with the reason.
 
 A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
-itself. A line that is only a number is an acknowledgement. No I/O here: the socket is a callback.
+itself. A line that is only a number is an acknowledgement; one that repeats the last is a question
+whether anybody is there, and is answered in kind. No I/O here: the socket is a callback.
 """
 
 from __future__ import annotations
@@ -222,14 +223,15 @@ class Link:
             if waiting == view and not place.done():
                 place.set_result(None)
 
-    def _forget(self, number: int) -> None:
-        """The page has everything up to `number`."""
+    def _forget(self, number: int) -> bool:
+        """The page has everything up to `number`; whether that is news."""
         if not self._kept or self._kept[0][0] > number:
-            return
+            return False
         while self._kept and self._kept[0][0] <= number:
             self._kept_bytes -= len(self._kept.popleft()[1])
         self._took_at = asyncio.get_running_loop().time()
         self._wake()
+        return True
 
     def _wake(self) -> None:
         """Let the first of those who wait go on, if there is room; all of them if it is over."""
@@ -274,7 +276,8 @@ class Link:
         if not newline:
             if view or number > self._sent:
                 raise PeerError("The page has frames that were never sent")
-            self._forget(number)
+            if not self._forget(number):
+                self._ack_now()  # no news: the page wants to know whether anybody is there
             return
         if number <= self._received:
             return  # sent again, because our acknowledgement was lost

@@ -3,12 +3,12 @@
  * and others of the same user that were told to join. None knows of another.
  */
 import { CONTROL, Link } from "./link.js";
+import { keepJoined, keptJoined } from "./tabs.js";
 import { element } from "./views.js";
 
 const MAX_AGENTS = 20;
 const GIVE_UP_AFTER = 30_000;
 const LOOPBACK = /^http:\/\/127\.0\.0\.1:\d{1,5}$/;
-const KEPT = "transom-joined";
 
 class Agent {
   #views;
@@ -59,6 +59,7 @@ class Agent {
     state: (now, why) => {
       this.state = now;
       if (now === "over") this.#clear();
+      else this.#views.reached(this, now === "connected");
       this.#agents.changed(this, why);
     },
     fresh: () => this.#clear(),
@@ -99,7 +100,7 @@ export class Agents {
 
   /** Begin with the agent whose page this is, and with those that had joined before a reload. */
   begin(url, token) {
-    const before = kept();
+    const before = keptJoined();
     this.#own = this.#add(url, { url, token });
     for (const joined of before) if (joined.url !== url) this.join(joined.origin, joined.token);
     return this.#own;
@@ -132,7 +133,7 @@ export class Agents {
   #keep() {
     const joined = [...this].map(({ options }) => options).filter(({ origin }) => origin);
     const safe = this.#own?.state === "connected";
-    sessionStorage.setItem(KEPT, JSON.stringify(safe ? joined : []));
+    keepJoined(safe ? joined : []);
   }
 
   [Symbol.iterator]() {
@@ -158,13 +159,5 @@ export class Agents {
   #lost(agent) {
     if ([...this].some(({ state }) => state === "connected")) agent.link.giveUp("it is gone");
     else agent.losing = setTimeout(() => this.#lost(agent), GIVE_UP_AFTER);
-  }
-}
-
-function kept() {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-  } catch {
-    return [];
   }
 }

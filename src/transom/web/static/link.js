@@ -5,6 +5,10 @@
 const ACK_EVERY = 32;
 const ACK_SOON = 50;
 const RETRY = [100, 200, 500, 1000, 2000];
+const ASK_AFTER = 900; // of silence: is the host there?
+const LOST_AFTER = 900; // without an answer to that
+const DROP_AFTER = 8000; // of being lost: a new socket is tried
+const LATE = 500; // for a timer: the page itself was busy or asleep
 const MAX_WAITING = 96 * 1024 * 1024; // characters of one View
 
 // What sockets are closed with; `transom.web.asgi` knows them.
@@ -30,6 +34,8 @@ export class Link {
   #retryTimer = 0;
   #tries = 0;
   #over = false;
+  #silenceTimer = 0;
+  #silent = false;
 
   /**
    * @param {{url: string, token: string, on: {
@@ -89,12 +95,12 @@ export class Link {
     this.#end(why);
   }
 
-  /** Do not wait any longer for the next try. */
+  /** Do not wait any longer for the next try, or to find out that nobody is there. */
   hurry() {
     if (this.#retryTimer) {
       clearTimeout(this.#retryTimer);
       this.#connect();
-    }
+    } else if (!this.#silent) this.#askWhetherThere();
   }
 
   #connect() {
@@ -108,19 +114,59 @@ export class Link {
     };
     socket.onmessage = ({ data }) => {
       if (this.#socket !== socket) return;
+      this.#heard();
       if (socket.ready) this.#take(data);
       else this.#welcomed(socket, JSON.parse(data));
     };
     socket.onclose = ({ code, reason }) => {
       if (this.#socket !== socket) return;
       this.#socket = null;
+      clearTimeout(this.#silenceTimer);
       if (UNKNOWN.includes(code)) this.#end("unknown");
       else if (code === OVER) this.#end(reason);
       else if (!this.#over) this.#again();
     };
   }
 
+  // --- silence: a host that hangs, or a network that drops everything, closes no socket ---------
+
+  #heard() {
+    if (this.#silent) this.#on.state("connected");
+    this.#silent = false;
+    this.#inSilence(ASK_AFTER, () => this.#askWhetherThere());
+  }
+
+  /** A number that is no news to the host is answered with one. */
+  #askWhetherThere() {
+    if (!this.#socket?.ready) return;
+    this.#ack();
+    this.#inSilence(LOST_AFTER, () => this.#lost());
+  }
+
+  #lost() {
+    this.#silent = true;
+    this.#on.state("reconnecting");
+    this.#inSilence(DROP_AFTER, () => {
+      const socket = this.#socket;
+      this.#socket = null; // its end may take long to be told
+      socket?.close();
+      this.#again();
+    });
+  }
+
+  /** What to do when nothing is heard for so long, by a page that listens all the time. */
+  #inSilence(wait, act) {
+    const due = performance.now() + wait;
+    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = setTimeout(() => {
+      if (document.hidden) this.#inSilence(wait, act);
+      else if (performance.now() > due + LATE) this.#askWhetherThere();
+      else act();
+    }, wait);
+  }
+
   #again() {
+    this.#silent = false;
     this.#on.state("reconnecting");
     const wait = RETRY[Math.min(this.#tries, RETRY.length - 1)];
     this.#tries += 1;
@@ -186,6 +232,7 @@ export class Link {
 
   #end(why) {
     this.#over = true;
+    clearTimeout(this.#silenceTimer);
     clearTimeout(this.#ackTimer);
     this.#on.state("over", why);
   }

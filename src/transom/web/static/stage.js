@@ -1,10 +1,14 @@
 /** The Stage: a page that shows Views, asks the user, and passes messages to the host. */
 import { Agents } from "./agents.js";
 import { Questions } from "./questions.js";
-import { inlineSize, Views } from "./views.js";
+import { findOther, letOthersIn, takeToken } from "./tabs.js";
+import { element, inlineSize, Views } from "./views.js";
+
+const GONE_AFTER = 30_000; // milliseconds without an agent until the user is told more
 
 const place = document.getElementById("views");
 const bar = document.getElementById("state");
+const banner = document.getElementById("banner");
 const empty = document.getElementById("empty");
 const nothing = empty.textContent;
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -18,21 +22,54 @@ const agents = new Agents({
   questions,
   onConnected: (agent) => agent.tell(surroundings()),
   onState(now, alone, why) {
+    if (now !== "reconnecting") hideBanner();
+    else if (bar.dataset.state !== now) showBanner(alone ? "the agent" : "an agent");
     bar.dataset.state = now;
-    empty.textContent = now === "over" ? whyOver(why) : nothing;
-    if (now === "connected") bar.textContent = "Connected";
-    else if (now === "over") bar.textContent = "Not connected";
-    else bar.textContent = `${alone ? "Connection" : "An agent's connection"} lost, trying again…`;
+    bar.textContent = now === "connected" ? "Connected" : "Not connected";
+    if (now === "over") explainEnd(why);
+    else empty.textContent = nothing;
   },
 });
 
-function whyOver(why) {
-  if (why === "unknown") {
-    return "The agent does not know this page. Open the address that it gives you now.";
+// --- how it stands with the agent -------------------------------------------------------------
+
+let hoping = 0;
+
+function showBanner(who) {
+  banner.textContent = `No connection to ${who}. Trying again…`;
+  banner.hidden = false;
+  hoping = setTimeout(() => {
+    banner.textContent =
+      `No connection to ${who} for ${GONE_AFTER / 1000} seconds. If it has ended, you can close this ` +
+      "page. If it comes back, its Views do, too.";
+  }, GONE_AFTER);
+}
+
+function hideBanner() {
+  clearTimeout(hoping);
+  banner.hidden = true;
+}
+
+async function explainEnd(why) {
+  if (why === "the agent has ended") empty.textContent = "The agent has ended. You can close this page.";
+  else if (why === "unknown") await offerOtherTab();
+  else {
+    const said = why ? `${why[0].toUpperCase()}${why.slice(1)}` : "The agent has hung up";
+    offer(`${said}.`, () => location.reload());
   }
-  if (why === "the agent has ended") return "The agent has ended. You can close this page.";
-  const said = why ? `${why[0].toUpperCase()}${why.slice(1)}` : "The agent has hung up";
-  return `${said}. You can close this page, or reload it to show Views here.`;
+}
+
+/** The page was opened at the address alone, or with a token of an agent that has ended. */
+async function offerOtherTab() {
+  const showHere = await findOther();
+  if (showHere) offer("The Views are shown in another tab of this browser.", showHere);
+  else empty.textContent = "The agent does not know this page. Open the address that it gives you now.";
+}
+
+function offer(text, showHere) {
+  const button = element("button", { type: "button", text: "Show them here" });
+  button.addEventListener("click", showHere, { once: true });
+  empty.replaceChildren(text, " ", button);
 }
 
 // --- surroundings -----------------------------------------------------------------------------
@@ -82,19 +119,8 @@ document.addEventListener("visibilitychange", hurry);
 
 // --- begin ------------------------------------------------------------------------------------
 
-/** The token comes in the fragment, which no server or View ever sees, and leaves it at once. */
-function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    sessionStorage.setItem("transom-token", given);
-    history.replaceState(null, "", location.pathname);
-  }
-  return given ?? sessionStorage.getItem("transom-token") ?? "";
-}
+const own = agents.begin(new URL("socket", location.href).href.replace("http", "ws"), takeToken());
+letOthersIn(() => own.state === "connected");
 
-const { link } = agents.begin(
-  new URL("socket", location.href).href.replace("http", "ws"),
-  takeToken(),
-);
-
+const { link } = own;
 export { link, views };

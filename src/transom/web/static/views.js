@@ -295,6 +295,13 @@ export class Views {
     this.#holding = setTimeout(() => this.#place.toggleAttribute("data-moving", false), STILL_AFTER);
   };
 
+  /** Whether an agent can be reached: the Views of one that cannot are dimmed. */
+  reached(agent, there) {
+    for (const view of this.#views.values()) {
+      if (view.agent === agent) view.toggleAttribute("data-lost", !there);
+    }
+  }
+
   /** The page has another size: tell those that do not stand among the others. */
   resized() {
     for (const view of this.#views.values()) {

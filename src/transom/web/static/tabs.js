@@ -1,0 +1,62 @@
+/**
+ * The tabs in which this page is open. Only a tab that has the token gets in. Another one, opened at
+ * the address without it, can have it from a tab of the same browser that is in: no other origin,
+ * and so no View, can listen to them.
+ */
+const TOKEN = "transom-token";
+const JOINED = "transom-joined";
+const ANSWER_WITHIN = 1000;
+
+const channel = new BroadcastChannel(`transom ${location.pathname}`);
+
+/** The token comes in the fragment, which no server or View ever sees, and leaves it at once. */
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(TOKEN, given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem(TOKEN) ?? "";
+}
+
+/** What this tab needs to know when it is loaded again, for itself alone. */
+export function keepJoined(joined) {
+  sessionStorage.setItem(JOINED, JSON.stringify(joined));
+}
+
+export function keptJoined() {
+  try {
+    return JSON.parse(sessionStorage.getItem(JOINED) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Let other tabs have it. `isIn` says whether this tab is in: nobody else can have taken the agent's
+ * port, and with it this origin, as long as it is.
+ */
+export function letOthersIn(isIn) {
+  channel.addEventListener("message", ({ data }) => {
+    if (data.do !== "ask" || !isIn()) return;
+    const kept = Object.fromEntries([TOKEN, JOINED].map((key) => [key, sessionStorage.getItem(key)]));
+    channel.postMessage({ do: "kept", kept });
+  });
+}
+
+/** Look for a tab that is in. Returns a function that shows the Views here, or null. */
+export function findOther() {
+  return new Promise((resolve) => {
+    const late = setTimeout(() => resolve(null), ANSWER_WITHIN);
+    channel.addEventListener("message", function listen({ data }) {
+      if (data.do !== "kept") return;
+      clearTimeout(late);
+      channel.removeEventListener("message", listen);
+      resolve(() => {
+        for (const [key, value] of Object.entries(data.kept)) sessionStorage.setItem(key, value ?? "");
+        location.reload();
+      });
+    });
+    channel.postMessage({ do: "ask" });
+  });
+}
