@@ -277,7 +277,7 @@ class Link:
             if view or number > self._sent:
                 raise PeerError("The page has frames that were never sent")
             if not self._forget(number):
-                self._ack_now()  # no news: the page wants to know whether anybody is there
+                self._send_ack()  # no news: the page wants to know whether anybody is there
             return
         if number <= self._received:
             return  # sent again, because our acknowledgement was lost
