@@ -146,15 +146,12 @@ class TestInputClasses:
         person = schema.parse(b'{"fullName":"Ada","age":"36","friends":[{"fullName":"Bob"}]}')
         assert isinstance(person, Person)
         assert (person.name, person.age, person.friends[0].name) == ("Ada", 36, "Bob")
-        assert schema.validate(person) is person
         assert schema.validate({"fullName": "Ada"}) == Person(fullName="Ada")
         assert refusal(schema, {"age": "x", "friends": [{}], "shoe": 1}) == (
             "fullName: is required; age: input should be a valid integer, unable to parse string "
             "as an integer; friends[0].fullName: is required; shoe: is not expected"
         )
-        assert refusal(schema, object()) == (
-            "input should be a valid dictionary or instance of Person"
-        )
+        assert "no JSON for an object" in refusal(schema, object())
 
     def test_the_schema_of_a_pydantic_model_has_no_noise(self) -> None:
         schema = input_schema(Person).json_schema

@@ -127,36 +127,35 @@ def _names(kind: type[Open]) -> set[str]:
 # --- content ---------------------------------------------------------------------------------
 
 
-class TextContent(Wire, frozen=True, tag_field="type", tag="text"):
-    """Text for the model or the user."""
-
-    type: ClassVar[Literal["text"]] = "text"
-    text: str
+class _Block(Wire, frozen=True, kw_only=True):
     annotations: dict[str, Any] | None = None
     meta: Meta | None = field(name="_meta", default=None)
 
 
-class ImageContent(Wire, frozen=True, tag_field="type", tag="image"):
+class TextContent(_Block, frozen=True, tag_field="type", tag="text"):
+    """Text for the model or the user."""
+
+    type: ClassVar[Literal["text"]] = "text"
+    text: str
+
+
+class ImageContent(_Block, frozen=True, tag_field="type", tag="image"):
     """An image; `data` is base64."""
 
     type: ClassVar[Literal["image"]] = "image"
     data: str
     mime_type: str
-    annotations: dict[str, Any] | None = None
-    meta: Meta | None = field(name="_meta", default=None)
 
 
-class AudioContent(Wire, frozen=True, tag_field="type", tag="audio"):
+class AudioContent(_Block, frozen=True, tag_field="type", tag="audio"):
     """A sound; `data` is base64."""
 
     type: ClassVar[Literal["audio"]] = "audio"
     data: str
     mime_type: str
-    annotations: dict[str, Any] | None = None
-    meta: Meta | None = field(name="_meta", default=None)
 
 
-class ResourceLink(Wire, frozen=True, tag_field="type", tag="resource_link"):
+class ResourceLink(_Block, frozen=True, tag_field="type", tag="resource_link"):
     """A resource that can be read at `uri`."""
 
     type: ClassVar[Literal["resource_link"]] = "resource_link"
@@ -167,8 +166,6 @@ class ResourceLink(Wire, frozen=True, tag_field="type", tag="resource_link"):
     mime_type: str | None = None
     size: int | None = None
     icons: list[dict[str, Any]] | None = None
-    annotations: dict[str, Any] | None = None
-    meta: Meta | None = field(name="_meta", default=None)
 
 
 class ResourceContents(Wire, frozen=True):
@@ -181,13 +178,11 @@ class ResourceContents(Wire, frozen=True):
     meta: Meta | None = field(name="_meta", default=None)
 
 
-class EmbeddedResource(Wire, frozen=True, tag_field="type", tag="resource"):
+class EmbeddedResource(_Block, frozen=True, tag_field="type", tag="resource"):
     """A resource inside a message."""
 
     type: ClassVar[Literal["resource"]] = "resource"
     resource: ResourceContents
-    annotations: dict[str, Any] | None = None
-    meta: Meta | None = field(name="_meta", default=None)
 
 
 ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource

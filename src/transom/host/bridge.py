@@ -34,8 +34,8 @@ from transom.host.view_state import Readiness, ViewContext
 from transom.host.view_tools import CallOptions, ViewTools
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.encoding import ToolOutcome, object_json, result_json
 from transom.protocol.lifecycle import State
+from transom.protocol.messages import ToolOutcome, object_json, result_json
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue

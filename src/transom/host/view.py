@@ -42,8 +42,7 @@ from transom.host.tool_text import Label
 from transom.host.view_server import ViewServer
 from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.json_values import members
-from transom.protocol.encoding import ToolOutcome, result_json
-from transom.protocol.messages import ModelContextParams, TaskRequest
+from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome, result_json
 from transom.servers.server import Server
 from transom.types import (
     ContentBlock,

@@ -24,7 +24,7 @@ from transom.host.view_server import ViewServer
 from transom.host.view_state import ViewContext
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.encoding import object_json, result_json
+from transom.protocol.messages import object_json, result_json
 from transom.protocol.methods import VIEW, Method
 from transom.types import (
     AppCapabilities,

@@ -1,14 +1,14 @@
-"""What the methods carry: params and results that users do not touch themselves.
-
-And the names that MCP Apps adds to MCP.
-"""
+"""What messages carry: params and results, what users pass as JSON, and the names of MCP Apps."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Raw, field
 
+from transom.protocol import wire
 from transom.types import (
     AppCapabilities,
     ContentBlock,
@@ -23,7 +23,9 @@ from transom.types import (
     Resource,
     ResourceLink,
     Task,
+    TextContent,
     Tool,
+    ToolResult,
     Wire,
 )
 
@@ -57,9 +59,14 @@ __all__ = [
     "TeardownParams",
     "ToolCancelledParams",
     "ToolInputParams",
+    "ToolOutcome",
     "Verdict",
+    "object_json",
+    "result_json",
 ]
 
+PROTOCOL_VERSION = "2026-01-26"
+"""The version of MCP Apps that Transom offers."""
 
 UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
 """The name of the MCP Apps extension, in `capabilities.extensions`."""
@@ -69,10 +76,6 @@ VIEW_MIME_TYPE: Final = "text/html;profile=mcp-app"
 
 LEGACY_URI_KEY: Final = "ui/resourceUri"
 """The flat `_meta` key that linked a tool to its View before `_meta.ui.resourceUri`."""
-
-
-PROTOCOL_VERSION = "2026-01-26"
-"""The version of MCP Apps that Transom offers."""
 
 
 class Nothing(Wire, frozen=True):
@@ -256,3 +259,33 @@ class SandboxResourceParams(Wire, frozen=True):
     sandbox: str | None = None
     csp: dict[str, Any] | None = None
     permissions: dict[str, Any] | None = None
+
+
+# --- what users pass ---------------------------------------------------------------------------
+
+ToolOutcome = ToolResult | Mapping[str, Any] | str
+"""A tool's result: a struct, a mapping with wire names, or just its text."""
+
+
+def object_json(value: object) -> bytes:
+    """A struct or a mapping as a JSON object.
+
+    Raises:
+        TypeError: it is neither, or holds something that JSON cannot.
+    """
+    if isinstance(value, Open):
+        return value.to_wire()
+    if isinstance(value, dict | msgspec.Struct):
+        return wire.encode(value)
+    if isinstance(value, Mapping):
+        return wire.encode(dict(value))  # pyright: ignore[reportUnknownArgumentType]
+    raise TypeError(f"Expected a struct or a mapping, not {type(value).__name__}")
+
+
+def result_json(value: ToolOutcome) -> bytes:
+    """A tool's result as JSON. `content` is always there."""
+    if isinstance(value, str):
+        return ToolResult(content=[TextContent(value)]).to_wire()
+    if isinstance(value, Mapping) and "content" not in value:
+        return wire.encode({"content": [], **value})
+    return object_json(value)

@@ -78,7 +78,8 @@ def from_validator(source: Validator, direction: Direction) -> Schema:
     emitted, wrapped = _emit(description, direction)
     spread = direction == "input" and getattr(source, "spread", True) is not False
 
-    def validate(value: Any) -> Any:
+    def parse(data: bytes | msgspec.Raw) -> Any:
+        value = _decode(data)
         try:
             validated: Any = source.validate(value["result"] if wrapped else value)
         except ValidationError:
@@ -92,10 +93,7 @@ def from_validator(source: Validator, direction: Direction) -> Schema:
             )
         return {"result": validated} if wrapped else validated
 
-    def parse(data: bytes | msgspec.Raw) -> Any:
-        return validate(_decode(data))
-
-    return Schema(emitted, parse, validate=validate, spread=spread, wrapped=wrapped)
+    return Schema(emitted, parse, spread=spread, wrapped=wrapped)
 
 
 def _decode(data: bytes | msgspec.Raw) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -61,15 +61,7 @@ def model_input(source: Any) -> Schema:
         except Exception as error:
             raise _explained(error) from error
 
-    def validate(value: Any) -> Any:
-        if isinstance(value, dict | list | str | int | float | None):
-            return parse(to_json(cast("Any", value)))
-        try:
-            return adapter.validate_python(value)
-        except Exception as error:
-            raise _explained(error) from error
-
-    return Schema(emitted, parse, validate=validate)
+    return Schema(emitted, parse)
 
 
 def model_output(source: Any) -> Schema:

@@ -33,24 +33,19 @@ class Schema:
     Args:
         json_schema: a plain JSON Schema 2020-12 object. Treat it as frozen.
         parse: reads a value from JSON text and validates it.
-        validate: validates a value that is in memory already: plain JSON values, or an instance.
-            By way of `parse` unless given.
         encode_exact: the JSON text of a valid value of exactly the schema's type, or None if the
             value has to be encoded and parsed.
         spread: the value is a mapping of keyword arguments, and not one object.
         wrapped: the value is sent as `{"result": value}`, because it is not a JSON object itself.
     """
 
-    __slots__ = (
-        "encode_exact", "json_bytes", "json_schema", "parse", "spread", "validate", "wrapped",
-    )  # fmt: skip
+    __slots__ = ("encode_exact", "json_bytes", "json_schema", "parse", "spread", "wrapped")
 
     def __init__(
         self,
         json_schema: dict[str, Any],
         parse: Parse,
         *,
-        validate: Callable[[Any], Any] | None = None,
         encode_exact: Callable[[Any], bytes | None] | None = None,
         spread: bool = False,
         wrapped: bool = False,
@@ -59,10 +54,13 @@ class Schema:
         self.json_bytes = msgspec.Raw(msgspec.json.encode(json_schema))
         """The same, encoded once. `msgspec.json.encode` puts it into a message as it is."""
         self.parse = parse
-        self.validate: Callable[[Any], Any] = validate or (lambda value: parse(to_json(value)))
         self.encode_exact = encode_exact
         self.spread = spread
         self.wrapped = wrapped
+
+    def validate(self, value: object) -> Any:
+        """Validate a value that is in memory already: plain JSON values, or an instance."""
+        return self.parse(to_json(value))
 
 
 def to_json(value: object) -> bytes:

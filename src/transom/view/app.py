@@ -15,7 +15,6 @@ import logging
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
-from types import TracebackType
 from typing import Any, Self, Unpack, cast, overload
 
 import msgspec
@@ -312,12 +311,7 @@ class App:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     def _on_closed(self, reason: str) -> None:
