@@ -249,15 +249,15 @@ const toResult = async (value, output) => {
 
 // --- Problems -----------------------------------------------------------------------------------
 
-// What goes wrong in the page, for the eyes of its author: a host that wants to know is told, and
-// never shows it to a model. The page around this one may listen as well, and does so before there
-// is a connection. Who tells of an event, or watches the console, leaves this mark on it, so that
-// nothing is told twice.
-const TOLD = Symbol.for("transom/problem");
-let tellHost; // sends a problem to a host that wants to know
-let told = 0;
+// What goes wrong in the page is sent to a host that wants to know, for the page's author; models
+// never see it. The sandbox page around a View listens as well, and reports what happens before
+// there is a connection. Whoever reports an event or wraps console.error leaves this mark on it, so
+// that nothing is reported twice.
+const REPORTED = Symbol.for("transom/problem");
+let sendProblem; // there is a host that wants to know
+let problemCount = 0;
 
-const words = (value) => {
+const asText = (value) => {
   try {
     return isString(value) || value instanceof Error ? `${value}` : write(value);
   } catch {
@@ -265,26 +265,26 @@ const words = (value) => {
   }
 };
 
-/** Tell the host of a problem, and of the event it came with; at most a hundred in a page. */
-const noteProblem = (kind, message, more, event = {}) => {
-  if (!tellHost || event[TOLD] || told > 100) return;
-  event[TOLD] = true;
-  told += 1;
-  tellHost(
-    told > 100
+/** Send a problem, and mark the event it came with; at most a hundred in a page. */
+const reportProblem = (kind, message, more, event = {}) => {
+  if (!sendProblem || event[REPORTED] || problemCount > 100) return;
+  event[REPORTED] = true;
+  problemCount += 1;
+  sendProblem(
+    problemCount > 100
       ? { kind, message: "There are more than 100 problems" }
-      : { kind, message: `${words(message)}`.slice(0, 2000), ...more },
+      : { kind, message: `${asText(message)}`.slice(0, 2000), ...more },
   );
 };
 
 const watchConsole = () => {
   const { error } = console;
-  if (error[TOLD]) return;
+  if (error[REPORTED]) return;
   console.error = (...given) => {
     error(...given);
-    if (!globalThis[TOLD]) noteProblem("console", given.map(words).join(" "));
+    if (!globalThis[REPORTED]) reportProblem("console", given.map(asText).join(" "));
   };
-  console.error[TOLD] = error;
+  console.error[REPORTED] = error;
 };
 
 const PROBLEMS = {
@@ -303,7 +303,7 @@ const PROBLEMS = {
   }) => ["blocked", `${effectiveDirective} blocked ${blockedURI}`, { source, line, column }],
 };
 for (const type in page && PROBLEMS) {
-  addEventListener(type, (event) => noteProblem(...PROBLEMS[type](event), event));
+  addEventListener(type, (event) => reportProblem(...PROBLEMS[type](event), event));
 }
 
 // --- App ----------------------------------------------------------------------------------------
@@ -387,12 +387,12 @@ function App(info, capabilities = {}, options = {}) {
    * Async, so that it never throws.
    */
   const report = async (error, kind, tool) => {
-    if (kind) noteProblem(kind, error, { tool });
-    globalThis[TOLD] = true; // onerror writes it to the console more often than not
+    if (kind) reportProblem(kind, error, { tool });
+    globalThis[REPORTED] = true; // onerror writes it to the console more often than not
     try {
       return (app.onerror ?? console.error)(error);
     } finally {
-      globalThis[TOLD] = false;
+      globalThis[REPORTED] = false;
     }
   };
 
@@ -592,7 +592,7 @@ function App(info, capabilities = {}, options = {}) {
         ? { name: given }
         : Object(given);
       if (!isString(row.name) || inputSchema?.type !== "object") {
-        report(Error(`Not a tool: ${words(given)}`), "error");
+        report(Error(`Not a tool: ${asText(given)}`), "error");
       } else if (!find(row.name)) rows.push({ ...row, inputSchema });
     };
     let next;
@@ -940,7 +940,7 @@ function App(info, capabilities = {}, options = {}) {
     getHostCapabilities: () => host?.hostCapabilities,
     getHostVersion: () => host?.hostInfo,
     /** Shake hands with the host. Set handlers and register tools first. */
-    async connect(_, asked) {
+    async connect(_, requestOptions) {
       must(!declared, "App is already connected");
       const offers = wanted || handlers.onlisttools || handlers.oncalltool || hooks.native;
       const mine = { ...(offers && { tools: { listChanged: true } }), ...capabilities };
@@ -950,7 +950,7 @@ function App(info, capabilities = {}, options = {}) {
         const found = await ask(
           "ui/initialize",
           { appInfo: info, appCapabilities: mine, protocolVersion: "2026-01-26" },
-          asked,
+          requestOptions,
         );
         found.hostContext ??= {};
         must(
@@ -965,7 +965,7 @@ function App(info, capabilities = {}, options = {}) {
       }
       ready = true;
       if (takes("problems")) {
-        tellHost = (params) => send({ method: "transom/notifications/problem", params });
+        sendProblem = (params) => send({ method: "transom/notifications/problem", params });
         watchConsole();
       }
       if (styled) applyStyle();
@@ -986,7 +986,7 @@ function App(info, capabilities = {}, options = {}) {
       for (const settle of pending.values()) settle({ problem: Error("Connection closed") });
       removeEventListener("message", receive);
       observer?.disconnect();
-      declared = host = ready = tellHost = undefined;
+      declared = host = ready = sendProblem = undefined;
       run(app.onclose);
     },
     /** Take the name and the options of an App that the page makes after all. */
