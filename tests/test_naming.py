@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.host.tool_names import check_server_name
+from transom.host.surface import check_server_name
 from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
 

@@ -8,8 +8,7 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from transom import App, InProcessRenderer, ToolError
-from transom.cli.open import OpenCommand
-from transom.cli.open_output import Event
+from transom.cli.open import Event, OpenCommand
 from transom.errors import TransomError, UsageError
 from transom.server import Views
 from transom.web.stage import Violation

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from transom.errors import UsageError
 from transom.gateway import install
-from transom.gateway.agent_configs import CLIENTS, Machine, Scope
 from transom.gateway.install import (
+    CLIENTS,
+    Machine,
     Plan,
+    Scope,
     TomlValue,
     make_plan,
     put_table,

@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
-from transom.host.model_apis import tools_for
-from transom.host.surface import Surface
-from transom.host.tool_names import check_server_name, owned_name, owner_of, plain_name
-from transom.host.tool_text import Label
+from transom.host.surface import (
+    Label,
+    Surface,
+    check_server_name,
+    owned_name,
+    owner_of,
+    plain_name,
+    tools_for,
+)
 from transom.json_values import clean
 from transom.types import Implementation, Tool, ToolAnnotations
 

@@ -40,8 +40,7 @@ from transom.gateway.view_messages import (
     with_blocks,
 )
 from transom.host.policy import ApprovalRequest, Decision, Deny, model_may_call
-from transom.host.surface import INDIRECT_TOOLS
-from transom.host.tool_names import owner_of
+from transom.host.surface import INDIRECT_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.protocol.messages import LEGACY_URI_KEY

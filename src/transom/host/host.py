@@ -35,7 +35,6 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
-from transom.host.model_apis import Api, tools_for
 from transom.host.open_views import OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import Limits, Policy
@@ -44,16 +43,19 @@ from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.server_tools import ServerTools
 from transom.host.surface import (
     LIST_VIEW_TOOLS,
+    SEPARATOR,
+    Api,
     Change,
     Entry,
     IndirectCall,
     Style,
     Surface,
     ToolList,
+    owner_of,
+    tools_for,
     view_listing,
 )
 from transom.host.tasks import TaskRegister, owned_task, split_task_id
-from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
 from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.protocol.messages import TaskRequest

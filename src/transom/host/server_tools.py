@@ -22,9 +22,8 @@ from transom.errors import (
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
 from transom.host.refresh import Refresh
-from transom.host.surface import Change, Surface
+from transom.host.surface import Change, Surface, check_server_name
 from transom.host.tasks import owned_task, task_in
-from transom.host.tool_names import check_server_name
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress

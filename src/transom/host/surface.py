@@ -1,40 +1,254 @@
-"""The surface: the tools a model may call right now, and to which server or View each one belongs.
+"""The surface: the tools a model may call right now, their names, and what it reads about them.
 
 1. Every owner, a server or a View, has one block of tools. Blocks are in the order in which their
    owners were added, tools in the order in which their owner lists them.
 2. A change costs as much as the owner's own tools cost, however many other owners there are.
-3. A plain name that a server's tool once had is reserved for that server as long as the host is
+3. A name is 1 to 64 of `A-Za-z0-9_-`: what every model API takes. A View's tool is `VIEWID__TOOL`.
+   A server's tool keeps its name, or is `SERVER__TOOL` when that name is taken or would pass for
+   something else. Server names have no `__` and no View has the name of a server, so the part
+   before the first `__` is the owner.
+4. A name that does not fit is cut and gets a digest of the whole at its end. A name that ends like
+   that by itself gets one too, so no tool can take another one's name. The same tool gets the same
+   name every time.
+5. A plain name that a server's tool once had is reserved for that server as long as the host is
    open, so a name that a model has learned never means another server's tool.
-4. Tools whose visibility lacks `model` are left out.
-5. For clients that never list again, two tools list and call the tools of all Views.
+6. The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`,
+   written by the host. Those brackets are removed from everything that a View or a server wrote, so
+   no description can claim another origin.
+7. Tools whose visibility lacks `model` are left out. For clients that never list again, two tools
+   list and call the tools of all Views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal, cast, overload
 
 import msgspec
 
-from transom.errors import INVALID_PARAMS, ProtocolError
+from transom.errors import INVALID_PARAMS, ProtocolError, UsageError
 from transom.host.policy import model_may_call
-from transom.host.tool_names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
-from transom.host.tool_text import Label, as_server_tool, as_view_tool
-from transom.types import TextContent, Tool, ToolAnnotations, ToolResult
+from transom.json_values import clean, has_marks, unmarked
+from transom.types import Implementation, TextContent, Tool, ToolAnnotations, ToolResult
 
 __all__ = [
     "CALL_VIEW_TOOL",
     "INDIRECT_TOOLS",
     "LIST_VIEW_TOOLS",
+    "MAX_NAME",
+    "SEPARATOR",
+    "Api",
     "Change",
     "Entry",
     "IndirectCall",
+    "Label",
     "Style",
     "Surface",
     "ToolList",
+    "as_server_tool",
+    "as_view_tool",
+    "check_server_name",
+    "looks_owned",
+    "owned_name",
+    "owner_of",
+    "plain_name",
+    "tools_for",
     "view_listing",
 ]
+
+
+Api = Literal["anthropic", "openai", "mcp"]
+
+# Model APIs refuse a whole request if one schema has these at its top level. The tool's owner
+# validates the arguments against the full schema in any case.
+_NOT_AT_TOP = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
+
+
+def tools_for(api: str, tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Definitions for the API `anthropic` (Messages), `openai` (Chat Completions) or `mcp`.
+
+    Raises:
+        UsageError: there is no such API.
+    """
+    shape = _SHAPES.get(api)
+    if shape is None:
+        raise UsageError(f"{api!r} is none of the known APIs: {', '.join(_SHAPES)}")
+    return [shape(tool) for tool in tools]
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.input_schema
+    if schema.get("type") == "object" and "properties" in schema and not _NOT_AT_TOP & set(schema):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in _NOT_AT_TOP}
+    return {"properties": {}, **kept, "type": "object"}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description or "",
+        "input_schema": _schema(tool),
+    }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description or "",
+        "parameters": _schema(tool),
+    }
+    return {"type": "function", "function": function}
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    # A schema equal to the default would be left out, and the protocol wants it there.
+    return {**msgspec.to_builtins(tool), "inputSchema": tool.input_schema}
+
+
+_SHAPES: dict[str, Callable[[Tool], dict[str, Any]]] = {
+    "anthropic": _anthropic,
+    "openai": _openai,
+    "mcp": _mcp,
+}
+
+
+MAX_NAME = 64
+_MAX_SERVER = 32
+SEPARATOR = "__"
+_DIGEST = 10
+
+_FITS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+_DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGEST}}}", re.DOTALL)
+_VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
+
+
+def check_server_name(name: str) -> None:
+    """Check that a server may have this name.
+
+    Raises:
+        UsageError: it may not; the text says what a name looks like.
+    """
+    fits = _FITS.fullmatch(name) and len(name) <= _MAX_SERVER and name[0].isalnum()
+    if not fits or SEPARATOR in name or name.endswith("_"):
+        raise UsageError(
+            f"{name!r} cannot name a server: it takes 1 to {_MAX_SERVER} of A-Z a-z 0-9 - and _, "
+            "begins with a letter or digit, ends with no _ and has no two _ in a row"
+        )
+
+
+def plain_name(tool: str) -> str:
+    """A tool's own name, in a form that a model API takes."""
+    return _fitted(tool, tool)
+
+
+def owned_name(owner: str, tool: str, *, digest: bool = False) -> str:
+    """The name of a tool with its View or server in front; `digest`: with a digest in any case."""
+    return _fitted(f"{owner}{SEPARATOR}{tool}", tool, digest=digest)
+
+
+def owner_of(name: str) -> str | None:
+    """The View or server that a name with an owner in it belongs to."""
+    owner, separator, _ = name.partition(SEPARATOR)
+    return owner if separator else None
+
+
+def looks_owned(name: str) -> bool:
+    """Whether a name looks like that of a View's tool."""
+    owner = owner_of(name)
+    return owner is not None and _VIEW_ID.fullmatch(owner) is not None
+
+
+def _fitted(name: str, tool: str, *, digest: bool = False) -> str:
+    if _FITS.fullmatch(name) and not _DIGESTED.fullmatch(tool) and not digest:
+        return name
+    whole = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{_ODD.sub('_', name[: MAX_NAME - _DIGEST - 1])}_{whole[:_DIGEST]}"
+
+
+_IN_LABEL = re.compile(r'["·]')
+_MAX_LABEL_PART = 60
+_MAX_TITLE = 128
+_WORDS = frozenset({"description", "title", "$comment"})
+_VALUES = frozenset({"const", "default", "enum", "examples"})
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Whose tools these are."""
+
+    view: str
+    server: str
+    app: Implementation | None
+
+    def text(self) -> str:
+        """The beginning of every description."""
+        who = ""
+        if self.app is not None:
+            name, version = _label_part(self.app.name), _label_part(self.app.version)
+            who = f' · app "{name} {version}"'
+        return f"⟦View {self.view} · server {self.server}{who}⟧"
+
+
+def _label_part(text: str) -> str:
+    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
+
+
+def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
+    """A View's tool as the model sees it. `lead` is its `Label.text()`."""
+    description = clean(tool.description or "", max_description)
+    return Tool(
+        name=name,
+        title=None if tool.title is None else clean(tool.title, _MAX_TITLE),
+        description=f"{lead} {description}".rstrip(),
+        input_schema=_clean_schema(tool.input_schema, max_description),
+        output_schema=None
+        if tool.output_schema is None
+        else _clean_schema(tool.output_schema, max_description),
+        annotations=tool.annotations
+        if tool.annotations is None or tool.annotations.title is None
+        else msgspec.structs.replace(
+            tool.annotations, title=clean(tool.annotations.title, _MAX_TITLE)
+        ),
+    )
+
+
+def as_server_tool(tool: Tool, name: str) -> Tool:
+    """A server's tool as the model sees it: unchanged, except for the host's brackets."""
+    description = tool.description
+    if description is not None and has_marks(description):
+        description = unmarked(description)
+    if name == tool.name and description is tool.description:
+        return tool
+    return msgspec.structs.replace(tool, name=name, description=description)
+
+
+def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The schema with cleaned texts. Names and values stay as they are, because calls need them."""
+    text = msgspec.json.encode(schema).decode()
+    if "\\" not in text and text.isprintable() and not has_marks(text):
+        return schema
+    return cast("dict[str, Any]", _clean_words(schema, limit))
+
+
+def _clean_words(value: object, limit: int) -> object:
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {key: _clean_member(key, inner, limit) for key, inner in members.items()}
+    if isinstance(value, list):
+        return [_clean_words(inner, limit) for inner in cast("list[object]", value)]
+    return value
+
+
+def _clean_member(key: str, value: object, limit: int) -> object:
+    if key in _VALUES:
+        return value
+    if key in _WORDS and isinstance(value, str):
+        return clean(value, limit)
+    return _clean_words(value, limit)
 
 
 class ToolList(Sequence[Tool]):
@@ -81,7 +295,7 @@ class ToolList(Sequence[Tool]):
 LIST_VIEW_TOOLS: Final = "list_view_tools"
 CALL_VIEW_TOOL: Final = "call_view_tool"
 
-_VIEW_ID = {"type": "string", "description": "The id of an open View, such as orders-1"}
+_VIEW_ID_SCHEMA = {"type": "string", "description": "The id of an open View, such as orders-1"}
 
 INDIRECT_TOOLS: Final = (
     Tool(
@@ -89,7 +303,7 @@ INDIRECT_TOOLS: Final = (
         title="List the tools of open Views",
         description="List the open Views and the tools that each of them offers right now. "
         "What they offer changes as they are used. Without view_id: all of them.",
-        input_schema={"type": "object", "properties": {"view_id": _VIEW_ID}},
+        input_schema={"type": "object", "properties": {"view_id": _VIEW_ID_SCHEMA}},
         annotations=ToolAnnotations(read_only_hint=True),
     ),
     Tool(
@@ -99,7 +313,7 @@ INDIRECT_TOOLS: Final = (
         input_schema={
             "type": "object",
             "properties": {
-                "view_id": _VIEW_ID,
+                "view_id": _VIEW_ID_SCHEMA,
                 "name": {"type": "string", "description": "The tool's name"},
                 "arguments": {"type": "object", "description": "What the tool's schema asks for"},
             },

@@ -37,8 +37,8 @@ from transom.host.audit import AuditDetails, AuditKind, AuditLog
 from transom.host.bridge import Bridge
 from transom.host.policy import Limits, model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.surface import Label
 from transom.host.tasks import TaskRegister, owned_task
-from transom.host.tool_text import Label
 from transom.host.view_server import ViewServer
 from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.json_values import members
