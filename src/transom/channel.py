@@ -104,11 +104,11 @@ class Throttled:
 
     Args:
         channel: what is read, and written to.
-        wait: waits until there is room.
+        wait: what to await before the next message is read; it returns None when there is room.
     """
 
-    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object]]) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object] | None]) -> None:
+        self._receive = channel.receive
         self._wait = wait
         self.send = channel.send
         self.aclose = channel.aclose
@@ -122,8 +122,9 @@ class Throttled:
         Raises:
             ChannelClosed: there will be no more.
         """
-        await self._wait()
-        return await self._channel.receive()
+        if (waiting := self._wait()) is not None:
+            await waiting
+        return await self._receive()
 
 
 # --- in memory -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from msgspec import UNSET, Raw
@@ -34,6 +35,7 @@ from transom.errors import (
     ProtocolError,
     RequestCancelled,
     RequestTimeout,
+    TransomError,
 )
 from transom.events import abandon, is_awaitable
 from transom.protocol import wire
@@ -41,7 +43,7 @@ from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViol
 from transom.protocol.wire import RequestId
 from transom.queues import NotificationQueue, Outbox, RequestSlots
 
-__all__ = ["OnProgress", "Session"]
+__all__ = ["OnProgress", "SentRequest", "Session"]
 
 OnProgress = Callable[[Progress], object]
 """Called with each progress notification of a request; may be async."""
@@ -76,18 +78,57 @@ class _Pending:
         self.on_progress = on_progress
 
 
+class SentRequest(asyncio.Future[Raw]):
+    """The result of a request that `Session.send` sent; cancelling it gives the request up.
+
+    A proxy answers one session's request with another session's result. It does so through
+    `on_done`, which is called at once, not in the next turn of the event loop: messages keep their
+    order, and the turn is saved.
+    """
+
+    on_cancel: Callable[[SentRequest, str], object] | None = None
+    on_done: Callable[[asyncio.Future[Raw]], object] | None = None
+    id: RequestId = ""
+    method: str = ""
+
+    def set_result(self, result: Raw, /) -> None:
+        """As any future does it, and `on_done` is called."""
+        super().set_result(result)
+        if self.on_done is not None:
+            self.on_done(self)
+
+    def set_exception(self, exception: type[BaseException] | BaseException, /) -> None:
+        """As any future does it, and `on_done` is called."""
+        super().set_exception(exception)
+        if self.on_done is not None:
+            self.on_done(self)
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Give the request up, for a reason that the other side is told."""
+        cancelled = super().cancel(msg)
+        if cancelled:
+            if self.on_cancel is not None:
+                self.on_cancel(self, str(msg) if msg else "The caller cancelled the request")
+            if self.on_done is not None:
+                self.on_done(self)
+        return cancelled
+
+
 class Session:
     """Drives one conversation over one channel. Use it as `async with Session(...)`.
 
     Args:
         channel: the pipe to the other side; closed with the session.
-        on_request: takes a request, returns the result as JSON bytes, or an awaitable of them.
-            A `ProtocolError` is answered as it is, anything else as "Internal error".
+        on_request: takes a request, returns the result as JSON, or an awaitable of it, which may
+            be what another session's `send` returned. A `ProtocolError` is answered as it is.
         on_notification: takes a notification; may be async.
         on_problem: called with everything that went wrong on either side: a `PeerError` for what
             the other side did, the exception itself for what a handler raised. Must not raise.
         on_closed: called once, with the reason, when the conversation is over.
+        to_error: makes what is answered of another exception; "Internal error" unless it returns
+            something.
         timeout: seconds a request of ours may take, unless it has its own. None: no limit.
+        label: what the other side is called in errors.
         max_queued: how many notifications may wait to be handled; more are dropped and reported.
         peer: the protocol core, with its limits.
     """
@@ -96,11 +137,13 @@ class Session:
         self,
         channel: Channel,
         *,
-        on_request: Callable[[wire.Request], bytes | Awaitable[bytes]],
+        on_request: Callable[[wire.Request], bytes | Awaitable[bytes | Raw]],
         on_notification: Callable[[wire.Notification], object],
         on_problem: Callable[[BaseException], object] = _ignore,
         on_closed: Callable[[str], object] = _ignore,
+        to_error: Callable[[BaseException], ProtocolError | None] = _ignore,
         timeout: float | None = 60.0,
+        label: str | None = None,
         max_queued: int = 1024,
         peer: Peer | None = None,
     ) -> None:
@@ -114,11 +157,13 @@ class Session:
         self._on_notification = on_notification
         self._on_problem = on_problem
         self._on_closed = on_closed
+        self._to_error = to_error
+        self._label = label
         self._outbox = Outbox(channel, self._lost)
         self._notifications = NotificationQueue(on_problem, limit=max_queued)
         self._pending: dict[RequestId, _Pending] = {}
         self._slots = RequestSlots(self.peer)
-        self._handlers: dict[RequestId, asyncio.Task[None]] = {}
+        self._handlers: dict[RequestId, asyncio.Future[Any]] = {}
         self._reader: asyncio.Task[None] | None = None
         self._channel_closing: asyncio.Task[None] | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -189,7 +234,7 @@ class Session:
         return task is self._notifications.task or task in self._handlers.values()
 
     @staticmethod
-    async def _wait_for(tasks: Sequence[asyncio.Task[None] | None], *, cancel: bool) -> None:
+    async def _wait_for(tasks: Sequence[asyncio.Future[Any] | None], *, cancel: bool) -> None:
         """Wait for tasks to end, but not for ever, and not for the one that is asking."""
         current = asyncio.current_task()
         others = [task for task in tasks if task is not None and task is not current]
@@ -212,9 +257,10 @@ class Session:
             self._sweep = None
         pending, self._pending = self._pending, {}
         for entry in pending.values():
-            if not entry.future.done():
-                error = ConnectionClosed(f"{entry.method}: connection closed: {reason}")
-                entry.future.set_exception(error)
+            text = f"{entry.method}: connection closed: {reason}"
+            if self._label is not None:
+                text = f"{self._label} is gone: {reason}"
+            _fail(entry, ConnectionClosed(text))
         self._slots.close()
         current = asyncio.current_task()
         for task in (*self._handlers.values(), self._notifications.task):
@@ -272,16 +318,18 @@ class Session:
             entry = self._pending.pop(event.id, None)
             if entry is not None and not entry.future.done():
                 entry.future.set_result(event.result)
+                if self._slots.waiters.queue and isinstance(entry.future, SentRequest):
+                    self._slots.wake_next()  # `request` does so itself
         elif isinstance(event, wire.Request):
             self._serve(event)
         elif isinstance(event, wire.Notification):
             self._notifications.run(lambda: self._on_notification(event))
         elif isinstance(event, wire.ErrorResponse):
             entry = self._pending.pop(event.id, None) if event.id is not None else None
-            if entry is not None and not entry.future.done():
+            if entry is not None:
                 error = event.error
                 data = None if error.data is UNSET else error.data
-                entry.future.set_exception(ProtocolError(error.code, error.message, data))
+                _fail(entry, ProtocolError(error.code, error.message, data))
         elif isinstance(event, Progress):
             self._progressed(event)
         elif isinstance(event, Cancelled):
@@ -291,8 +339,8 @@ class Session:
         elif isinstance(event, Unreadable):
             self._on_problem(PeerError(event.message))
             entry = self._pending.pop(event.id, None)
-            if entry is not None and not entry.future.done():
-                entry.future.set_exception(InvalidResult(f"{entry.method}: {event.message}"))
+            if entry is not None:
+                _fail(entry, InvalidResult(f"{self._label or entry.method}: {event.message}"))
         else:
             self._violated(event)
 
@@ -328,9 +376,32 @@ class Session:
             self._answer(request.id, answer)
             return
         generation = self._generation
+        if isinstance(answer, SentRequest):
+            self._handlers[request.id] = answer
+            answer.on_done = partial(self._answered, request.id, generation)
+            if answer.done():
+                self._answered(request.id, generation, answer)
+            return
         task = asyncio.get_running_loop().create_task(self._run(request.id, answer, generation))
         self._handlers[request.id] = task
         task.add_done_callback(lambda task: self._ended(request.id, task, answer, generation))
+
+    def _answered(self, id: RequestId, generation: int, answer: asyncio.Future[Raw]) -> None:
+        """The session that was asked in our place has an answer."""
+        if self._handlers.get(id) is answer:  # the other side may have used the id again by now
+            del self._handlers[id]
+        if generation != self._generation:
+            return
+        if answer.cancelled():
+            outcome: bytes | ProtocolError = _was_cancelled()
+        elif (error := answer.exception()) is not None:
+            outcome = self._failure(error)
+        else:
+            outcome = bytes(answer.result())
+        try:
+            self._answer(id, outcome)
+        except Exception as error:  # noqa: BLE001 - it would end the other session
+            self._on_problem(error)
 
     async def _run(self, id: RequestId, answer: Awaitable[object], generation: int) -> None:
         try:
@@ -339,7 +410,7 @@ class Session:
                 kind = type(outcome).__name__
                 outcome = self._failure(TypeError(f"A handler must answer bytes, not {kind}"))
         except asyncio.CancelledError:
-            outcome = ProtocolError(SERVER_ERROR, "The call was cancelled")
+            outcome = _was_cancelled()
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
@@ -358,12 +429,14 @@ class Session:
                 answer.cancel()
             else:
                 abandon(answer)
-            cancelled = ProtocolError(SERVER_ERROR, "The call was cancelled")
-            self._post_answer(id, cancelled, generation)
+            self._post_answer(id, _was_cancelled(), generation)
 
     def _failure(self, error: BaseException) -> ProtocolError:
         if isinstance(error, ProtocolError):
             return error
+        known = self._to_error(error)
+        if known is not None:
+            return known
         self._on_problem(error)
         return ProtocolError(INTERNAL_ERROR, "Internal error")
 
@@ -404,8 +477,7 @@ class Session:
             self.background.start(task)  # closing waits for it
         pending, self._pending = self._pending, {}
         for entry in pending.values():
-            if not entry.future.done():
-                entry.future.set_exception(RequestCancelled(f"{entry.method}: {reason}"))
+            _fail(entry, RequestCancelled(f"{entry.method}: {reason}"))
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -475,14 +547,14 @@ class Session:
         params: bytes | None = None,
         *,
         on_progress: OnProgress | None = None,
-    ) -> tuple[RequestId, asyncio.Future[Raw]]:
+    ) -> SentRequest:
         """Send a request without waiting: what is sent after this goes out after it.
 
         There is no timeout. Cancelling the future sends a cancellation, unless the
         request is one that MCP does not allow to cancel.
 
         Returns:
-            The request's id, and the future of its result, which fails as `request` does.
+            The future of its result, which fails as `request` does.
 
         Raises:
             NotConnected: the connection is closed.
@@ -492,21 +564,18 @@ class Session:
             raise NotConnected("Not connected")
         wants_progress = on_progress is not None
         id, data = self.peer.request(method, params, progress=wants_progress)
-        future: asyncio.Future[Raw] = self._done.get_loop().create_future()
-        self._pending[id] = _Pending(method, future, None, None, on_progress)
-        future.add_done_callback(lambda future: self._sent_ended(id, method, future))
+        sent = SentRequest(loop=self._done.get_loop())
+        sent.on_cancel, sent.id, sent.method = self._sent_cancelled, id, method
+        self._pending[id] = _Pending(method, sent, None, None, on_progress)
         self._outbox.post(data)
-        return id, future
+        return sent
 
-    def _sent_ended(self, id: RequestId, method: str, future: asyncio.Future[Raw]) -> None:
-        try:
-            future.exception()  # so that it is not reported as lost when nobody awaits it
-        except asyncio.CancelledError as cancelled:
-            if method in _NEVER_CANCELLED:
-                self._pending.pop(id, None)
-                self.peer.cancel(id)
-            else:
-                self._give_up(id, str(cancelled) or "The caller cancelled the request")
+    def _sent_cancelled(self, sent: SentRequest, reason: str) -> None:
+        if sent.method in _NEVER_CANCELLED:
+            self._pending.pop(sent.id, None)
+            self.peer.cancel(sent.id)
+        else:
+            self._give_up(sent.id, reason)
         if self._slots.waiters.queue:
             self._slots.wake_next()
 
@@ -554,6 +623,11 @@ class Session:
         if soonest is not None:
             self._sweep_at(soonest)
 
+    @property
+    def writable(self) -> bool:
+        """Whether the other side reads what it is sent."""
+        return self._outbox.writer is None or not self._outbox.full
+
     async def wait_writable(self) -> None:
         """Wait while the other side is slow to read."""
         await self._outbox.room()
@@ -577,3 +651,13 @@ class Session:
         if self._done is None or self._done.done():
             raise NotConnected("Not connected")
         self._outbox.post(self.peer.notify(method, params))
+
+
+def _fail(entry: _Pending, error: TransomError) -> None:
+    if not entry.future.done():
+        entry.future.set_exception(error)
+        entry.future.exception()  # it may be that nobody awaits it, which is no mistake
+
+
+def _was_cancelled() -> ProtocolError:
+    return ProtocolError(SERVER_ERROR, "The call was cancelled")

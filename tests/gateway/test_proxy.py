@@ -44,7 +44,7 @@ async def test_requests_and_notifications_reach_a_server_in_the_order_they_came(
 
 
 @COUNTS
-async def test_what_a_server_sent_before_and_after_a_result_stays_around_it(count: int):
+async def test_what_a_server_sent_before_a_result_comes_before_it(count: int):
     made = servers(count)
     async with gateway(*made) as client:
         await client.result("tools/list")
@@ -59,9 +59,7 @@ async def test_what_a_server_sent_before_and_after_a_result_stays_around_it(coun
         await one.say({"id": 77, "method": "roots/list"})
         await one.tell("notifications/message", {"n": 2})
         await one.reply(call["id"], {"content": []})
-        await one.tell("notifications/message", {"n": 3})
         await answer
-        await client.hears("notifications/message", times=3)
         heard = client.heard[before:]
         assert [each.get("method", each.get("id")) for each in heard] == [
             "notifications/message",
@@ -69,7 +67,6 @@ async def test_what_a_server_sent_before_and_after_a_result_stays_around_it(coun
             "roots/list",
             "notifications/message",
             id,
-            "notifications/message",
         ]
 
 
@@ -104,7 +101,7 @@ async def test_what_goes_wrong_with_one_message_is_answered_logged_and_harms_no_
     async with gateway(*made, views=Broken(None)) as client:
         with caplog.at_level(logging.ERROR, "transom.gateway"):
             error = await client.error("tools/call", {"name": "broken"})
-        assert error == {"code": -32603, "message": "The gateway failed"}
+        assert error == {"code": -32603, "message": "Internal error"}
         assert "a secret" in caplog.text
         assert await client.result("tools/call", {"name": "add"}) == {"content": []}
 

@@ -1,11 +1,11 @@
 """The client of a gateway: one conversation with it, and the order of its messages.
 
-1. A request of the client's runs as a task, a notification as a callback. Both begin in the next
-   turn of the event loop, in the order in which they arrived, so whatever a request sends on
-   without waiting goes out before a notification that came after it.
-2. Every request is answered once, whatever becomes of the servers: with a result, or with an error.
+1. What the client sends is handled in the order in which it came. Most requests run as tasks, which
+   begin in the next turn of the event loop; what comes in the same turn waits behind them.
+2. A request that just passes on to a server is sent at once, without a task (`pass_on`).
+3. Every request is answered once, whatever becomes of the servers: with a result, or with an error.
    One that the client cancels is not answered.
-3. The client is read only while it and the servers take what they are sent.
+4. The client is read only while it and the servers take what they are sent.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Protocol
 
 from msgspec import Raw
 
 from transom.channel import Channel, Throttled
 from transom.errors import (
-    INTERNAL_ERROR,
     SERVER_ERROR,
     NotConnected,
     PeerError,
@@ -29,9 +29,9 @@ from transom.errors import (
 from transom.json_values import members
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
-from transom.session import OnProgress, Session
+from transom.session import OnProgress, SentRequest, Session
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Client", "progress_token"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "Client", "RequestHandler", "progress_token"]
 
 _log = logging.getLogger("transom.gateway")
 
@@ -40,8 +40,25 @@ MAX_DEPTH = 200
 _MAX_INCOMING = 10_000  # requests of the client that are worked on at the same time
 _MAX_OUTGOING = 100_000  # requests to the client; each server has a limit of its own
 
-HandleRequest = Callable[[wire.Request], Awaitable[bytes]]
-HandleNotification = Callable[[wire.Notification], object]
+
+class RequestHandler(Protocol):
+    """What a proxy does with the messages of its client."""
+
+    def pass_on(self, request: wire.Request) -> SentRequest | None:
+        """Send a request to a server whose result is the answer; None when there is more to do."""
+        ...
+
+    async def handle_request(self, request: wire.Request) -> bytes:
+        """Answer a request with a result as JSON."""
+        ...
+
+    def handle_notification(self, notification: wire.Notification) -> None:
+        """Take a notification."""
+        ...
+
+    def wait_for_servers(self) -> Awaitable[None] | None:
+        """What to await while the servers are slow to read."""
+        ...
 
 
 class Client:
@@ -49,26 +66,18 @@ class Client:
 
     Args:
         channel: the connection to it.
-        handle_request: answers a request with a result as JSON.
-        handle_notification: takes a notification.
-        wait_for_servers: waits while the servers are slow to read.
+        handler: what is done with its messages.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        *,
-        handle_request: HandleRequest,
-        handle_notification: HandleNotification,
-        wait_for_servers: Callable[[], Awaitable[object]],
-    ) -> None:
-        self._handle_request = handle_request
-        self._wait_for_servers = wait_for_servers
+    def __init__(self, channel: Channel, handler: RequestHandler) -> None:
+        self._handler = handler
+        self._queued = False
         self._session = Session(
             Throttled(channel, self._wait_for_room),
-            on_request=self._answer,
-            on_notification=lambda notification: self.in_order(handle_notification, notification),
+            on_request=self._handle_request,
+            on_notification=self._handle_notification,
             on_problem=_report,
+            to_error=_as_error,
             timeout=None,
             peer=Peer(
                 max_bytes=MAX_BYTES,
@@ -87,31 +96,38 @@ class Client:
         """Stop all work for the client, and close the channel."""
         await self._session.aclose("the gateway ended")
 
-    async def wait_writable(self) -> None:
-        """Wait while the client is slow to read."""
-        await self._session.wait_writable()
+    def wait_writable(self) -> Awaitable[None] | None:
+        """What to await while the client is slow to read."""
+        return None if self._session.writable else self._session.wait_writable()
 
-    async def _wait_for_room(self) -> None:
-        await self._wait_for_servers()
-        await self._session.wait_writable()
+    def _wait_for_room(self) -> Awaitable[None] | None:
+        return self._handler.wait_for_servers() or self.wait_writable()
 
     # --- from the client ---------------------------------------------------------------------
 
-    async def _answer(self, request: wire.Request) -> bytes:
-        try:
-            return await self._handle_request(request)
-        except ProtocolError:
-            raise
-        except TransomError as error:
-            raise ProtocolError(SERVER_ERROR, str(error)) from error
-        except Exception as error:
-            _log.exception("%s could not be answered", request.method[:200])
-            raise ProtocolError(INTERNAL_ERROR, "The gateway failed") from error
+    def _handle_request(self, request: wire.Request) -> Awaitable[bytes | Raw]:
+        passed = None if self._queued else self._handler.pass_on(request)
+        if passed is not None:
+            return passed
+        self._queue()
+        return self._handler.handle_request(request)
 
-    @staticmethod
-    def in_order(call: Callable[..., object], *arguments: object) -> None:
-        """Call a function when everything that arrived before has begun to be handled."""
-        asyncio.get_running_loop().call_soon(_guarded, call, *arguments)
+    def _handle_notification(self, notification: wire.Notification) -> None:
+        if self._queued:
+            handle = self._handler.handle_notification
+            asyncio.get_running_loop().call_soon(_guarded, handle, notification)
+        else:
+            _guarded(self._handler.handle_notification, notification)
+
+    def _queue(self) -> None:
+        """Have what comes next wait behind a task that is about to begin."""
+        if not self._queued:
+            self._queued = True
+            # Runs right before the task begins, and nothing is read in between.
+            asyncio.get_running_loop().call_soon(self._unqueue)
+
+    def _unqueue(self) -> None:
+        self._queued = False
 
     # --- to the client -----------------------------------------------------------------------
 
@@ -120,17 +136,24 @@ class Client:
         with suppress(NotConnected):
             self._session.notify_soon(method, params)
 
-    async def request(
+    def send_request(
         self, method: str, params: bytes | None, *, on_progress: OnProgress | None = None
-    ) -> bytes:
+    ) -> SentRequest:
+        """Send a request at once. The result fails with the client's error.
+
+        Raises:
+            NotConnected: the client is gone.
+        """
+        return self._session.send(method, params, on_progress=on_progress)
+
+    async def request(self, method: str, params: bytes | None) -> bytes:
         """Send a request; the result as JSON. Cancelling it is told to the client.
 
         Raises:
             ProtocolError: the client's error.
             ConnectionClosed, NotConnected: the client is gone.
         """
-        _, answer = self._session.send(method, params, on_progress=on_progress)
-        return bytes(await answer)
+        return bytes(await self.send_request(method, params))
 
     def progress_relay(self, params: Raw | None) -> OnProgress | None:
         """What passes progress on to the client, under the token in its request's params.
@@ -142,8 +165,8 @@ class Client:
             return None
 
         def relay(progress: Progress) -> None:
-            told = {**members(progress.params), "progressToken": token}
-            self.in_order(self.notify, "notifications/progress", wire.encode(told))
+            params = wire.encode({**members(progress.params), "progressToken": token})
+            self.notify("notifications/progress", params)
 
         return relay
 
@@ -162,8 +185,14 @@ def _guarded(call: Callable[..., object], *arguments: object) -> None:
         _log.exception("a message could not be handled")
 
 
+def _as_error(error: BaseException) -> ProtocolError | None:
+    if isinstance(error, TransomError):
+        return ProtocolError(SERVER_ERROR, str(error))
+    return None
+
+
 def _report(error: BaseException) -> None:
     if isinstance(error, PeerError):
         _log.info("the client broke a rule: %s", error)
     else:
-        _log.error("the conversation with the client failed", exc_info=error)
+        _log.error("a message of the client's could not be handled", exc_info=error)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Final, Protocol
@@ -39,7 +39,7 @@ from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import ServerProcess
-from transom.session import OnProgress
+from transom.session import OnProgress, SentRequest
 
 __all__ = ["LISTS", "Member", "MemberEvents", "Members", "connect_to"]
 
@@ -75,7 +75,7 @@ def connect_to(server: ServerConfig) -> Connect:
 class MemberEvents(Protocol):
     """What a proxy does with the messages of its servers."""
 
-    async def handle_server_request(self, member: Member, request: wire.Request) -> bytes:
+    def handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
         """Answer a server's request."""
         ...
 
@@ -83,8 +83,8 @@ class MemberEvents(Protocol):
         """Take a server's notification."""
         ...
 
-    async def wait_for_client(self) -> None:
-        """Wait while the client is slow to read."""
+    def wait_for_client(self) -> Awaitable[None] | None:
+        """What to await while the client is slow to read."""
         ...
 
     def server_lost(self, member: Member, reason: str) -> None:
@@ -140,7 +140,8 @@ class Member:
         if not connection.up and not await connection.wait_up(_PATIENCE):
             text = f"Server {self.name} is not running: {connection.reason}"
             raise ProtocolError(SERVER_ERROR, text)
-        await connection.wait_writable()
+        if not connection.writable:
+            await connection.wait_writable()
 
     async def forward(
         self,
@@ -159,10 +160,7 @@ class Member:
             ConnectionClosed: it went meanwhile.
         """
         await self.ready()
-        try:
-            return await self.connection.forward(method, params, on_progress=on_progress)
-        except InvalidResult as error:
-            raise InvalidResult(f"Server {self.name}: {error}") from None
+        return await self.connection.forward(method, params, on_progress=on_progress)
 
 
 class Members:
@@ -226,10 +224,11 @@ class Members:
             return [self.only]
         return [each for each in self.present if capability is None or each.can(capability)]
 
-    async def wait_writable(self) -> None:
-        """Wait while the only server is slow to read. Several do not hold up each other."""
-        if self.only is not None:
-            await self.only.connection.wait_writable()
+    def wait_writable(self) -> Awaitable[None] | None:
+        """What to await while the only server is slow to read. Several do not delay each other."""
+        if self.only is None or self.only.connection.writable:
+            return None
+        return self.only.connection.wait_writable()
 
     # --- life --------------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ from transom.json_values import members, with_entries
 from transom.protocol import wire
 from transom.protocol.peer import Progress
 from transom.servers.connection import Connect
+from transom.session import SentRequest
 
 __all__ = ["Proxy"]
 
@@ -88,12 +89,7 @@ class Proxy:
         names = server_names([name for name, _ in servers])
         connects = [connect for _, connect in servers]
         self._views = views
-        self._client = Client(
-            channel,
-            handle_request=self.handle_request,
-            handle_notification=self.handle_notification,
-            wait_for_servers=lambda: self._members.wait_writable(),
-        )
+        self._client = Client(channel, self)
         self._state = ClientState(self._client.notify)
         self._members = Members(list(zip(names, connects, strict=True)), self, self._state)
         self._introducing: asyncio.Future[Any] | None = None
@@ -138,6 +134,30 @@ class Proxy:
             await asyncio.gather(self._views.aclose(), self._members.aclose())
 
     # --- from the client ---------------------------------------------------------------------
+
+    def pass_on(self, request: wire.Request) -> SentRequest | None:
+        """Send a request to the only server, if its answer passes as it is and nothing has to wait.
+
+        Returns:
+            The result; None for a request that takes more.
+        """
+        only = self._members.only
+        if only is None or not only.connection.up:
+            return None
+        if request.method == "tools/call":
+            name: object = member_of(request.params, "name")
+            if not isinstance(name, str) or not only.connection.current:
+                return None
+            if self._views.has_part_in(only.connection, name):
+                return None
+        elif request.method in self._handlers:
+            return None
+        request = self._state.take_request(request)
+        return only.connection.send_request(
+            request.method,
+            request.params,
+            on_progress=self._client.progress_relay(request.params),
+        )
 
     async def handle_request(self, request: wire.Request) -> bytes:
         """Answer a request of the client's; the result as JSON.
@@ -200,11 +220,12 @@ class Proxy:
     async def _forward_any(self, request: wire.Request) -> bytes:
         return await self._forward_first(request, self._members.able())
 
-    async def handle_server_request(self, member: Member, request: wire.Request) -> bytes:
+    def handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
         """Have the client answer a request of a server's.
 
         Raises:
-            ProtocolError: the client's error, or too many wait for it already.
+            ProtocolError: too many wait for the client already.
+            NotConnected: the client is gone.
         """
         if member.asking >= _MAX_ASKING:
             text = f"{_MAX_ASKING} requests wait for the client already"
@@ -215,19 +236,17 @@ class Proxy:
             params = wire.encode({**members(progress.params), "progressToken": token})
             member.connection.notify("notifications/progress", params)
 
-        member.asking += 1
-        try:
-            return await self._client.request(
-                request.method,
-                None if request.params is None else bytes(request.params),
-                on_progress=None if token is None else relay,
-            )
-        except ProtocolError:
-            raise
-        except TransomError as error:
-            raise ProtocolError(SERVER_ERROR, str(error)) from error
-        finally:
+        def answered(_: object) -> None:
             member.asking -= 1
+
+        sent = self._client.send_request(
+            request.method,
+            None if request.params is None else bytes(request.params),
+            on_progress=None if token is None else relay,
+        )
+        member.asking += 1
+        sent.add_done_callback(answered)
+        return sent
 
     def handle_server_notification(self, notification: wire.Notification) -> None:
         """Pass a notification of a server's on to the client."""
@@ -235,12 +254,15 @@ class Proxy:
         unsolicited = self._state.initialize is not None and not self._state.initialized
         if unsolicited and self._members.only is None and method.endswith("/list_changed"):
             return  # one server was quicker than others, and the client has not listed anything
-        data = None if params is None else bytes(params)
-        self._client.in_order(self._client.notify, method, data)
+        self._client.notify(method, None if params is None else bytes(params))
 
-    async def wait_for_client(self) -> None:
-        """Wait while the client is slow to read."""
-        await self._client.wait_writable()
+    def wait_for_client(self) -> Awaitable[None] | None:
+        """What to await while the client is slow to read."""
+        return self._client.wait_writable()
+
+    def wait_for_servers(self) -> Awaitable[None] | None:
+        """What to await while the servers are slow to read."""
+        return self._members.wait_writable()
 
     def server_lost(self, member: Member, reason: str) -> None:
         """A server is gone: so are its Views and what it listed."""
@@ -340,18 +362,16 @@ class Proxy:
             else:
                 stream.notify(notification.method, members(notification.params))
 
-        def in_order(notification: wire.Notification) -> None:
-            self._client.in_order(handle, notification)
-
         while True:
             connection = server.connection
             if not connection.up:
                 stream.skip(server.name)
                 await connection.wait_up(None)
             try:
-                return bytes(await connection.listen(stream.server_params, in_order))
+                return bytes(await connection.listen(stream.server_params, handle))
             except ConnectionClosed:
                 stream.skip(server.name)
+                await asyncio.sleep(0)
             except ProtocolError as error:
                 if error.code == METHOD_NOT_FOUND:
                     stream.skip(server.name)

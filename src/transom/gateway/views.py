@@ -326,6 +326,10 @@ class ClientViews:
 
     # --- opening -----------------------------------------------------------------------------
 
+    def has_part_in(self, connection: ServerConnection, name: str) -> bool:
+        """Whether a call of this name opens a View, is a View's, or brings messages of Views."""
+        return self._needed or self.opens(connection, name)
+
     def opens(self, connection: ServerConnection, name: str) -> bool:
         """Whether a call of this server's tool opens a View."""
         if self._screen is None:

@@ -54,7 +54,7 @@ from transom.servers.server import (
     list_all,
 )
 from transom.servers.tool_cache import ToolCache
-from transom.session import OnProgress, Session
+from transom.session import OnProgress, SentRequest, Session
 from transom.types import Tool
 from transom.version import __version__
 
@@ -65,7 +65,7 @@ _log = logging.getLogger("transom.servers")
 Connect = Callable[[], Awaitable[Channel]]
 """Starts or reaches a server, and returns the pipe to it."""
 
-Handler = Callable[[wire.Request], bytes | Awaitable[bytes]]
+Handler = Callable[[wire.Request], bytes | Awaitable[bytes | Raw]]
 Envelope = Callable[[], Mapping[str, Raw] | None]
 
 _BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -92,7 +92,8 @@ class ServerConnection:
             requests and what belongs to a subscription made with `listen`.
         on_lost: called with this connection and the reason when the server goes by itself.
         on_restored: called when it can be used again, or, after `start(resume=True)`, at all.
-        backpressure: awaited before each message is read: waits while messages cannot be handled.
+        backpressure: called before each message is read; what it returns is awaited first. It
+            returns None when the message can be handled at once.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class ServerConnection:
         on_notification: Callable[[wire.Notification], object] | None = None,
         on_lost: Callable[[ServerConnection, str], object] | None = None,
         on_restored: Callable[[ServerConnection], object] | None = None,
-        backpressure: Callable[[], Awaitable[None]] | None = None,
+        backpressure: Callable[[], Awaitable[None] | None] | None = None,
     ) -> None:
         self.name = name
         self.up = False
@@ -174,6 +175,11 @@ class ServerConnection:
                     await self._state_changed.wait()
         return self.up
 
+    @property
+    def writable(self) -> bool:
+        """Whether the server reads what it is sent."""
+        return self._session is None or self._session.writable
+
     async def wait_writable(self) -> None:
         """Wait while the server is slow to read."""
         if self._session is not None:
@@ -209,6 +215,8 @@ class ServerConnection:
             on_problem=self._report,
             on_closed=self._set_down,
             timeout=None,
+            to_error=_to_error,
+            label=f"Server {self.name}",
             peer=Peer(
                 max_bytes=_MAX_BYTES,
                 max_depth=_MAX_DEPTH,
@@ -325,10 +333,23 @@ class ServerConnection:
 
     # --- raw JSON to the server --------------------------------------------------------------
 
-    def _send(
-        self, method: str, params: bytes | Raw | None, on_progress: OnProgress | None = None
-    ) -> tuple[wire.RequestId, asyncio.Future[Raw]]:
-        """Send a request at once, in order with `notify`; its id, and the future of its result."""
+    def send_request(
+        self,
+        method: str,
+        params: bytes | Raw | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> SentRequest:
+        """Send a request at once: what `notify` sends afterwards goes out after it.
+
+        Returns:
+            The future of the result as it came. It fails with `ProtocolError`, `InvalidResult` or
+            `ConnectionClosed`. Cancelling it tells the server to stop.
+
+        Raises:
+            ConnectionClosed: the server is gone.
+            ProtocolError: too many requests wait for it.
+        """
         try:
             if self._session is not None:
                 raw = None if params is None else bytes(params)
@@ -355,11 +376,7 @@ class ServerConnection:
             InvalidResult: the answer cannot be read.
             ConnectionClosed: the server is gone.
         """
-        _, answer = self._send(method, params, on_progress)
-        try:
-            return bytes(await answer)
-        except ConnectionClosed:
-            raise ConnectionClosed(f"Server {self.name} is gone: {self.reason}") from None
+        return bytes(await self.send_request(method, params, on_progress=on_progress))
 
     def notify(self, method: str, params: bytes | Raw | None = None) -> None:
         """Send a notification. A server that is gone gets nothing."""
@@ -383,9 +400,9 @@ class ServerConnection:
         Raises:
             ConnectionClosed: the server is gone.
         """
-        id, ended = self._send("subscriptions/listen", params)
-        self._subscriptions[id] = on_notification
-        ended.add_done_callback(lambda _: self._subscriptions.pop(id, None))
+        ended = self.send_request("subscriptions/listen", params)
+        self._subscriptions[ended.id] = on_notification
+        ended.add_done_callback(lambda _: self._subscriptions.pop(ended.id, None))
         return ended
 
     async def list_all(self, method: str, key: str) -> list[Raw]:
@@ -587,6 +604,13 @@ class _Initialized(msgspec.Struct, rename="camel"):
 
 async def _negotiate(connection: ServerConnection) -> None:
     await connection.negotiate()
+
+
+def _to_error(error: BaseException) -> ProtocolError | None:
+    """What a server is answered when whoever was asked in its place is gone."""
+    if isinstance(error, ConnectionClosed | NotConnected):
+        return ProtocolError(SERVER_ERROR, "The client is gone")
+    return None
 
 
 def _no_envelope() -> None:
