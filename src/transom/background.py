@@ -14,8 +14,6 @@ from typing import Any
 
 from transom.events import Slot, abandon, is_awaitable
 
-__all__ = ["Background", "Debounced"]
-
 OnError = Callable[[BaseException], object]
 
 

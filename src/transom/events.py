@@ -17,8 +17,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Generic, Self, TypeGuard, TypeVar, overload
 
-__all__ = ["Event", "Handler", "Slot", "abandon", "is_awaitable", "is_own_cancellation"]
-
 Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
 Owner = TypeVar("Owner")

@@ -17,25 +17,6 @@ from msgspec import Raw
 
 from transom.protocol import wire
 
-__all__ = [
-    "Json",
-    "JsonObject",
-    "Members",
-    "as_list",
-    "as_object",
-    "clean",
-    "depth_exceeds",
-    "entries_of",
-    "has_marks",
-    "member",
-    "members",
-    "size_of",
-    "type_name",
-    "unmarked",
-    "with_entries",
-    "with_member",
-]
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
 

@@ -19,7 +19,7 @@ from mcp.client.extension import ClientExtension, advertise
 from mcp.shared.exceptions import MCPError
 
 from transom.errors import Problem, ProtocolError, ValidationError
-from transom.protocol.messages import LEGACY_URI_KEY, UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.types import (
     AudioContent,
     ContentBlock,
@@ -30,18 +30,6 @@ from transom.types import (
     TextContent,
     ToolResult,
 )
-
-__all__ = [
-    "LEGACY_URI_KEY",
-    "UI_EXTENSION",
-    "VIEW_MIME_TYPE",
-    "content_to_mcp",
-    "error_from_mcp",
-    "error_to_mcp",
-    "result_to_mcp",
-    "supports_views",
-    "ui_extension",
-]
 
 _MAX_PROBLEMS: Final = 8
 # By kind, not by the SDK's union: that would report a problem once for each of its members.

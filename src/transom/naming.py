@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
-__all__ = ["fitted_name", "name_of_command", "name_of_url", "unique_names"]
-
 _LONGEST = 32
 _LONGEST_MADE = 24  # of a name made here, because View ids and tool names begin with it
 _DEFAULT = "server"

@@ -11,8 +11,6 @@ from transom.errors import PeerError
 from transom.events import abandon, is_awaitable
 from transom.protocol.peer import Peer
 
-__all__ = ["NotificationQueue", "Outbox", "RequestSlots"]
-
 Work = Callable[[], object] | Awaitable[object]
 """Something to call, whose result may have to be awaited; or something to await."""
 

@@ -16,8 +16,6 @@ import uvicorn
 
 from transom.errors import TransomError
 
-__all__ = ["listen", "serve"]
-
 _ENDS_WITHIN = 5.0
 _BACKLOG = 512
 

@@ -43,8 +43,6 @@ from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViol
 from transom.protocol.wire import RequestId
 from transom.queues import NotificationQueue, Outbox, RequestSlots
 
-__all__ = ["OnProgress", "SentRequest", "Session"]
-
 OnProgress = Callable[[Progress], object]
 """Called with each progress notification of a request; may be async."""
 

@@ -25,8 +25,6 @@ from transom.servers.envelope import (
     PROTOCOL_KEY,
 )
 
-__all__ = ["Answered", "Conversation", "NoAnswer"]
-
 _UNSUPPORTED_VERSION = -32022
 
 

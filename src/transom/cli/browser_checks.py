@@ -30,8 +30,6 @@ from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 
-__all__ = ["BrowserObserver"]
-
 _WAIT = 10.0
 _SETTLE = 1.0
 _MAX_SEEN = 1000  # console lines, blocked and requested addresses of one View, each

@@ -30,8 +30,6 @@ from transom.json_values import JsonObject, clean
 if TYPE_CHECKING:
     from transom.cli.commands import CheckOptions
 
-__all__ = ["run"]
-
 
 def run(options: CheckOptions) -> int:
     """Do what the command line says; the exit code."""

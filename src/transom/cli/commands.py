@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from transom.host.surface import Style
     from transom.web.csp import CspMode
 
-__all__ = [
-    "COMMANDS",
-    "CheckOptions",
-    "Command",
-    "GatewayOptions",
-    "InstallOptions",
-    "JsOptions",
-    "OpenOptions",
-    "find_command",
-    "print_overview",
-]
-
 
 class _Parser(argparse.ArgumentParser):
     """Reports mistakes as exceptions; argparse would print them and end the process."""

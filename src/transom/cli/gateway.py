@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from transom.host.renderers import Renderer
     from transom.web.csp import CspMode
 
-__all__ = ["SharedPage", "run"]
-
 _DRIVER_DIED = "Connection closed while reading from the driver"
 _PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 

@@ -11,8 +11,6 @@ from transom.gateway.install import Scope, make_plan
 if TYPE_CHECKING:
     from transom.cli.commands import InstallOptions
 
-__all__ = ["run"]
-
 
 def run(options: InstallOptions) -> int:
     """Print or write what the client needs; the exit code."""

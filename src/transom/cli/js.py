@@ -13,8 +13,6 @@ from transom.version import __version__
 if TYPE_CHECKING:
     from transom.cli.commands import JsOptions
 
-__all__ = ["FILES", "copy_files", "run"]
-
 FILES: Final = (
     "transom.js",
     "transom.d.ts",

@@ -11,8 +11,6 @@ from transom.cli.commands import find_command, print_overview
 from transom.errors import UsageError
 from transom.version import __version__
 
-__all__ = ["main", "run"]
-
 _HELP = ("--help", "-h")
 _INTERRUPTED = 130
 

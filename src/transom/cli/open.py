@@ -30,9 +30,6 @@ from transom.web.stage import Violation
 if TYPE_CHECKING:
     from transom.cli.commands import OpenOptions
 
-__all__ = ["Event", "EventPrinter", "OpenCommand", "run"]
-
-
 Event = dict[str, Any]
 """A step of `transom open`; `event` says which."""
 

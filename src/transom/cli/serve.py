@@ -22,8 +22,6 @@ from mcp.server.stdio import stdio_server
 
 from transom.errors import UsageError
 
-__all__ = ["find_server", "main"]
-
 _USUAL_NAMES = ("mcp", "server", "app")
 
 

@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 
 from transom.errors import UsageError
 
-__all__ = ["parse_target"]
-
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 

@@ -21,8 +21,6 @@ from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, De
 from transom.json_values import clean
 from transom.protocol import wire
 
-__all__ = ["APPROVALS", "Approval", "Elicitation", "policy_for"]
-
 Approval = Literal["client", "page", "elicit", "never"]
 APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
 

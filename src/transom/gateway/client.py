@@ -31,8 +31,6 @@ from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
 from transom.session import OnProgress, SentRequest, Session
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Client", "RequestHandler", "progress_token"]
-
 _log = logging.getLogger("transom.gateway")
 
 MAX_BYTES = 32 * 1024 * 1024

@@ -27,8 +27,6 @@ from transom.servers.envelope import (
     with_ui,
 )
 
-__all__ = ["ACKNOWLEDGED", "OWN_RESOURCES", "ClientState", "Stream"]
-
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 OWN_RESOURCES: Final = "transom://"
 """How the URIs of the gateway's own resources begin."""

@@ -23,8 +23,6 @@ from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
 from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
-__all__ = ["ServerConfig", "read_config", "server_from_command", "server_from_url", "variables_of"]
-
 Entry = dict[str, Any]
 
 _SECTIONS = ("mcpServers", "servers", "context_servers")

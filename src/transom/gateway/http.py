@@ -54,8 +54,6 @@ from transom.servers.connection import Connect
 from transom.servers.envelope import envelope_of
 from transom.serving import listen, serve
 
-__all__ = ["PATH", "HttpGateway", "address_of", "serve_http", "serving"]
-
 _log = logging.getLogger("transom.gateway")
 
 PATH = "/mcp"

@@ -30,8 +30,6 @@ from pydantic import ValidationError
 from transom.errors import INTERNAL_ERROR, SERVER_ERROR, ChannelClosed, MessageRefused
 from transom.protocol import wire
 
-__all__ = ["HttpClientChannel"]
-
 _log = logging.getLogger("transom.gateway")
 
 _MAX_WAITING = 256

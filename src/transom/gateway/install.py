@@ -42,21 +42,6 @@ from transom.gateway.config import (
 from transom.gateway.jsonc import rendered
 from transom.naming import fitted_name
 
-__all__ = [
-    "CLIENTS",
-    "AgentConfig",
-    "Machine",
-    "Plan",
-    "Scope",
-    "Written",
-    "client_named",
-    "make_plan",
-    "put_table",
-    "toml_table",
-    "transom_command",
-]
-
-
 Entry = dict[str, Any]
 
 

@@ -16,8 +16,6 @@ import msgspec
 
 from transom.errors import UsageError
 
-__all__ = ["put_member", "read_object", "rendered"]
-
 Object = dict[str, Any]
 
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'

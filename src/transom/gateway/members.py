@@ -41,8 +41,6 @@ from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import ServerProcess
 from transom.session import OnProgress, SentRequest
 
-__all__ = ["LISTS", "Member", "MemberEvents", "Members", "connect_to"]
-
 _log = logging.getLogger("transom.gateway")
 
 LISTS: Final = ("tools", "resources", "prompts")

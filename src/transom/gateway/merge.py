@@ -21,17 +21,6 @@ from transom.json_values import as_list, as_object, member, members, with_member
 from transom.protocol import wire
 from transom.version import __version__
 
-__all__ = [
-    "Names",
-    "as_modern",
-    "fits_template",
-    "merge_discovered",
-    "merge_initialized",
-    "renamed",
-    "server_names",
-    "with_own_capabilities",
-]
-
 _MAX_SERVER = 32
 _MAX_HELD = 20_000  # names of one server
 _EXPRESSION = re.compile(r"\{[^{}]*\}")

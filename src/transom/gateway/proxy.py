@@ -55,8 +55,6 @@ from transom.protocol.peer import Progress
 from transom.servers.connection import Connect
 from transom.session import SentRequest
 
-__all__ = ["Proxy"]
-
 _RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
 _ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of several servers
 _MAX_ASKING = 1000  # requests of one server that the client has not answered

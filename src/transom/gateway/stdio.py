@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from transom.gateway.views import ClientViews
     from transom.servers.connection import Connect
 
-__all__ = ["on_signals", "serve_stdio"]
-
 
 def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
     """Call this when the process is asked to end; with `interrupt`, also on Ctrl-C.

@@ -17,8 +17,6 @@ from transom.errors import Refused
 from transom.json_values import members, unmarked, with_entries
 from transom.protocol import wire
 
-__all__ = ["INDEX_URI", "ViewMessages", "text_block", "uri_of", "with_blocks"]
-
 INDEX_URI: Final = "transom://views"
 _MAX_MESSAGES = 20
 _MAX_MESSAGE = 64 * 1024

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from transom.host.surface import Style
     from transom.host.view import View
 
-__all__ = ["SCREENSHOT_VIEW", "ClientViews", "Display", "ToolCall", "ToolHead"]
-
 _log = logging.getLogger("transom.gateway")
 
 SCREENSHOT_VIEW: Final = "screenshot_view"

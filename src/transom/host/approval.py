@@ -13,8 +13,6 @@ from transom.host.audit import AuditKind, AuditLog
 from transom.host.policy import AllowAlways, ApprovalRequest, Deny, Grants, Policy
 from transom.types import Implementation, Tool
 
-__all__ = ["Approvals"]
-
 
 class Approvals:
     """Applies a policy, remembers what was allowed for good, and records every decision.

@@ -26,8 +26,6 @@ from transom.host.view import View, ViewEnvironment, ViewOrigin
 from transom.servers.server import Server
 from transom.types import HostContext, Implementation, ToolInfo
 
-__all__ = ["ClosedView", "OpenViews"]
-
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
 _REASON_ONLY = 100  # bytes that a closed View costs without its input and result

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from transom.background import Debounced
 
-__all__ = ["Refresh", "wait_refreshed"]
-
 _BURST = 5  # listings that may follow each other without a pause
 
 

@@ -33,8 +33,6 @@ from transom.servers.targets import Target, connect, connected_server
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 
-__all__ = ["ServerTools"]
-
 _DISCONNECT_GRACE = 10.0  # seconds: a process gets a few to end by itself
 
 

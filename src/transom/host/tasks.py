@@ -13,8 +13,6 @@ import msgspec
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.types import Task
 
-__all__ = ["TaskRegister", "owned_task", "split_task_id", "task_in"]
-
 
 class _TaskAnswer(msgspec.Struct):
     task: Task

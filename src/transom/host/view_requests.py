@@ -34,8 +34,6 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["Download", "ViewRequests"]
-
 
 class Download(msgspec.Struct, frozen=True):
     """A file that a View wants to hand to the user."""

@@ -40,8 +40,6 @@ from transom.servers.server import Server
 from transom.session import OnProgress
 from transom.types import Tool
 
-__all__ = ["ViewServer"]
-
 _NEEDS = {
     "tools/call": "tools",
     "tools/list": "tools",

@@ -30,8 +30,6 @@ from transom.errors import ConnectionClosed, NotConnected, OutOfOrder, RequestTi
 from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
 from transom.types import HostContext
 
-__all__ = ["Readiness", "ViewContext"]
-
 _PARTIAL = "ui/notifications/tool-input-partial"
 
 

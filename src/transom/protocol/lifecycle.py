@@ -18,8 +18,6 @@ from enum import Enum
 from transom.errors import OutOfOrder
 from transom.protocol.methods import HOST, VIEW, Sender
 
-__all__ = ["DELIVERY", "TRANSITIONS", "Delivery", "Lifecycle", "State"]
-
 
 class State(Enum):
     """The state of the conversation."""

@@ -19,17 +19,6 @@ from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
 from transom.protocol import messages as m
 from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResult
 
-__all__ = [
-    "HOST",
-    "METHODS",
-    "SANDBOX_PREFIX",
-    "VIEW",
-    "Method",
-    "Sender",
-    "describe",
-    "read_result",
-]
-
 Sender = Literal["view", "host"]
 
 SANDBOX_PREFIX = "ui/notifications/sandbox-"

@@ -30,8 +30,6 @@ from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageErro
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
 
-__all__ = ["Cancelled", "Event", "Peer", "Progress", "ProtocolViolation", "Unreadable"]
-
 
 class Cancelled(msgspec.Struct, frozen=True):
     """The other side no longer wants an answer to its request `id`."""

@@ -23,27 +23,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from transom.errors import INVALID_REQUEST, PARSE_ERROR, MessageRefused
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "ErrorResponse",
-    "Message",
-    "Notification",
-    "Request",
-    "RequestId",
-    "Response",
-    "WireError",
-    "answered_by_ends",
-    "decode",
-    "encode",
-    "encode_error",
-    "encode_notification",
-    "encode_request",
-    "encode_response",
-    "refused_answer",
-    "refused_id",
-]
-
 RequestId = int | str
 
 MAX_BYTES = 16 * 1024 * 1024

@@ -24,8 +24,6 @@ from transom.json_values import depth_exceeds
 from transom.schema.document import refers_to_itself, walk
 from transom.schema.problems import choices, json_type, names, problem, quoted, shorten
 
-__all__ = ["MAX_LISTED_BYTES", "Checker", "Fault", "describe", "make_checker"]
-
 
 class Fault(NamedTuple):
     """One keyword of a schema that a value breaks."""

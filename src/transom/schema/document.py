@@ -23,17 +23,6 @@ from transom.errors import SchemaError
 from transom.json_values import depth_exceeds
 from transom.schema.problems import json_type, shorten
 
-__all__ = [
-    "copy_document",
-    "describes_object",
-    "inline",
-    "refers_to_itself",
-    "require_object",
-    "walk",
-    "wrap_other",
-]
-
-
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 128
 

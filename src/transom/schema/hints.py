@@ -17,8 +17,6 @@ import msgspec
 
 from transom.errors import SchemaError
 
-__all__ = ["FieldHint", "describe", "field_hints", "is_pydantic", "reachable_classes", "translate"]
-
 _NUMERIC = ("ge", "gt", "le", "lt", "multiple_of")
 _LENGTH = ("min_length", "max_length")
 _CONSTRAINTS = (*_NUMERIC, *_LENGTH, "pattern", "tz")

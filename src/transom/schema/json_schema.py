@@ -15,8 +15,6 @@ from transom.schema.document import copy_document, inline, require_object, wrap_
 from transom.schema.problems import invalid, problem_from_error, shorten
 from transom.schema.schema import Direction, Schema
 
-__all__ = ["Validator", "from_document", "from_validator"]
-
 
 class Validator(Protocol):
     """The Python counterpart of Standard Schema: any object with these two methods will do.

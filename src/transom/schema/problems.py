@@ -14,19 +14,6 @@ import msgspec
 
 from transom.errors import Problem, ValidationError
 
-__all__ = [
-    "choices",
-    "invalid",
-    "json_type",
-    "names",
-    "place",
-    "problem",
-    "problem_from_error",
-    "problems_from_pydantic",
-    "quoted",
-    "shorten",
-]
-
 MAX_PROBLEMS = 10
 MAX_MESSAGE = 200
 MAX_PATH = 120

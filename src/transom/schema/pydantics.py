@@ -13,8 +13,6 @@ from transom.schema.document import inline, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
 from transom.schema.schema import Direction, Schema, to_json
 
-__all__ = ["json_schema_of", "model_input", "model_output", "read_pydantic"]
-
 
 def json_schema_of(
     source: Any, direction: Direction, ref_template: str = "#/$defs/{model}"

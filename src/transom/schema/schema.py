@@ -11,8 +11,6 @@ import msgspec
 from transom.errors import Problem, ValidationError
 from transom.schema.problems import shorten
 
-__all__ = ["Direction", "Schema", "cannot_send", "to_json"]
-
 Direction = Literal["input", "output"]
 """Whether a schema describes what a tool takes or what it returns.
 

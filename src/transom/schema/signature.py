@@ -33,15 +33,6 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = [
-    "Annotations",
-    "describes_data",
-    "from_return",
-    "from_signature",
-    "innermost",
-    "parameter_descriptions",
-]
-
 
 class Annotations:
     """Resolves a function's annotations one by one: a bad one does not affect the others."""

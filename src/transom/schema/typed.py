@@ -21,8 +21,6 @@ from transom.schema.problems import invalid, problem_from_error
 from transom.schema.pydantics import json_schema_of, read_pydantic
 from transom.schema.schema import Direction, Schema, to_json
 
-__all__ = ["Generated", "Typed", "generate", "typed_input", "typed_output"]
-
 _decode_plain = msgspec.json.Decoder().decode
 
 

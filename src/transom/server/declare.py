@@ -19,18 +19,6 @@ from transom.errors import RegistrationError
 from transom.mcptypes import LEGACY_URI_KEY
 from transom.types import ToolAnnotations
 
-__all__ = [
-    "Csp",
-    "PageOptions",
-    "app_tool_meta",
-    "check_name",
-    "check_uri",
-    "check_visibility",
-    "refuse_unknown",
-    "to_annotations",
-    "view_meta",
-]
-
 PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")

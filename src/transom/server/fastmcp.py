@@ -18,8 +18,6 @@ from transom.server import gate
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool
 
-__all__ = ["FastGate", "FastServer"]
-
 _log = logging.getLogger(__name__)
 
 

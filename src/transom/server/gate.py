@@ -14,16 +14,6 @@ import mcp.types as mcp
 
 from transom.mcptypes import LEGACY_URI_KEY, supports_views
 
-__all__ = [
-    "hidden",
-    "is_page",
-    "is_plain",
-    "unknown_tool",
-    "without_pages",
-    "without_view",
-    "without_views",
-]
-
 
 def is_plain(capabilities: mcp.ClientCapabilities | None, assume_views: bool) -> bool:
     """Whether a client does not show Views.

@@ -26,8 +26,6 @@ from transom.server import gate
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool, Handler, without_circles
 
-__all__ = ["OfficialGate", "OfficialServer", "consuming_server", "function_of", "resource_of"]
-
 _LISTS = ("tools/list", "resources/list", "resources/templates/list")
 _FRAMES_UP = 12
 

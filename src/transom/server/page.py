@@ -30,9 +30,6 @@ from transom.errors import RegistrationError
 from transom.server import declare
 from transom.server.declare import PageOptions
 
-__all__ = ["PageHtml", "Source", "ViewPage", "inline_transom", "view_page"]
-
-
 _LITERAL: Final = ("textarea", "title")  # elements in which tags are text
 _SCRIPT_NAMES: Final = ("transom.js", "./transom.js")
 _IMPORT: Final = re.compile(

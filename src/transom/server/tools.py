@@ -31,8 +31,6 @@ from transom.schema import Schema, from_signature, output_schema, to_json
 from transom.server import declare
 from transom.types import ContentBlock, ToolAnnotations, ToolResult
 
-__all__ = ["AppTool", "AppToolOptions", "Handler", "Output", "app_tool", "without_circles"]
-
 Handler = Callable[..., Any]
 Outcome = mcp.CallToolResult | mcp.InputRequiredResult
 

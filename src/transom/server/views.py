@@ -20,8 +20,6 @@ from transom.server.page import Source, ViewPage, view_page
 from transom.server.tools import AppTool, AppToolOptions, Handler, app_tool
 from transom.types import Visibility
 
-__all__ = ["Views", "register_app_resource", "register_app_tool", "ui_capability"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -58,8 +58,6 @@ from transom.session import OnProgress, SentRequest, Session
 from transom.types import Tool
 from transom.version import __version__
 
-__all__ = ["Connect", "ServerConnection"]
-
 _log = logging.getLogger("transom.servers")
 
 Connect = Callable[[], Awaitable[Channel]]

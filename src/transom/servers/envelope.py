@@ -15,21 +15,6 @@ from transom.json_values import Members, member, members
 from transom.protocol import wire
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 
-__all__ = [
-    "CAPABILITIES_KEY",
-    "CLIENT_KEY",
-    "DISCOVERY_VERSION",
-    "HANDSHAKE_VERSIONS",
-    "PROTOCOL_KEY",
-    "SUBSCRIPTION_KEY",
-    "envelope_of",
-    "is_complete",
-    "subscription_of",
-    "with_envelope",
-    "with_ui",
-    "without_hop_keys",
-]
-
 PROTOCOL_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"

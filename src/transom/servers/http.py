@@ -38,8 +38,6 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.servers.http_headers import HttpHeaders
 
-__all__ = ["HttpChannel", "connect_http", "without_secrets"]
-
 MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONNECTIONS = 1000
 _CONNECT_WITHIN = 15.0

@@ -32,8 +32,6 @@ from mcp_types import (
 
 from transom.servers.envelope import PROTOCOL_KEY
 
-__all__ = ["HttpHeaders"]
-
 _MAX_PENDING = 1000
 _MAX_TOOLS = 10_000
 

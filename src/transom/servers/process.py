@@ -26,8 +26,6 @@ from transom.channel import lines
 from transom.errors import SERVER_ERROR, ChannelClosed, NotConnected
 from transom.protocol import wire
 
-__all__ = ["MAX_LINE", "ServerProcess"]
-
 MAX_LINE = 32 * 1024 * 1024
 
 _LEAVES_WITHIN = 2.0  # seconds after its input ended

@@ -65,16 +65,6 @@ from transom.servers.tool_cache import ToolCache
 from transom.session import OnProgress
 from transom.types import Tool
 
-__all__ = [
-    "InMemoryChannel",
-    "ListChangedHandler",
-    "SdkServer",
-    "connect_in_memory",
-    "is_server_object",
-    "sdk_server",
-]
-
-
 _LEAVES_WITHIN = 2.0
 _CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 

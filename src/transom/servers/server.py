@@ -16,16 +16,6 @@ from transom.servers.envelope import is_complete, without_hop_keys
 from transom.session import OnProgress
 from transom.types import Tool
 
-__all__ = [
-    "TOOLS_CHANGED",
-    "InputRequired",
-    "ListObservers",
-    "Server",
-    "announced_lists",
-    "complete_request",
-    "list_all",
-]
-
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 
 _HEADER_MISMATCH: Final = -32020

@@ -17,8 +17,6 @@ from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import MAX_LINE, ServerProcess
 from transom.servers.server import Server
 
-__all__ = ["Target", "connect", "connected_server", "way_to"]
-
 Target = Any
 """A command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or `FastMCP`
 object, a connected client of the SDK, or a `Server` of your own."""

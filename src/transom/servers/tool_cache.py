@@ -10,8 +10,6 @@ from msgspec import Raw
 
 from transom.types import Tool
 
-__all__ = ["ToolCache"]
-
 _RELIST_AFTER = 1.0  # seconds between two listings when the server may not announce its changes
 
 

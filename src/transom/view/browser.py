@@ -16,8 +16,6 @@ from typing import Any
 from transom.channel import Channel
 from transom.errors import ChannelClosed, UsageError
 
-__all__ = ["parent_channel"]
-
 _MAX_UNREAD = 4096
 
 

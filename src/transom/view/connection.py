@@ -34,8 +34,6 @@ from transom.protocol.peer import Peer, Progress
 from transom.session import Session
 from transom.types import HostContext, Implementation, Open
 
-__all__ = ["HostConnection", "Params", "RequestOptions"]
-
 _MAX_HANDLERS = 100  # async handlers that run at once, so that a host cannot fill the memory
 
 Params = Mapping[str, Any] | msgspec.Struct | Raw | None

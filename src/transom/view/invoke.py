@@ -41,16 +41,6 @@ from transom.schema import Schema
 from transom.types import LogLevel, Task, TextContent, ToolResult
 from transom.view.results import encode_result
 
-__all__ = [
-    "Invocation",
-    "Outcome",
-    "RunningCall",
-    "ToolFunction",
-    "description_of",
-    "error_result",
-    "name_of",
-]
-
 Outcome = bytes | Task | Awaitable["bytes | Task"]
 """What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""
 

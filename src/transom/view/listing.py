@@ -24,8 +24,6 @@ from transom.protocol.messages import ListToolsResult
 from transom.types import Tool
 from transom.view.tools import Registry, Unavailable
 
-__all__ = ["Listing"]
-
 
 class _Cursor(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Where a page begins. `after`: the registered tool before it; else in `on_list_tools`."""

@@ -35,8 +35,6 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["content_from_bytes", "encode_result", "to_result"]
-
 _BLOCKS: Final = frozenset(get_args(ContentBlock))
 _BYTES: Final = (bytes, bytearray, memoryview)
 _RESULT_KEYS: Final = frozenset({"_meta", "content", "isError", "structuredContent"})

@@ -29,8 +29,6 @@ from transom.protocol.messages import CreateTaskResult, ListTasksResult
 from transom.protocol.methods import HOST
 from transom.types import Task, TaskStatus, ToolResult
 
-__all__ = ["TaskStore"]
-
 RequestHost = Callable[[str, bytes], Awaitable[bytes]]
 """Sends the host a request about a task of the server's: method, params, result."""
 

@@ -19,8 +19,6 @@ from transom.view.listing import Listing
 from transom.view.tasks import RequestHost, TaskStore
 from transom.view.tools import RegisteredTool, Registry, Unavailable
 
-__all__ = ["ToolService"]
-
 Answer = bytes | Awaitable[bytes]
 
 _BRACE, _NULL = b"{n"  # how an object and a null begin

@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-__all__ = ["CspMode", "allow_attribute", "build_csp", "dropped_entries"]
-
 CspMode = Literal["compat", "strict"]
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"

@@ -24,8 +24,6 @@ from collections.abc import Callable
 from transom.background import Debounced
 from transom.errors import PeerError
 
-__all__ = ["CONTROL", "Link"]
-
 CONTROL = "-"
 """The view of frames that are about the Stage itself."""
 

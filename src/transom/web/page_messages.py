@@ -6,19 +6,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = [
-    "CloseRequested",
-    "DisplayMode",
-    "MessageNotForwarded",
-    "ModeChanged",
-    "PageMessage",
-    "QuestionAnswered",
-    "SurroundingsChanged",
-    "ViewBroken",
-    "ViewMessage",
-    "decode_page_message",
-]
-
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 
 

@@ -26,8 +26,6 @@ from transom.types import EmbeddedResource, ResourceContents
 from transom.web.page_messages import DisplayMode
 from transom.web.stage import Stage
 
-__all__ = ["Seat", "Seats", "file_of"]
-
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
 

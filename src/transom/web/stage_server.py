@@ -19,8 +19,6 @@ from transom.serving import listen, serve
 from transom.web.asgi import sandbox_app, stage_app
 from transom.web.stage import Stage
 
-__all__ = ["StageServer"]
-
 _MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in views.js
 _TRIES = 20
 

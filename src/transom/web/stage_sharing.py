@@ -29,8 +29,6 @@ from transom.errors import PeerError, TransomError
 from transom.version import __version__
 from transom.web.stage import Stage
 
-__all__ = ["RunningStages", "private_folder"]
-
 T = TypeVar("T")
 
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")

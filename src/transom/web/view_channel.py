@@ -10,8 +10,6 @@ from transom.channel import Receiver
 from transom.errors import ChannelClosed
 from transom.web.page_link import Link
 
-__all__ = ["ViewChannel"]
-
 _MAX_UNREAD = 4096
 
 
