@@ -16,7 +16,7 @@ import mcp.types as mcp
 import pydantic
 
 from transom.errors import RegistrationError
-from transom.mcptypes import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY
 from transom.types import ToolAnnotations
 
 PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import mcp.types as mcp
 
-from transom.mcptypes import LEGACY_URI_KEY, supports_views
+from transom.mcptypes import supports_views
+from transom.protocol.messages import LEGACY_URI_KEY
 
 
 def is_plain(capabilities: mcp.ClientCapabilities | None, assume_views: bool) -> bool:

@@ -12,7 +12,8 @@ from mcp.server.extension import Extension, ResourceBinding, ToolBinding
 from mcp.server.mcpserver import MCPServer
 
 from transom.errors import RegistrationError, UsageError
-from transom.mcptypes import LEGACY_URI_KEY, UI_EXTENSION, supports_views
+from transom.mcptypes import UI_EXTENSION, supports_views
+from transom.protocol.messages import LEGACY_URI_KEY
 from transom.server import declare
 from transom.server.declare import PageOptions
 from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
