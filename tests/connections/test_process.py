@@ -31,6 +31,21 @@ async def test_messages_pass_both_ways_and_closing_its_input_ends_it():
         await process.receive()
 
 
+async def test_what_it_still_answers_when_its_input_ends_finds_a_reader(tmp_path: Path):
+    # As a server does that has a subscription open: its last words are the subscription's result.
+    wrote = tmp_path / "wrote"
+    script = (
+        "import sys\nprint('up', flush=True)\nsys.stdin.read()\nprint('bye', flush=True)\n"
+        "open(sys.argv[1], 'w').close()"
+    )
+    process = await started(script, str(wrote))
+    assert await process.receive() == b"up"
+    reading = asyncio.ensure_future(process.receive())
+    await process.aclose()
+    assert await reading == b"bye"
+    assert wrote.exists()
+
+
 @pytest.mark.parametrize("command", [["no-such-command-anywhere"], ["/"]])
 async def test_what_cannot_be_started_is_not_connected(command: list[str]):
     with pytest.raises(NotConnected, match=command[0]):

@@ -179,20 +179,28 @@ class ServerProcess:
 
     async def _end(self) -> None:
         self._watching.cancel()
+        # Its input first, as MCP says. Its output is still read meanwhile: it may answer what waits,
+        # such as a subscription, and would otherwise fail with a broken pipe.
+        stdin = self._transport.get_pipe_transport(0)
+        if stdin is not None:
+            stdin.close()
+        await self._wait_exited(_LEAVES_WITHIN)
         await self._channel.aclose()
-        for patience, force in ((_LEAVES_WITHIN, False), (_ENDS_WITHIN, True)):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await self._protocol.exited.wait()
-            # Also when the process has left by itself: its children may not have.
-            if not self._signal(force=force):
-                break
+        # Also when the process has left by itself: its children may not have.
+        if self._signal(force=False):
+            await self._wait_exited(_ENDS_WITHIN)
+            self._signal(force=True)
         if not self._protocol.exited.is_set():
             with suppress(ProcessLookupError):
                 self._transport.kill()  # it left its own group
         await self._protocol.exited.wait()
         await self._protocol.wait_stderr_ended(_ENDS_WITHIN)  # its children hold that, too
         self._transport.close()
+
+    async def _wait_exited(self, timeout: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._protocol.exited.wait()
 
     def _signal(self, *, force: bool) -> bool:
         """Terminate or kill what is left of the group; whether there was anything."""
