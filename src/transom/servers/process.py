@@ -179,8 +179,8 @@ class ServerProcess:
 
     async def _end(self) -> None:
         self._watching.cancel()
-        # Its input first, as MCP says. Its output is read meanwhile: it may still answer what waits,
-        # such as a subscription, and must not fail with a broken pipe.
+        # Its input first, as MCP says. Its output is read meanwhile: it may answer what still waits
+        # (a subscription, for one), and must not fail with a broken pipe.
         stdin = self._transport.get_pipe_transport(0)
         if stdin is not None:
             stdin.close()
