@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.browser.views import html
+from tests.cli.running import TRANSOM
 
 ROOT = Path(__file__).parents[2]
 ORDERS = ROOT / "examples" / "orders.py"
@@ -55,7 +55,7 @@ class Run:
 async def transom_open(*arguments: str, **environment: str) -> AsyncIterator[Run]:
     """The command, in a process group of its own, which is gone afterwards."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from transom.cli.main import main; main()", "open", *arguments),
+        *(*TRANSOM, "open", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import TRANSOM
+from transom.gateway.stdio import on_signals
+
 STUBBORN = "import pathlib, os, signal, sys; pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))"
 STUBBORN += "; sys.stdin.read(); signal.pause()"
 
@@ -20,7 +23,7 @@ async def test_a_signal_at_the_start_ends_the_server_that_was_started_first(
     os.mkfifo(told)
     command = [sys.executable, "-c", STUBBORN, str(told)]
     gateway = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "transom", "gateway", "--no-open", "--", *command),
+        *(*TRANSOM, "gateway", "--no-open", "--", *command),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -32,3 +35,15 @@ async def test_a_signal_at_the_start_ends_the_server_that_was_started_first(
     assert (out, err) == (b"", b"")
     with pytest.raises(ProcessLookupError):
         os.kill(server, 0)
+
+
+async def test_a_signal_that_whoever_started_it_ignores_is_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    try:
+        on_signals(lambda: None)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().remove_signal_handler(number)

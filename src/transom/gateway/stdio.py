@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
     """Call this when the process is asked to end; with `interrupt`, also on Ctrl-C.
 
-    Where an event loop cannot do that (Windows), signals do what they always do.
+    A signal that is ignored stays so: `nohup` does that with SIGHUP, and a shell with the SIGINT of
+    what it starts in the background. Where an event loop cannot do this (Windows), signals do what
+    they always do.
     """
     loop = asyncio.get_running_loop()
     names = ("SIGTERM", "SIGHUP", "SIGINT") if interrupt else ("SIGTERM", "SIGHUP")
     for number in (getattr(signal, name, None) for name in names):
-        if number is not None:
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             try:
                 loop.add_signal_handler(number, call)
             except NotImplementedError:

@@ -72,6 +72,7 @@ async def scene(
     setup: Any = None,
     policy: Policy | None = None,
     opened: str | None = "live",
+    patience: float | None = None,
     options: dict[str, Any] | None = None,
     **limits: Any,
 ) -> AsyncIterator[Scene]:
@@ -88,6 +89,8 @@ async def scene(
         await host.add_server("good", shop("good"))
         await host.add_server("evil", shop("evil"))
         await host.call_tool("show_good")
+        if patience is not None:  # seconds for the evil View alone: a good one may be slow to open
+            host._views._timeout = patience
         result = await host.call_tool("show_evil")
         assert result.text == "evil: open"  # the result is never lost, whatever the View does
         if opened is not None:
@@ -211,7 +214,7 @@ async def test_a_view_that_never_initialises_is_given_up_and_the_result_is_there
     async def stall(view: BareView) -> None:
         await view.initialize()
 
-    async with scene(setup=stall, opened="failed", options={"open_timeout": 0.1}) as play:
+    async with scene(setup=stall, opened="failed", patience=0.1) as play:
         assert list(play.host.views) == ["good-1"]
         assert await tool_names(play.host) == [*SERVER_TOOLS, "good-1__echo"]
         [event] = await play.host.audit.read(view="evil-1")
@@ -226,7 +229,7 @@ async def test_a_view_that_says_nothing_at_all_is_given_up_too():
     async def silent(view: BareView) -> None:
         pass
 
-    async with scene(setup=silent, opened="failed", options={"open_timeout": 0.1}) as play:
+    async with scene(setup=silent, opened="failed", patience=0.1) as play:
         assert list(play.host.views) == ["good-1"]
 
 
