@@ -37,12 +37,8 @@ class _Parser(argparse.ArgumentParser):
 class Command:
     """One command: how its line is read, and its help.
 
-    Args:
-        name: one word or two.
-        module: the module that runs it, with `run(options) -> exit code`.
-        usage: what follows the name on its line.
-        text: what it does; the first paragraph is its summary.
-        options: the type of what is read from its line.
+    `module` has the function that runs it, `run(options) -> exit code`. The first paragraph of
+    `text` is its summary.
     """
 
     def __init__(
@@ -97,12 +93,9 @@ class Command:
     # --- reading -----------------------------------------------------------------------------
 
     def read(self, words: Sequence[str]) -> Any:
-        """Read the words that follow the command's name.
+        """Read the words after the command's name; a UsageError says what is wrong with them.
 
         Where the command takes a COMMAND, every word after `--` belongs to that.
-
-        Raises:
-            UsageError: they make no sense.
         """
         own, after = list(words), list[str]()
         if _COMMAND in self._usage and "--" in own:
@@ -540,11 +533,7 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
 
 
 def find_command(words: Sequence[str]) -> tuple[Command, list[str]]:
-    """The command that these words begin with, and the rest of them.
-
-    Raises:
-        UsageError: there is no such command.
-    """
+    """The command that these words begin with, and the rest of them."""
     for count in (2, 1):
         if make := COMMANDS.get(" ".join(words[:count])):
             return make(), list(words[count:])

@@ -130,13 +130,7 @@ def _print_address(url: str) -> None:
 
 
 class SharedPage:
-    """Shows the Views of all clients of a gateway on one page, opened for the first of them.
-
-    Args:
-        headless: show them in a browser without a window.
-        open_browser: open the page in the user's browser; False: the user opens it.
-        csp: how much a View's page may do with itself.
-    """
+    """Shows the Views of all clients of a gateway on one page, opened for the first of them."""
 
     def __init__(
         self, *, headless: bool = False, open_browser: bool = True, csp: CspMode = "compat"

@@ -45,11 +45,7 @@ def main(text: str) -> None:
 
 
 def find_server(module: ModuleType, name: str = "") -> object | None:
-    """The server object in `module`, or `None` when it has none.
-
-    Raises:
-        UsageError: `name` is not there or is no server, or there are several to choose from.
-    """
+    """The server object in `module`, or `None` when it has none."""
     if name:
         found: object = module
         for part in name.split("."):

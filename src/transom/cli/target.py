@@ -21,11 +21,7 @@ _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 
 
 def parse_target(text: str) -> list[str] | str:
-    """Read a TARGET: the command that starts the server, or its URL.
-
-    Raises:
-        UsageError: it names nothing that can be run or reached; the text says what was tried.
-    """
+    """The command that starts the server, or its URL; a UsageError says what was tried."""
     text = text.strip()
     if not text:
         raise UsageError(

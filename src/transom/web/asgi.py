@@ -30,8 +30,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from transom.errors import PeerError, Refused
 from transom.web.stage import Hello, MountedView, Stage
 
-__all__ = ["sandbox_app", "stage_app"]
-
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Playwright
     from playwright.async_api import Page as BrowserPage
 
-__all__ = ["HeadlessRenderer", "HeadlessSeat", "chromium_arguments", "find_chromium"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
 _ARGUMENTS = [

@@ -20,8 +20,6 @@ from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 from transom.web.stage_sharing import RunningStages
 
-__all__ = ["BrowserRenderer", "OpenPage", "open_in_browser"]
-
 OpenPage = Callable[[str], Awaitable[object]]
 """Opens the Stage's page, given its address."""
 

@@ -33,11 +33,7 @@ _MAX_LABEL = 60
 class Seats:
     """All seats of a Stage: forwards what happens to a View to the Host that it belongs to.
 
-    Args:
-        stage: where the Views are.
-        show_page: finds or opens a page.
-        url: gives the address of the page.
-        confirm: whether somebody is there who can be asked.
+    `confirm` says whether somebody is there who can be asked.
     """
 
     def __init__(
@@ -130,12 +126,7 @@ class Seat:
         return key.removesuffix(self.mark)
 
     async def open(self, page: Page) -> Channel:
-        """Show a View, on a page that is opened if there is none.
-
-        Raises:
-            TransomError: no page could be opened.
-            UsageError: the id cannot be used.
-        """
+        """Show a View, on a page that is opened if there is none."""
         if _MARK in page.view_id:
             raise UsageError(f"{page.view_id} is no id of a View: it has a {_MARK}")
         await self._seats.show_page()
@@ -146,11 +137,7 @@ class Seat:
     # --- the Host ----------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Handle what the Host's Views ask for and a page can do: links, files, display modes.
-
-        Raises:
-            UsageError: another Host has this seat.
-        """
+        """Handle what the Host's Views ask for and a page can do: links, files, display modes."""
         if self._host is not None and self._host is not host:
             raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
         self._host = host
@@ -284,11 +271,7 @@ def _mark_of(key: str) -> str:
 
 
 def file_of(resource: ResourceContents) -> tuple[str, str]:
-    """The type of a file, and its bytes in base64.
-
-    Raises:
-        Refused: there is nothing in it that could be saved.
-    """
+    """The type of a file, and its bytes in base64."""
     if resource.blob is not None:
         try:
             base64.b64decode(resource.blob, validate=True)

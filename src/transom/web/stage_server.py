@@ -24,13 +24,7 @@ _TRIES = 20
 
 
 class StageServer:
-    """Serves a Stage while its block runs.
-
-    Args:
-        stage: what to serve.
-        port: the port of the page; 0: any that is free.
-        sandbox_port: the port of the sandboxes; 0: any that is free.
-    """
+    """Serves a Stage while its block runs. Port 0 is any that is free."""
 
     def __init__(self, stage: Stage, *, port: int = 0, sandbox_port: int = 0) -> None:
         self.stage = stage
@@ -43,11 +37,7 @@ class StageServer:
         return f"{self.stage.origin}/#token={self.stage.token}"
 
     async def __aenter__(self) -> Self:
-        """Begin to serve.
-
-        Raises:
-            TransomError: a port cannot be used.
-        """
+        """Begin to serve; a TransomError says that a port cannot be used."""
         port, sandbox_port = self._ports
         page = _listen("127.0.0.1", port)
         try:

@@ -54,11 +54,7 @@ class _PageInvitation(msgspec.Struct):
 
 
 def private_folder() -> Path:
-    """Where the Stages of this user are found: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`.
-
-    Raises:
-        TransomError: the user has no home folder.
-    """
+    """Where the Stages of this user are found: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     try:
         return (runtime if runtime.is_absolute() else Path.home() / ".cache") / "transom"
@@ -67,12 +63,7 @@ def private_folder() -> Path:
 
 
 class RunningStages:
-    """The Stages of this user on this machine, ours among them while the block runs.
-
-    Args:
-        stage: ours. It must be `shared`.
-        folder: where they are found; `private_folder()` unless given.
-    """
+    """The Stages of this user on this machine, ours among them while the block runs."""
 
     def __init__(self, stage: Stage, folder: Path | None = None) -> None:
         self._stage = stage
@@ -82,11 +73,7 @@ class RunningStages:
         self._background = Background(_ignore)
 
     async def __aenter__(self) -> Self:
-        """Let other processes ask for our page.
-
-        Raises:
-            TransomError: they cannot, on this system or in that folder.
-        """
+        """Let other processes ask for our page; a TransomError says why they cannot."""
         if not hasattr(asyncio, "start_unix_server") or not hasattr(os, "getuid"):
             raise TransomError("Pages are not shared on this system")
         folder = self._folder = _secured(self._folder or private_folder())

@@ -14,13 +14,7 @@ _MAX_UNREAD = 4096
 
 
 class ViewChannel:
-    """A Channel to the View `view_id`, over whichever link the Stage has to its page.
-
-    Args:
-        view_id: the View.
-        link: gives the link to the page the View is on; None while there is no page.
-        on_close: called when this end is closed, so that the View leaves the Stage.
-    """
+    """A Channel to one View, over whichever link the Stage has to its page now."""
 
     def __init__(
         self, view_id: str, link: Callable[[], Link | None], on_close: Callable[[str], object]
