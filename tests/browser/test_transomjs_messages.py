@@ -105,9 +105,11 @@ class TestHandshake:
                 view, "app.close().then(() => app.connect(undefined, { timeout: 20 }))"
             )
             assert failed == {"thrown": "ui/initialize: no answer within 20 ms", "code": None}
-            notices = await view.heard("notifications/cancelled")
             sent = await view.page.evaluate("seen.filter((m) => m.method === 'ui/initialize')")
-            assert notices[-1]["params"]["requestId"] == sent[-1]["id"]
+            cancelled = "m.method === 'notifications/cancelled' && m.params.requestId === id"
+            await view.page.wait_for_function(
+                f"(id) => seen.some((m) => {cancelled})", arg=sent[-1]["id"]
+            )
 
     async def test_connecting_twice_is_refused_and_reconnecting_keeps_tools_and_counts_on(
         self, context: BrowserContext
