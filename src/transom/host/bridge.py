@@ -249,7 +249,7 @@ class Bridge:
         except TransomError as error:
             # A View with nothing to clean up need not have a handler for this.
             if not isinstance(error, ProtocolError) or error.code != METHOD_NOT_FOUND:
-                self.report(PeerError(f"The View did not clean up: {error}"))
+                self.report(error)
             return False
         return True
 

@@ -242,9 +242,6 @@ class OpenViews(Mapping[str, View]):
         view.opening = None
         await view.fail(reason)
         self._record(view, "failed", began, reason)
-        if not isinstance(error, Exception) or not str(error):  # it does not say what happened
-            cause, error = error, view.closed_error()
-            error.__cause__ = cause
         self._on_failed(view, error)
 
     @staticmethod
