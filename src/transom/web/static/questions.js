@@ -66,7 +66,7 @@ function parsed(url) {
 }
 
 function described({ description }) {
-  if (!description) return [paragraph("The View does not say what it does.")];
+  if (!description) return [];
   return [paragraph("The View says what it does:"), element("blockquote", { text: description })];
 }
 
