@@ -220,7 +220,8 @@ async def test_a_view_that_never_initialises_is_given_up_and_the_result_is_there
         [event] = await play.host.audit.read(view="evil-1")
         assert (event.event, event.outcome) == ("view", "failed")
         assert event.detail == "it was not initialised within 0.1 s"
-        assert play.evil.notices == []
+        evil = play.stage.views.get("evil-1")  # none where reading its page took all the time
+        assert evil is None or evil.notices == []
         with pytest.raises(ViewClosed, match="not initialised within"):
             await play.host.call_tool("evil-1__echo")
 
