@@ -69,6 +69,14 @@ async def test_it_comes_back_and_is_told_what_it_was_told_before():
         assert again.requests("resources/subscribe") == [{"uri": "x:1"}, {"uri": "x:2"}]
 
 
+async def test_an_only_server_whose_introduction_names_no_version_comes_back():
+    unversioned = {"capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"}}
+    async with gateway(Server({"initialize": unversioned})) as at:
+        await at.server.kill()
+        assert await at.call("plain") == text("called plain")
+        assert len(at.server.starts) == 2
+
+
 async def test_its_views_and_their_tools_are_withdrawn_and_can_be_had_again():
     closed: list[str] = []
 

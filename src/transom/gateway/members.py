@@ -369,7 +369,8 @@ class Members:
             if not self._introduces_by(method):
                 return  # the client has introduced itself in another way since
             version = "protocolVersion" if method == "initialize" else "supportedVersions"
-            if not isinstance(member_of(answer, version), str | list):
+            readable = isinstance(member_of(answer, version), str | list)
+            if not readable and member is not self.only:  # the only one's is the client's to judge
                 raise InvalidResult(f"its answer to {method} cannot be read")
         except (ProtocolError, InvalidResult):
             if method == "initialize":
