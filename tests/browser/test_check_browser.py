@@ -1,12 +1,13 @@
 """`transom check --browser`, from the command line, in real Chromium."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from tests.cli.running import transom
+from transom.cli import browser_checks
+from transom.cli.browser_checks import BrowserObserver
 
 BROKEN = '''
 from mcp.server import MCPServer
@@ -74,17 +75,14 @@ server = MCPServer("broken", extensions=[views])
 '''
 
 
-def check(target: str, *options: str) -> tuple[dict[str, Any], int]:
-    words = ["check", "--browser", "--format", "json", *options, target]
-    command = [sys.executable, "-m", "transom", *words]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    return json.loads(run.stdout), run.returncode
-
-
-def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
+def test_what_views_do_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)
-    report, code = check(str(server), "--select", "V,P5,P10")
+    observer = BrowserObserver(wait=5)
+    monkeypatch.setattr(browser_checks, "BrowserObserver", lambda: observer)
+    options = ("--browser", "--format", "json", "--select", "V,P5,P10")
+    ran = transom("check", str(server), *options)
+    report = json.loads(ran.stdout)
     told = {(found["rule"], found["subject"].rpartition("/")[2]) for found in report["findings"]}
     assert ("V1", "silent.html") in told
     assert ("V4", "silent.html") in told
@@ -96,4 +94,4 @@ def test_views_that_misbehave_are_told_so(tmp_path: Path) -> None:
     assert [found["message"] for found in report["findings"] if found["rule"] == "P10"] == [
         "`ui://broken/busy.html`: `https://unused.example.com` is declared but never used."
     ]
-    assert code == 1
+    assert ran.returncode == 1

@@ -16,7 +16,6 @@ import pytest_asyncio
 from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, chromium, processes
 from tests.browser.opening import ORDERS, ROOT, events_of, ran, server_with, transom_open
-from tests.cli.running import transom
 from tests.host.test_servers import over_http
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -47,22 +46,6 @@ async def test_events_are_lines_of_json_in_the_order_of_the_steps() -> None:
     assert closed == {"event": "closed", "view": "orders-1", "reason": "all is done"}
 
 
-async def test_a_call_that_fails_or_gives_an_error_is_exit_1_and_the_others_are_made() -> None:
-    code, events = await events_of(
-        *(str(ORDERS), "show_orders", "--call", "nothing={}"),
-        *("--call", 'select_orders={"ids": "A-1041"}', "--call", "get_selection={}"),
-    )
-    assert code == 1
-    unknown, wrong, fine = [event for event in events if event["event"] == "call"]
-    assert unknown == {
-        "event": "call",
-        "tool": "nothing",
-        "error": {"code": -32602, "message": "View orders-1 has no tool nothing"},
-    }
-    assert wrong["result"]["isError"] is True
-    assert "error" not in fine
-
-
 async def test_an_official_server_is_opened_by_its_command_line() -> None:
     code, events = await events_of(f"{BUDGET} --stdio", "get-budget-data")
     assert code == 0
@@ -89,38 +72,24 @@ tools.grow = () => {
   say({ method: "notifications/tools/list_changed" });
   return "growing";
 };
-tools.hang = () => new Promise(() => {});
 tools.babble = () => { say({ method: 7 }); return "said"; };
 """
 
 
-async def test_tools_are_told_again_when_they_change_and_each_step_has_its_time(
-    tmp_path: Path,
-) -> None:
+async def test_tools_are_printed_again_when_they_change(tmp_path: Path) -> None:
     server = server_with(tmp_path, GROW)
-    calls = ("--call", "grow", "--call", "grown", "--call", "hang", "--call", "babble")
-    code, events = await events_of(server, "show", *calls, "--timeout", "15")
-    assert code == 1
-    told = [[tool["name"] for tool in e["tools"]] for e in events if e["event"] == "tools"]
-    assert told == [["grow", "hang", "babble"], ["grow", "hang", "babble", "grown"]]
-    grow, grown, hang, babble = [event for event in events if event["event"] == "call"]
+    calls = ("--call", "grow", "--call", "grown", "--call", "babble")
+    code, events = await events_of(server, "show", *calls)
+    assert code == 0
+    listed = [[tool["name"] for tool in e["tools"]] for e in events if e["event"] == "tools"]
+    assert listed == [["grow", "babble"], ["grow", "babble", "grown"]]
+    grow, grown, babble = [event for event in events if event["event"] == "call"]
     assert grow["result"]["content"][0]["text"] == "growing"
     assert events.index(grown) > [event["event"] for event in events].index("tools")
     assert grown["result"]["content"][0]["text"] == "here"
-    assert set(hang) == {"event", "tool", "error"}
-    assert "15" in hang["error"]["message"]
     assert babble["result"]["content"][0]["text"] == "said"
     [violation] = [event for event in events if event["event"] == "violation"]
     assert (violation["view"], violation["directive"]) == ("made-1", "protocol")
-
-
-async def test_a_view_that_never_begins_is_exit_2(tmp_path: Path) -> None:
-    server = server_with(tmp_path, "throw new Error('no');")
-    code, out, err = await ran(server, "show", "--headless", "--json", "--timeout", "15")
-    assert code == 2
-    assert [json.loads(line) for line in out.splitlines()] == []
-    assert "show opened no View" in err
-    assert "Traceback" not in err
 
 
 async def test_under_the_strict_policy_what_a_view_does_too_much_is_a_violation(
@@ -159,66 +128,6 @@ async def test_a_person_reads_what_happened_and_gets_a_picture(tmp_path: Path) -
     width, height = struct.unpack(">II", data[16:24])
     assert width > 600
     assert height > 200
-
-
-# --- trouble ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([str(ORDERS), "show_orders", "{", "--headless"], "ARGS is not JSON"),
-        ([str(ORDERS), "show_orders", "[1]", "--headless"], "ARGS must be a JSON object"),
-        ([str(ORDERS), "show_orders", "--call", "x={", "--headless"], "--call x is not JSON"),
-        ([str(ORDERS), "show_orders", "--call", "x=7", "--headless"], "must be a JSON object"),
-        ([str(ORDERS), "show_orders", "--call", "={}", "--headless"], "name a tool of the View"),
-        ([str(ORDERS), "show_orders", "--screenshot", "x.png"], "--screenshot needs --headless"),
-        (
-            [str(ORDERS), "show_orders", "--headless", "--screenshot", "/nowhere/x.png"],
-            "cannot be saved there",
-        ),
-        (["nothing.py", "show_orders", "--headless"], "there is no file nothing.py"),
-        (["no-such-command-anywhere", "x", "--headless"], "neither a Python file"),
-        ([str(ORDERS), "show_orders", "--csp", "loose"], "argument --csp: invalid choice: 'loose'"),
-        ([str(ORDERS), "show_orders", "--timeout", "0"], "argument --timeout: '0' is no number"),
-    ],
-)
-async def test_a_mistake_is_exit_2_with_a_text_that_says_which(
-    arguments: list[str], said: str
-) -> None:
-    # Here, without a process: none of these gets as far as to start anything.
-    result = transom("open", *arguments, "--json")
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert said in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["false", "show"], "could not be connected"),
-        (["sleep 60", "show", "--timeout", "1"], "did not answer within 1 s"),
-        (["http://127.0.0.1:9/mcp", "show"], "could not be connected"),
-        ([str(ORDERS), "nothing"], "has no tool nothing; it has: show_orders, count_orders"),
-        ([str(ORDERS), "count_orders", '{"status": "open"}'], "opened no View"),
-    ],
-)
-async def test_trouble_with_the_server_is_exit_2(arguments: list[str], said: str) -> None:
-    code, out, err = await ran(*arguments, "--headless", "--json")
-    assert code == 2
-    assert out == ""
-    assert said in err
-    assert "Traceback" not in err
-
-
-async def test_a_browser_that_cannot_be_started_is_exit_2() -> None:
-    code, out, err = await ran(
-        str(ORDERS), "show_orders", "--headless", "--json", TRANSOM_CHROMIUM="/nothing"
-    )
-    assert code == 2
-    assert out == ""
-    assert "Chromium could not be started" in err
-    assert "playwright install chromium" in err
 
 
 # --- interrupted -----------------------------------------------------------------------------
@@ -270,20 +179,18 @@ async def browser() -> AsyncIterator[Chromium]:
         yield made
 
 
-@pytest.mark.parametrize("browser_command", ["/bin/true", "/bin/false"])
-async def test_it_says_where_the_view_is_waits_for_the_page_and_stays_until_ctrl_c(
-    browser: Chromium, browser_command: str
+async def test_it_prints_where_the_view_is_waits_for_the_page_and_stays_until_ctrl_c(
+    browser: Chromium,
 ) -> None:
     async with (
         browser.user() as user,
         transom_open(
             *(str(ORDERS), "show_orders", "--json", "--call", "get_selection={}"),
-            BROWSER=browser_command,
+            BROWSER="/bin/false",
         ) as run,
     ):
         url = (await run.error_line("The View opens at")).split()[-1]
-        if browser_command == "/bin/false":
-            await run.error_line("open that address yourself")
+        await run.error_line("open that address yourself")
         await user.open_page(url)
         assert (await run.event("opened"))["view"] == "orders-1"
         assert (await run.event("call"))["tool"] == "get_selection"

@@ -80,23 +80,19 @@ async def test_a_view_is_shown_called_and_pictured() -> None:
     assert not Path(mark).exists()  # noqa: ASYNC240
 
 
-async def test_links_are_refused_for_nobody_is_there_to_see_them() -> None:
-    async with headless() as (_, host):
+TALK = "console.warn('mind the gap'); setTimeout(() => { throw new Error('oh no'); });"
+
+
+async def test_links_are_refused_since_nobody_is_there_and_the_console_is_read() -> None:
+    written: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    renderer = HeadlessRenderer(on_console=lambda kind, text: written.put_nowait((kind, text)))
+    async with hosted(renderer, COUNT + TALK) as host:
         view = await show(host)
+        seen = {await written.get(), await written.get()}
+        assert ("warning", "mind the gap") in seen
+        assert any(kind == "uncaught" and "oh no" in text for kind, text in seen)
         answer = await text_of(view.call_tool("open", {"url": "https://example.com"}))
         assert '"isError":true' in answer
-
-
-async def test_what_views_write_to_the_console_is_told() -> None:
-    said: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-    async with hosted(
-        HeadlessRenderer(on_console=lambda kind, text: said.put_nowait((kind, text))),
-        "console.warn('mind the gap'); setTimeout(() => { throw new Error('oh no'); });",
-    ) as host:
-        await show(host)
-        heard = {await said.get(), await said.get()}
-    assert ("warning", "mind the gap") in heard
-    assert any(kind == "uncaught" and "oh no" in text for kind, text in heard)
 
 
 # --- a browser that goes away ----------------------------------------------------------------

@@ -73,7 +73,16 @@ class Sharer:
 
 
 @asynccontextmanager
-async def sharer(user: User) -> AsyncIterator[Sharer]:
+async def sharers(user: User) -> AsyncIterator[tuple[Sharer, Sharer]]:
+    """Two of them, started at the same time."""
+    async with sharer(user, wait=False) as first, sharer(user, wait=False) as second:
+        for each in (first, second):
+            each.origin = await each.heard("ready")
+        yield first, second
+
+
+@asynccontextmanager
+async def sharer(user: User, *, wait: bool = True) -> AsyncIterator[Sharer]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -85,7 +94,8 @@ async def sharer(user: User) -> AsyncIterator[Sharer]:
     )
     made = Sharer(process, user)
     try:
-        made.origin = await made.heard("ready")
+        if wait:
+            made.origin = await made.heard("ready")
         yield made
     finally:
         if process.returncode is None:
@@ -119,7 +129,7 @@ async def two(user: User) -> AsyncIterator[tuple[Host, Host]]:
 async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_ends(
     browser: Chromium,
 ) -> None:
-    async with browser.user() as user, sharer(user) as first, sharer(user) as second:
+    async with browser.user() as user, sharers(user) as (first, second):
         for process in (first, second):
             assert await process.ask("show") == "tests-1"
         assert len(user.opened) == 1
@@ -142,7 +152,7 @@ async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_e
 async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
     browser: Chromium,
 ) -> None:
-    async with browser.user() as user, sharer(user) as first, sharer(user) as second:
+    async with browser.user() as user, sharers(user) as (first, second):
         await first.ask("show")
         await second.ask("show")
         first.process.kill()
@@ -162,7 +172,7 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
 async def test_a_page_whose_own_process_is_gone_is_not_reloaded_but_opened_by_the_next(
     browser: Chromium,
 ) -> None:
-    async with browser.user() as user, sharer(user) as first, sharer(user) as second:
+    async with browser.user() as user, sharers(user) as (first, second):
         await first.ask("show")
         await second.ask("show")
         await first.end()

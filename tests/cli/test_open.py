@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from mcp.server.mcpserver import MCPServer
 
+from tests.browser.opening import ORDERS
+from tests.cli.running import transom
 from transom import App, InProcessRenderer, ToolError
+from transom.channel import Channel, memory_pair
 from transom.cli.open import Event, OpenCommand
 from transom.errors import TransomError, UsageError
+from transom.host.page import Page
 from transom.server import Views
 from transom.web.stage import Violation
 
@@ -165,6 +169,37 @@ async def test_a_view_that_does_not_start_is_an_error_that_says_why() -> None:
         await Shown(broken).run()
 
 
+async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
+    class Mute:
+        async def open(self, page: Page) -> Channel:
+            return memory_pair()[0]
+
+    command = OpenCommand(Mute(), Watched(), print, timeout=1)
+    with pytest.raises(TransomError, match="show opened no View: it was not initialised within 1"):
+        await command.run(server(), "show", {}, [])
+
+
+async def test_a_call_that_takes_too_long_fails_and_the_next_is_made() -> None:
+    def slow() -> App:
+        app = shop_view()
+
+        @app.tool
+        async def hang() -> str:
+            """Never end."""
+            await asyncio.Event().wait()
+            return ""
+
+        return app
+
+    shown = Shown(slow, timeout=1)
+    await shown.run("show", ("hang", {}), ("pick", {"n": 3}))
+    hang, pick = [event for event in shown.events if event["event"] == "call"]
+    assert set(hang) == {"event", "tool", "error"}
+    assert "within 1 s" in hang["error"]["message"]
+    assert pick["result"]["content"][0]["text"] == "picked 3"
+    assert shown.command.failed
+
+
 async def test_a_server_that_cannot_be_started_is_an_error() -> None:
     command = OpenCommand(InProcessRenderer({}), Watched(), print)
     with pytest.raises(TransomError, match="could not be"):
@@ -230,3 +265,55 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
     assert "JSON" in told["blocked"]
     running.cancel()
     await asyncio.wait([running])
+
+
+# --- trouble ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([str(ORDERS), "show_orders", "{", "--headless"], "ARGS is not JSON"),
+        ([str(ORDERS), "show_orders", "[1]", "--headless"], "ARGS must be a JSON object"),
+        ([str(ORDERS), "show_orders", "--call", "x={", "--headless"], "--call x is not JSON"),
+        ([str(ORDERS), "show_orders", "--call", "x=7", "--headless"], "must be a JSON object"),
+        ([str(ORDERS), "show_orders", "--call", "={}", "--headless"], "name a tool of the View"),
+        ([str(ORDERS), "show_orders", "--screenshot", "x.png"], "--screenshot needs --headless"),
+        (
+            [str(ORDERS), "show_orders", "--headless", "--screenshot", "/nowhere/x.png"],
+            "cannot be saved there",
+        ),
+        (["nothing.py", "show_orders", "--headless"], "there is no file nothing.py"),
+        (["no-such-command-anywhere", "x", "--headless"], "neither a Python file"),
+        ([str(ORDERS), "show_orders", "--csp", "loose"], "argument --csp: invalid choice: 'loose'"),
+        ([str(ORDERS), "show_orders", "--timeout", "0"], "argument --timeout: '0' is no number"),
+    ],
+)
+def test_a_mistake_is_exit_2_with_a_text_that_says_which(arguments: list[str], says: str) -> None:
+    result = transom("open", *arguments, "--json")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert says in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["false", "show"], "could not be connected"),
+        (["sleep 60", "show", "--timeout", "1"], "did not answer within 1 s"),
+        (["http://127.0.0.1:9/mcp", "show"], "could not be connected"),
+        ([str(ORDERS), "nothing"], "has no tool nothing; it has: show_orders, count_orders"),
+        ([str(ORDERS), "count_orders", '{"status": "open"}'], "opened no View"),
+    ],
+)
+def test_trouble_with_the_server_is_exit_2(arguments: list[str], says: str) -> None:
+    result = transom("open", *arguments, "--headless", "--json")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert says in result.stderr
+
+
+def test_a_browser_that_cannot_be_started_is_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSOM_CHROMIUM", "/nothing")
+    result = transom("open", str(ORDERS), "show_orders", "--headless", "--json")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Chromium could not be started" in result.stderr
+    assert "playwright install chromium" in result.stderr

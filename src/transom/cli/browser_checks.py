@@ -55,6 +55,7 @@ class BrowserObserver:
         """Render every page that a tool opens, in light and in dark."""
         pages = [page for page in seen.pages if page.html is not None and page.linked_by]
         found: list[ViewObservation] = []
+        silent: set[str] = set()  # Views that did not start in light, and so will not in dark
         for dark in (False, True):
             watch = _Watch()
             renderer = HeadlessRenderer(
@@ -65,11 +66,16 @@ class BrowserObserver:
             )
             async with renderer:
                 for number, page in enumerate(pages):
+                    if page.uri in silent:
+                        continue
                     watch.clear()
                     rendering = _Rendering(seen, page, "dark" if dark else "light", watch)
-                    found.append(
-                        await rendering.run(renderer, f"view-{number}", self._wait, self._settle)
+                    observed = await rendering.run(
+                        renderer, f"view-{number}", self._wait, self._settle
                     )
+                    found.append(observed)
+                    if not observed.initialized:
+                        silent.add(page.uri)
         return found
 
 
