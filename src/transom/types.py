@@ -23,6 +23,7 @@ __all__ = [
     "ContainerDimensions",
     "ContentBlock",
     "DeviceCapabilities",
+    "DisabledTool",
     "DisplayMode",
     "EmbeddedResource",
     "HostCapabilities",
@@ -36,6 +37,7 @@ __all__ = [
     "Meta",
     "Modalities",
     "Open",
+    "ProblemKind",
     "ReadResourceResult",
     "Resource",
     "ResourceContents",
@@ -52,6 +54,7 @@ __all__ = [
     "ToolExecution",
     "ToolInfo",
     "ToolResult",
+    "ViewProblem",
     "Visibility",
     "Wire",
 ]
@@ -260,6 +263,17 @@ class Tool(Wire, frozen=True):
             return ("model", "app")
         return tuple(entry for entry in cast("list[object]", declared) if isinstance(entry, str))
 
+    @property
+    def lazy(self) -> bool:
+        """Whether its input schema is made anew for each listing, by a View of Transom's."""
+        return (self.meta or {}).get("transom/lazy") is True
+
+    @property
+    def registration(self) -> int | None:
+        """Tells it from another tool that its View registers later under the same name."""
+        number = (self.meta or {}).get("transom/registration")
+        return number if type(number) is int else None
+
 
 class ToolResult(Open, frozen=True, kw_only=True):
     """What a tool answered: `content` to read, `structured_content` to compute with."""
@@ -276,6 +290,18 @@ class ToolResult(Open, frozen=True, kw_only=True):
         return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
 
 
+class DisabledTool(Wire, frozen=True):
+    """A tool that its View has, and offers to nobody at the moment."""
+
+    name: str
+    reason: str | None = None
+    registration: int | None = None
+
+    def __post_init__(self) -> None:
+        """Shorten the View's texts."""
+        shorten_texts(self, name=128, reason=500)
+
+
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """The state of a task. The last three are final."""
 
@@ -290,6 +316,34 @@ class Task(Wire, frozen=True):
     ttl: int | None = field(default_factory=lambda: None)  # null is written: it has no end
     poll_interval: int | None = None
     status_message: str | None = None
+
+
+ProblemKind = Literal["error", "rejection", "console", "blocked", "schema", "tool"]
+"""What went wrong in a View: `error` and `rejection` were not caught, `blocked` was a request that
+its policy forbids, `schema` and `tool` are a lazy schema and a handler that raised."""
+
+
+class ViewProblem(Wire, frozen=True):
+    """Something that went wrong inside a View, for its author: models never see it."""
+
+    kind: ProblemKind
+    message: str
+    tool: str | None = None
+    source: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __post_init__(self) -> None:
+        """Shorten the View's texts."""
+        shorten_texts(self, message=2000, tool=128, source=500)
+
+
+def shorten_texts(value: Wire, **limits: int) -> None:
+    """Cut the texts that are longer than their limits, as a struct's `__post_init__`."""
+    for name, limit in limits.items():
+        text: str | None = getattr(value, name)
+        if text is not None and len(text) > limit:
+            msgspec.structs.force_setattr(value, name, text[:limit])
 
 
 # --- who is who ------------------------------------------------------------------------------

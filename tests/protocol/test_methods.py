@@ -59,6 +59,8 @@ DRAFT = {
     *(("host", f"tasks/{verb}") for verb in ("get", "list", "result", "cancel")),
     *(("view", f"tasks/{verb}") for verb in ("get", "list", "result", "cancel")),
 }
+# Transom's own, for hosts that announce them.
+OURS = {("view", "transom/request-pin"), ("view", "transom/notifications/problem")}
 ROWS = [
     pytest.param(sender, name.removesuffix("?"), name.endswith("?"), id=f"{id}-{sender}-{name}")
     for id, directions in BEHAVIOURS.items()
@@ -73,9 +75,9 @@ def test_every_method_of_the_protocol_is_in_the_table(sender: Sender, name: str,
     assert (row.sender, row.name, row.is_request) == (sender, name, is_request)
 
 
-def test_the_table_holds_nothing_that_neither_the_spec_nor_the_draft_has():
+def test_the_table_holds_nothing_but_what_the_spec_and_the_draft_have_and_what_is_named_ours():
     known = {(param.values[0], param.values[1]) for param in ROWS}
-    assert set(METHODS) - known <= DRAFT
+    assert set(METHODS) - known - DRAFT == OURS
 
 
 def test_the_two_directions_are_the_whole_table():
@@ -283,3 +285,36 @@ def test_the_arguments_of_a_call_stay_raw():
     call = HOST["tools/call"].read_params(b'{"name":"t","arguments":{"a": [1, 2]}}')
     assert bytes(call.arguments) == b'{"a": [1, 2]}'
     assert bytes(HOST["tools/call"].read_params(b'{"name":"t"}').arguments) == b"{}"
+
+
+def test_the_texts_of_a_problem_and_of_a_wish_to_stay_are_cut_where_they_are_read():
+    sent = {"kind": "tool", "message": "m" * 5000, "tool": "t" * 500, "source": "s" * 5000}
+    problem = VIEW["transom/notifications/problem"].read_params(msgspec.json.encode(sent))
+    assert (len(problem.message), len(problem.tool), len(problem.source)) == (2000, 128, 500)
+    wish = VIEW["transom/request-pin"].read_params(msgspec.json.encode({"reason": "r" * 5000}))
+    assert len(wish.reason) == 500
+
+
+def test_a_problem_of_a_kind_that_nobody_knows_is_refused():
+    with pytest.raises(ProtocolError, match="kind"):
+        VIEW["transom/notifications/problem"].read_params(b'{"kind":"worse","message":"m"}')
+
+
+def test_disabled_tools_are_read_from_a_listing_and_what_is_none_is_left_out():
+    given = [{"name": "a", "reason": "r" * 900, "registration": 3}, 5, {"reason": "no name"}]
+    for entries, found in ((given, ["a"]), ([{"name": "b"}] * 500, ["b"] * 100), ("a", [])):
+        raw = msgspec.json.encode({"tools": [], "_meta": {"transom/disabled": entries}})
+        page = HOST["tools/list"].read_result(raw)
+        assert [tool.name for tool in page.disabled] == found
+        assert all(len(tool.reason or "") <= 500 for tool in page.disabled)
+
+
+def test_a_tool_knows_its_registration_and_whether_its_schema_is_lazy():
+    raw = b"""{"tools":[{"name":"a","_meta":{"transom/registration":7,"transom/lazy":true}},
+        {"name":"b","_meta":{"transom/registration":true,"transom/lazy":1}},{"name":"c"}]}"""
+    tools = HOST["tools/list"].read_result(raw).tools
+    assert [(tool.registration, tool.lazy) for tool in tools] == [
+        (7, True),
+        (None, False),
+        (None, False),
+    ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from contextlib import suppress
+from typing import Any, Final, Literal, cast
 
 import msgspec
 from msgspec import Raw, field
@@ -12,6 +13,7 @@ from transom.protocol import wire
 from transom.types import (
     AppCapabilities,
     ContentBlock,
+    DisabledTool,
     DisplayMode,
     EmbeddedResource,
     HostCapabilities,
@@ -27,10 +29,16 @@ from transom.types import (
     Tool,
     ToolResult,
     Wire,
+    shorten_texts,
 )
 
 __all__ = [
+    "DISABLED_TOOLS",
     "LEGACY_URI_KEY",
+    "MAX_DISABLED",
+    "MAX_PROBLEMS",
+    "PIN",
+    "PROBLEMS",
     "PROTOCOL_VERSION",
     "UI_EXTENSION",
     "VIEW_MIME_TYPE",
@@ -51,6 +59,7 @@ __all__ = [
     "Nothing",
     "OpenLinkParams",
     "PageParams",
+    "PinParams",
     "ReadResourceParams",
     "SandboxResourceParams",
     "SizeParams",
@@ -76,6 +85,23 @@ VIEW_MIME_TYPE: Final = "text/html;profile=mcp-app"
 
 LEGACY_URI_KEY: Final = "ui/resourceUri"
 """The flat `_meta` key that linked a tool to its View before `_meta.ui.resourceUri`."""
+
+# What is Transom's own. A side that does not know it loses nothing.
+
+PIN: Final = "transom/pin"
+"""In a host's `experimental` capabilities: a View may ask to stay open."""
+
+PROBLEMS: Final = "transom/problems"
+"""In a host's `experimental` capabilities: it wants to know what goes wrong inside a View."""
+
+DISABLED_TOOLS: Final = "transom/disabled"
+"""In the `_meta` of the first page of a View's tools: the disabled ones."""
+
+MAX_DISABLED = 100
+"""How many disabled tools a listing tells of."""
+
+MAX_PROBLEMS = 100
+"""How many problems a View sends in one connection; then one more that says so."""
 
 
 class Nothing(Wire, frozen=True):
@@ -156,6 +182,16 @@ class DisplayModeResult(Open, frozen=True, kw_only=True):
     mode: str
 
 
+class PinParams(Wire, frozen=True):
+    """`transom/request-pin`: the View asks to stay open."""
+
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Shorten the View's text."""
+        shorten_texts(self, reason=500)
+
+
 class TaskRequest(Wire, frozen=True):
     """The wish to run a call as a task; `ttl` in milliseconds."""
 
@@ -183,6 +219,17 @@ class ListToolsResult(Open, frozen=True, kw_only=True):
     tools: list[Tool] = field(default_factory=lambda: list[Tool]())
     next_cursor: str | None = None
     meta: Meta | None = field(name="_meta", default=None)
+
+    @property
+    def disabled(self) -> list[DisabledTool]:
+        """The disabled tools that this page tells of; what cannot be read is left out."""
+        entries: object = (self.meta or {}).get(DISABLED_TOOLS)
+        found: list[DisabledTool] = []
+        if isinstance(entries, list):
+            for entry in cast("list[object]", entries)[:MAX_DISABLED]:
+                with suppress(msgspec.ValidationError):
+                    found.append(msgspec.convert(entry, DisabledTool))
+        return found
 
 
 class ListResourcesResult(Open, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
 from transom.protocol import messages as m
-from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResult
+from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResult, ViewProblem
 
 Sender = Literal["view", "host"]
 
@@ -125,6 +125,7 @@ _TABLE = [
     Method("view", "tasks/result", m.TaskParams, ToolResult, "server_tools"),
     Method("view", "tasks/cancel", m.TaskParams, Task, "server_tools"),
     Method("view", "sampling/createMessage", dict, dict, "sampling", must=True),
+    Method("view", "transom/request-pin", m.PinParams, m.Verdict),
     Method("view", "ping", m.Nothing, m.Empty, early=True),
     # --- notifications of the View ----------------------------------------------------------
     Method("view", "ui/notifications/initialized", m.Nothing, early=True),
@@ -132,6 +133,7 @@ _TABLE = [
     Method("view", "ui/notifications/request-teardown", m.Nothing),
     Method("view", "notifications/message", m.LogParams, needs="logging"),
     Method("view", "notifications/tools/list_changed", m.Nothing),
+    Method("view", "transom/notifications/problem", ViewProblem),
     Method("view", "notifications/progress", dict, early=True),
     Method("view", "notifications/cancelled", dict, early=True),
     Method("view", "ui/notifications/sandbox-proxy-ready", m.Nothing, early=True),
