@@ -223,12 +223,12 @@ async def test_the_close_button_lets_the_view_wind_up_and_then_it_is_closed(
 
 
 @asynccontextmanager
-async def careful(browser: Chromium) -> AsyncIterator[tuple[User, Host, View]]:
+async def careful(browser: Chromium, script: str = VIEW) -> AsyncIterator[tuple[User, Host, View]]:
     """A host whose user is asked before a tool of a View is called."""
     async with browser.user() as user:
         renderer = user.renderer()
         policy = Policy(approve=renderer.approve)
-        async with hosted(renderer, VIEW, policy=policy) as host:
+        async with hosted(renderer, script, policy=policy) as host:
             yield user, host, await show(host)
 
 
@@ -258,6 +258,30 @@ async def test_the_user_allows_a_tool_for_good(browser: Chromium) -> None:
         assert await text_of(call) == "1"
         assert await text_of(view.call_tool("count")) == "2"
         assert await question(user).count() == 0
+
+
+async def test_a_question_shows_the_tools_description_and_what_was_granted_before(
+    browser: Chromium,
+) -> None:
+    described = 'tools.count.description = "Counts\\u202e <i>its calls</i>.";'
+    script = VIEW + described + 'tools.size.description = "long ".repeat(700);'
+    async with careful(browser, script) as (user, _, view):
+        for tool in ("count", "mode"):
+            call = asyncio.create_task(view.call_tool(tool, {"mode": "inline"}))
+            await question(user).get_by_text(f"Let the model call {tool}?").wait_for()
+            said = await question(user).inner_text()
+            assert ("Counts <i>its calls</i>." in said) == (tool == "count")
+            assert ("You always allow this View: count." in said) == (tool == "mode")
+            await question(user).get_by_role("button", name="Always allow").click()
+            await call
+        call = asyncio.create_task(view.call_tool("size", {"height": 10}))
+        await question(user).get_by_text("Let the model call size?").wait_for()
+        said = await question(user).inner_text()
+        assert "You always allow this View: count, mode." in said
+        assert 900 < said.count("long") * 5 <= 1000
+        await question(user).get_by_role("button", name="Refuse").click()
+        with pytest.raises(Refused):
+            await call
 
 
 async def test_the_user_refuses_a_call_with_a_click_or_escape(browser: Chromium) -> None:

@@ -21,7 +21,8 @@ addEventListener("message", async ({ data, source }) => {
     globalThis.host = data.result;
     say({ method: "ui/notifications/initialized" });
   } else if (data.method === "tools/list") {
-    const list = Object.keys(tools).map((name) => ({ name, inputSchema: { type: "object" } }));
+    const list = Object.entries(tools).map(([name, { description }]) =>
+      ({ name, description, inputSchema: { type: "object" } }));
     say({ id: data.id, result: { tools: list } });
   } else if (data.method === "tools/call") {
     try {

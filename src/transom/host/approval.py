@@ -54,10 +54,13 @@ class Approvals:
         )
         verdict = self._policy.decide(request, self.grants)
         if verdict is None:
-            changed = self.grants.outdated(view_id, tool)
-            # The approver sees what will be sent, even if the caller changes its own object.
-            copied = msgspec.json.decode(msgspec.json.encode(arguments))
-            return msgspec.structs.replace(request, arguments=copied, changed=changed)
+            return msgspec.structs.replace(
+                request,
+                # The approver sees what will be sent, even if the caller changes its own object.
+                arguments=msgspec.json.decode(msgspec.json.encode(arguments)),
+                changed=self.grants.outdated(view_id, tool),
+                granted=self.grants.granted(view_id),
+            )
         if isinstance(verdict, Deny):
             self.refuse(request, verdict.reason)
         return None

@@ -115,6 +115,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Mapping[str, Any]
     changed: bool = False
     """Whether the tool was allowed for good before and has changed its meaning since."""
+    granted: tuple[str, ...] = ()
+    """The names of the View's tools that the user has allowed for good."""
 
 
 Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
@@ -143,6 +145,10 @@ class Grants:
         """Whether a tool of that name was allowed for good, but it meant something else."""
         given = self._given.get((view_id, tool.name))
         return given is not None and given != fingerprint(tool)
+
+    def granted(self, view_id: str) -> tuple[str, ...]:
+        """The names of a View's tools that were allowed for good."""
+        return tuple(name for view, name in self._given if view == view_id)
 
     def forget(self, view_id: str) -> None:
         """Forget all grants of a View that is gone."""

@@ -22,12 +22,15 @@ from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.view import View
 from transom.host.view_requests import Download
+from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents
 from transom.web.page_messages import DisplayMode
 from transom.web.stage import Stage
 
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
+_MAX_TOOL_NAME = 128
+_MAX_DESCRIPTION = 1000  # characters that a user can be expected to read
 
 
 class Seats:
@@ -238,9 +241,11 @@ class Seat:
                 "approve",
                 request.view_id,
                 request.server,
-                tool=request.tool.name[:200],
+                tool=clean(request.tool.name, _MAX_TOOL_NAME),
+                description=clean(request.tool.description or "", _MAX_DESCRIPTION),
                 arguments=request.arguments,
                 changed=request.changed,
+                granted=[clean(name, _MAX_TOOL_NAME) for name in request.granted],
             )
         except Refused as error:
             return Deny(str(error))
