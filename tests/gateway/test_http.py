@@ -22,8 +22,10 @@ from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
 from transom.errors import UsageError
+from transom.gateway.client import MAX_BYTES
 from transom.gateway.config import ServerConfig
 from transom.gateway.http import HttpGateway, address_of, serve_http, serving
+from transom.gateway.http_session import HttpSession
 from transom.gateway.members import connect_to
 from transom.gateway.views import ClientViews
 from transom.servers.process import ServerProcess
@@ -40,6 +42,7 @@ INITIALIZE = {
     },
 }
 BOTH = {"accept": "application/json, text/event-stream"}
+JSON = {"content-type": "application/json"}
 
 
 class Page:
@@ -86,6 +89,12 @@ async def gone(served: HttpGateway) -> None:
     """Wait until every session has ended."""
     while served.clients:
         await asyncio.wait([each.task for each in served.clients.values()])
+
+
+async def nothing_open(session: HttpSession) -> None:
+    """Wait until every response of a session has been sent."""
+    while session._open:  # noqa: ASYNC110 - nobody but a test wants to know
+        await asyncio.sleep(0)
 
 
 # --- clients and their Views -----------------------------------------------------------------
@@ -202,8 +211,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends()
             await calling
         assert text_of(await one.call_tool("count", {"to": 1})) == "counted to 1"
         (session,) = served.clients.values()
-        assert session._channel is not None
-        assert not session._channel._in_flight
+        assert not session._in_flight
 
 
 async def test_a_call_cancelled_by_hand_ends_with_an_answer() -> None:
@@ -265,20 +273,96 @@ async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
     news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"number":%d}}'
     async with gateway(in_memory(chatty())) as (url, served), by_hand(url) as (http, headers):
         (session,) = served.clients.values()
-        await session.wait_idle()
-        channel = session._channel
-        assert channel is not None
-        await channel.send(news % 1)
-        await channel.send(news % 2)
+        await nothing_open(session)
+        await session.send(news % 1)
+        await session.send(news % 2)
         async with http.stream("GET", url, headers=headers) as stream:
             seen = await _data(stream, 2)
         assert [data["params"]["number"] for data in seen] == [1, 2]
 
-        await session.wait_idle()
-        await channel.send(news % 3)
+        await nothing_open(session)
+        await session.send(news % 3)
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         answer = await http.post(url, json=listing, headers=headers)
         assert answer.text.index('"number":3') < answer.text.index('"tools"')
+
+
+async def test_an_answer_alone_is_json_and_one_with_news_before_it_a_stream() -> None:
+    async with gateway(in_memory(chatty())) as (url, _), by_hand(url) as (http, headers):
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        answer = await http.post(url, json=listing, headers=headers)
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json()["id"] == 2
+        call = {"name": "count", "arguments": {"to": 1}, "_meta": {"progressToken": "t"}}
+        message = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call}
+        answer = await http.post(url, json=message, headers=headers)
+        assert answer.headers["content-type"] == "text/event-stream"
+        data = [json.loads(line[6:]) for line in answer.text.split("\n") if "data: " in line]
+        assert [each.get("id", each.get("method")) for each in data] == [
+            "notifications/progress",
+            3,
+        ]
+
+
+async def test_a_client_that_goes_away_gets_no_more_and_its_call_runs_on() -> None:
+    heard = Heard()
+    async with gateway(in_memory(chatty(heard))) as (url, served), by_hand(url) as (http, headers):
+        call = {"name": "wait", "arguments": {}, "_meta": {"progressToken": 7}}
+        message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call}
+        async with http.stream("POST", url, json=message, headers=headers) as stream:
+            await _data(stream, 1)
+        (session,) = served.clients.values()
+        await nothing_open(session)
+        assert not session._in_flight
+        assert heard == []
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}
+        await http.post(url, json=note, headers=headers)
+        await heard.has("cancelled")
+
+
+async def test_an_id_that_is_in_use_is_refused_and_the_first_request_answered() -> None:
+    async with gateway(in_memory(chatty())) as (url, _), by_hand(url) as (http, headers):
+        call = {"name": "wait", "arguments": {}, "_meta": {"progressToken": 7}}
+        message = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call}
+        async with http.stream("POST", url, json=message, headers=headers) as stream:
+            events = stream.aiter_lines()
+            async for line in events:
+                if "notifications/progress" in line:
+                    break
+            again = await http.post(url, json=message, headers=headers)
+            assert again.status_code == 400
+            assert "being worked on" in again.json()["error"]["message"]
+            note = {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 9},
+            }
+            await http.post(url, json=note, headers=headers)
+            assert any('"id":9' in line for line in [line async for line in events])
+
+
+async def test_a_client_that_does_not_read_makes_the_sender_wait() -> None:
+    news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"text":"%s"}}' % (b"x" * 4096)
+    session = HttpSession("slow", 1800)
+    blocked, let_go = asyncio.Event(), asyncio.Event()
+
+    async def send(message: Any) -> None:
+        if len(message.get("body", b"")) > 4096:
+            blocked.set()
+            await let_go.wait()
+
+    listening = asyncio.create_task(session.listen(asyncio.Event().wait, send))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    sent = 0
+    while session.send_nowait(news):
+        sent += 1
+    assert sent < 100
+    waiting = asyncio.create_task(session.send(news))
+    await blocked.wait()
+    let_go.set()
+    await waiting
+    session.ended()
+    await listening
 
 
 async def _data(stream: httpx2.Response, count: int) -> list[Any]:
@@ -338,7 +422,7 @@ async def test_a_session_without_anything_open_ends_after_a_while() -> None:
             await http.post(url, json=message, headers=headers)
             (session,) = served.clients.values()
             session._idle = 0.01  # not before: a slow machine would end it too soon
-            assert session._timer is None or session._timer.cancelled()
+            assert session._idle_timer is None or session._idle_timer.cancelled()
         await gone(served)
         assert (await http.delete(url, headers=headers)).status_code == 404
 
@@ -374,10 +458,39 @@ async def test_what_comes_without_a_session_is_answered_so_that_clients_fall_bac
             assert "2025-11-25" in answer.json()["error"]["data"]["supported"]
             listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
             assert (await http.post(url, json=listing)).status_code == 400
-            assert (await http.post(url, content=b"{")).status_code == 400
+            assert (await http.post(url, content=b"{", headers=JSON)).status_code == 400
             assert (await http.get(url)).status_code == 400
             assert (await http.get(url.replace("/mcp", "/"))).status_code == 404
         assert not served.clients
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("POST", {"content-type": "text/plain"}, 415),
+        ("POST", {"accept": "application/json"}, 406),
+        ("GET", {"accept": "application/json"}, 406),
+        ("PUT", {}, 405),
+        ("POST", {"mcp-session-id": "unknown"}, 404),
+    ],
+)
+async def test_what_is_not_streamable_http_is_refused(
+    method: str, headers: dict[str, str], status: int
+) -> None:
+    async with gateway(in_memory(chatty())) as (url, served):
+        async with httpx2.AsyncClient(headers=BOTH | JSON | headers) as http:
+            answer = await http.request(method, url, content=json.dumps(INITIALIZE))
+            assert answer.status_code == status
+            assert answer.json()["error"]["message"]
+        assert not served.clients
+
+
+async def test_a_body_over_the_limit_is_refused_before_it_is_read_whole() -> None:
+    async with gateway(in_memory(chatty())) as (url, _), by_hand(url) as (http, headers):
+        body = b'{"jsonrpc":"2.0","method":"x","params":{"a":"%s"}}' % (b"x" * MAX_BYTES)
+        answer = await http.post(url, content=body, headers=headers | JSON)
+        assert answer.status_code == 400
+        assert "limit" in answer.json()["error"]["message"]
 
 
 # --- who is let in ---------------------------------------------------------------------------

@@ -15,26 +15,15 @@ import asyncio
 import hmac
 import ipaddress
 import logging
-import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
-from mcp.server.streamable_http import StreamableHTTPServerTransport
-from mcp.server.transport_security import (
-    RequestBodyLimitMiddleware,
-    TransportSecurityMiddleware,
-    TransportSecuritySettings,
-)
-from mcp_types.jsonrpc import UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.requests import Request
+from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from transom.errors import (
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     SERVER_ERROR,
     MessageRefused,
@@ -43,7 +32,7 @@ from transom.errors import (
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
 from transom.gateway.config import ServerConfig
-from transom.gateway.http_channel import HttpClientChannel
+from transom.gateway.http_session import SESSION_HEADER, HttpSession, problem
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
@@ -51,14 +40,19 @@ from transom.gateway.views import ClientViews
 from transom.json_values import clean, member
 from transom.protocol import wire
 from transom.servers.connection import Connect
-from transom.servers.envelope import envelope_of
+from transom.servers.envelope import DISCOVERY_VERSION, HANDSHAKE_VERSIONS, envelope_of
 from transom.serving import listen, serve
 
 _log = logging.getLogger("transom.gateway")
 
 PATH = "/mcp"
-_SESSION = "mcp-session-id"
-_VERSION = "mcp-protocol-version"
+_ACCEPTED = {
+    "POST": ("application/json", "text/event-stream"),
+    "GET": ("text/event-stream",),
+    "DELETE": (),
+}
+"""What a client must accept in answer to each method."""
+_UNSUPPORTED_PROTOCOL_VERSION = -32022
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
 
@@ -70,7 +64,6 @@ class HttpGateway:
         servers: the servers behind it: a name, and what starts or reaches each of them.
         views: makes the Views of a client, given what it calls itself.
         token: what each request must bear (`Authorization: Bearer ...`); None: nothing.
-        security: which Host and Origin are let in; None: any.
         max_clients: how many sessions there may be at once.
         idle: seconds after which a session ends that has no request and no stream open.
     """
@@ -81,19 +74,18 @@ class HttpGateway:
         views: Callable[[str], ClientViews],
         *,
         token: str | None = None,
-        security: TransportSecuritySettings | None = None,
         max_clients: int = 100,
         idle: float = 1800.0,
     ) -> None:
-        self.clients: dict[str, _HttpSession] = {}
+        self.clients: dict[str, HttpSession] = {}
         """The sessions there are, by id."""
+        self.allowed_hosts: frozenset[str] | None = None
+        """What a request may have for a Host, and for an Origin; None: anything."""
         self._servers = servers
         self._views = views
         self._token = None if token is None else token.encode()
-        self.security = security
         self._max_clients = max_clients
         self._idle = idle
-        self._limited = RequestBodyLimitMiddleware(self._route, MAX_BYTES)
         self._ending = False
 
     async def aclose(self) -> None:
@@ -111,225 +103,153 @@ class HttpGateway:
         """Answer one HTTP request."""
         if scope["type"] != "http":
             return
-        answer = await self._refusal(Request(scope, receive))
-        app: ASGIApp = self._limited if answer is None else answer
-        await app(scope, receive, send)
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        session = headers.get(SESSION_HEADER)
+        if session is None:
+            client = None
+        else:
+            client = self.clients.get(session)
+            if client is None or client.ending:
+                await problem(404, INVALID_REQUEST, "Session not found")(scope, receive, send)
+                return
+        if scope["method"] == "POST":
+            await self._post(client, scope, receive, send)
+        elif client is None:
+            await problem(400, INVALID_REQUEST, "Missing session ID")(scope, receive, send)
+        elif scope["method"] == "GET":
+            await client.serve(client.listen(receive, send))
+        else:
+            client.end()
+            await Response(None, 200)(scope, receive, send)
 
-    async def _refusal(self, request: Request) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that is not let in; None for one that is."""
-        if request.url.path != PATH:
-            return _problem(404, INVALID_REQUEST, f"The gateway is at {PATH}")
-        if self.security is not None:
-            checking = TransportSecurityMiddleware(self.security)
-            refused = await checking.validate_request(request)
-            if refused is not None:
-                return refused
-        if self._token is not None and not self._bears_token(request):
-            refused = _problem(401, SERVER_ERROR, "Send the gateway's token as a bearer token")
+        if scope["path"] != PATH:
+            return problem(404, INVALID_REQUEST, f"The gateway is at {PATH}")
+        if self.allowed_hosts is not None:
+            origin = headers.get("origin")
+            if headers.get("host") not in self.allowed_hosts:
+                return problem(421, INVALID_REQUEST, "Invalid Host header")
+            if origin is not None and origin.removeprefix("http://") not in self.allowed_hosts:
+                return problem(403, INVALID_REQUEST, "Invalid Origin header")
+        if self._token is not None and not self._bears_token(headers):
+            refused = problem(401, SERVER_ERROR, "Send the gateway's token as a bearer token")
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
+        kinds = _ACCEPTED.get(scope["method"])
+        if kinds is None:
+            refused = problem(405, INVALID_REQUEST, "Method not allowed")
+            refused.headers["Allow"] = ", ".join(_ACCEPTED)
+            return refused
+        accepted = headers.get("accept", "*/*")
+        if "*/*" not in accepted and not all(kind in accepted for kind in kinds):
+            return problem(406, INVALID_REQUEST, f"The client must accept {' and '.join(kinds)}")
+        content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and content_type != "application/json":
+            return problem(415, INVALID_REQUEST, "The body must be application/json")
+        version = headers.get("mcp-protocol-version")
+        if version is not None and version not in HANDSHAKE_VERSIONS:
+            return _fall_back(None, version)
         return None
 
-    def _bears_token(self, request: Request) -> bool:
+    def _bears_token(self, headers: Headers) -> bool:
         assert self._token is not None  # noqa: S101 - for the type checker
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        scheme, _, given = headers.get("authorization", "").partition(" ")
         right = hmac.compare_digest(given.strip().encode(), self._token)
         return right and scheme.lower() == "bearer"
 
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        session = request.headers.get(_SESSION)
-        version = request.headers.get(_VERSION)
-        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            await _fall_back(None, version)(scope, receive, send)
-        elif session is not None:
-            client = self.clients.get(session)
-            if client is None or client.ending:
-                await _problem(404, INVALID_REQUEST, "Session not found")(scope, receive, send)
-            else:
-                await client.serve(scope, receive, send)
-        elif request.method == "POST":
-            await self._begin(scope, receive, send)
-        else:
-            await _problem(400, INVALID_REQUEST, "Missing session ID")(scope, receive, send)
+    async def _post(
+        self, client: HttpSession | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        try:
+            body = await _read_body(receive)
+            message = wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
+        except MessageRefused as refusal:
+            await problem(400, refusal.code, str(refusal))(scope, receive, send)
+            return
+        if client is None:
+            admitted = self._admit(message)
+            if isinstance(admitted, Response):
+                await admitted(scope, receive, send)
+                return
+            client = admitted
+        await client.serve(client.post(message, body, receive, send))
 
     # --- sessions ----------------------------------------------------------------------------
 
-    async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request without a session, which must be `initialize`."""
-        body = await Request(scope, receive).body()
-        try:
-            message = wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
-        except MessageRefused as refusal:
-            await _problem(400, refusal.code, str(refusal))(scope, receive, send)
-            return
+    def _admit(self, message: wire.Message) -> HttpSession | Response:
+        """The session that a message begins, which must be `initialize`; or the refusal."""
         id = message.id if isinstance(message, wire.Request) else None
         if not isinstance(message, wire.Request) or message.method != "initialize":
-            answer = _problem(400, INVALID_REQUEST, "Missing session ID", id)
             if isinstance(message, wire.Request) and (
                 message.method == "server/discover" or envelope_of(message.params) is not None
             ):
-                answer = _fall_back(id, None)
-            await answer(scope, receive, send)
-        elif self._ending or len(self.clients) >= self._max_clients:
+                return _fall_back(id, None)
+            return problem(400, INVALID_REQUEST, "Missing session ID", id)
+        if self._ending or len(self.clients) >= self._max_clients:
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
-            await _problem(503, SERVER_ERROR, text, id)(scope, receive, send)
-        else:
-            client = self._admit(member(message.params, "clientInfo", "name"))
-            await client.serve(scope, _replay(body, receive), send)
-
-    def _admit(self, name: object) -> _HttpSession:
+            return problem(503, SERVER_ERROR, text, id)
+        name = member(message.params, "clientInfo", "name")
         label = clean(name, 60) if isinstance(name, str) else ""
         same = sum(client.label == label for client in self.clients.values())
-        client = _HttpSession(label, self._idle)
+        client = HttpSession(label, self._idle)
         self.clients[client.id] = client
-        shown = f"{label} ({same + 1})" if same else label
-        client.start(self._serve(client, shown))
+        client.start(self._serve(client, f"{label} ({same + 1})" if same else label))
         client.task.add_done_callback(lambda _: self._session_ended(client))
         return client
 
-    def _session_ended(self, client: _HttpSession) -> None:
+    def _session_ended(self, client: HttpSession) -> None:
         self.clients.pop(client.id, None)
         client.ended()
 
-    async def _serve(self, client: _HttpSession, label: str) -> None:
+    async def _serve(self, client: HttpSession, label: str) -> None:
         """One client, from its `initialize` to the end of its session."""
         try:
-            async with client.transport.connect() as (read, write):
-                channel = client.open(HttpClientChannel(read, write))
-                try:
-                    await Proxy(channel, self._servers, self._views(label)).run()
-                except TransomError as error:
-                    _log.warning("%s", error)
-                    if channel.introduced:
-                        return
-                    async with asyncio.timeout(_SESSIONS_END_WITHIN):
-                        await channel.refuse(str(error))
-                        await client.wait_idle()
+            await Proxy(client, self._servers, self._views(label)).run()
+        except TransomError as error:
+            _log.warning("%s", error)
+            client.refuse(str(error))
         except Exception:  # noqa: BLE001 - one client must not end the others
             _log.exception("a client's session failed")
-        finally:
-            await client.transport.terminate()
-
-
-class _HttpSession:
-    """One client's session: its open requests and streams, and its end."""
-
-    def __init__(self, label: str, idle: float) -> None:
-        self.id = secrets.token_hex(16)
-        self.label = label
-        self.transport = StreamableHTTPServerTransport(self.id)
-        self.task: asyncio.Task[None]
-        self._idle = idle
-        self._channel: HttpClientChannel | None = None
-        self._opened = asyncio.Event()
-        self._open = 0
-        self._nothing_open = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
-        self.ending = False
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the session."""
-        self.task = asyncio.create_task(work, name=f"transom-client-{self.id[:8]}")
-
-    def open(self, channel: HttpClientChannel) -> HttpClientChannel:
-        """Take requests from now on."""
-        self._channel = channel
-        self._opened.set()
-        return channel
-
-    def ended(self) -> None:
-        """The session is over."""
-        self.ending = True
-        self._opened.set()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def end(self) -> None:
-        """End the session, unless it is ending already."""
-        if not self.ending:
-            self.ending = True
-            self.task.cancel()
-
-    async def wait_idle(self) -> None:
-        """Wait until no request and no stream is open."""
-        await self._nothing_open.wait()
-
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request of the session."""
-        self._open += 1
-        self._nothing_open.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-        try:
-            await self._opened.wait()
-            if self._channel is None:
-                gone = _problem(503, INTERNAL_ERROR, "The gateway is ending")
-                await gone(scope, receive, send)
-            else:
-                await self._serve(self._channel, scope, receive, send)
-        finally:
-            self._open -= 1
-            if not self._open:
-                self._nothing_open.set()
-                if not self.ending:
-                    loop = asyncio.get_running_loop()
-                    self._timer = loop.call_later(self._idle, self.end)
-
-    async def _serve(
-        self, channel: HttpClientChannel, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        opens_stream = scope["method"] == "GET"
-        opened: asyncio.Handle | None = None
-
-        async def sending(message: Message) -> None:
-            nonlocal opened
-            await send(message)
-            start = message["type"] == "http.response.start"
-            if opens_stream and start and message["status"] == 200:
-                # The transport has its stream ready by the time that this runs.
-                opened = asyncio.get_running_loop().call_soon(channel.stream_opened)
-
-        try:
-            await self.transport.handle_request(scope, receive, sending)
-        finally:
-            if opened is not None:
-                opened.cancel()
-                channel.stream_closed()
-            channel.request_ended(scope)
-            refused = scope["method"] == "POST" and not channel.introduced
-            if refused or self.transport.is_terminated:
-                self.end()
 
 
 # --- answers ---------------------------------------------------------------------------------
 
 
-def _problem(status: int, code: int, text: str, id: wire.RequestId | None = None) -> Response:
-    error = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
-    return Response(wire.encode(error), status, media_type="application/json")
+async def _read_body(receive: Receive) -> bytes:
+    """The body of a request.
+
+    Raises:
+        MessageRefused: it is too large, or the client went away.
+    """
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        part = await receive()
+        if part["type"] != "http.request":
+            raise MessageRefused(INVALID_REQUEST, "The client went away")
+        parts.append(part.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BYTES:
+            text = f"Message of more than {MAX_BYTES} bytes, which is the limit"
+            raise MessageRefused(INVALID_REQUEST, text)
+        more = part.get("more_body", False)
+    return b"".join(parts)
 
 
 def _fall_back(id: wire.RequestId | None, requested: str | None) -> Response:
     """The answer that makes a 2026-07-28 client use a version that has sessions."""
-    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": requested or "2026-07-28"}
     error = {
-        "code": UNSUPPORTED_PROTOCOL_VERSION,
+        "code": _UNSUPPORTED_PROTOCOL_VERSION,
         "message": "The gateway tells its HTTP clients apart by session: begin with initialize",
-        "data": data,
+        "data": {"supported": HANDSHAKE_VERSIONS, "requested": requested or DISCOVERY_VERSION},
     }
     body = wire.encode({"jsonrpc": "2.0", "id": id, "error": error})
     return Response(body, 400, media_type="application/json")
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """What receives a body that was read already."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return again
 
 
 # --- serving at an address -------------------------------------------------------------------
@@ -399,9 +319,7 @@ async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[
     if _is_loopback(host):
         names = ("127.0.0.1", "localhost", "[::1]", _bracketed(host))
         hosts = [f"{name}:{port}" for name in names] + (list(names) if port == 80 else [])
-        gateway.security = TransportSecuritySettings(
-            allowed_hosts=hosts, allowed_origins=[f"http://{each}" for each in hosts]
-        )
+        gateway.allowed_hosts = frozenset(hosts)
     async with serve(gateway, [sock], ws="none"):
         try:
             yield f"http://{_bracketed(host)}:{port}{PATH}"
