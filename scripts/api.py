@@ -54,7 +54,7 @@ PARTS = [
         "For the author of a host or an agent. The guide is [Hosts and agents](hosts.md).",
         {
             "transom": ["Host"],
-            "transom.host": ["View", "ModelContext", "ToolList", "CallOptions"],
+            "transom.host": ["View", "ModelContext", "ToolList"],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host ": ["ApprovalRequest", "Approve", "Download"],
             "transom  ": ["Limits", "InProcessRenderer"],
@@ -108,6 +108,7 @@ SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
     "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
+    "Host": {"call"},
     "Policy": {"decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from transom.host.surface import ToolList
     from transom.host.view import ModelContext, View
     from transom.host.view_requests import Download
-    from transom.host.view_tools import CallOptions
 
 __all__ = [
     "Allow",
@@ -37,7 +36,6 @@ __all__ = [
     "AuditFilter",
     "AuditLog",
     "Bridge",
-    "CallOptions",
     "Deny",
     "Download",
     "Host",
@@ -66,7 +64,6 @@ _HOMES = {
     "surface": ("ToolList",),
     "view": ("ModelContext", "View"),
     "view_requests": ("Download",),
-    "view_tools": ("CallOptions",),
 }
 
 

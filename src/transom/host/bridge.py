@@ -10,38 +10,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+from msgspec import Raw
 
 from transom.background import Background, Debounced
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
     AlreadyConnected,
+    CapabilityMissing,
+    ConnectionClosed,
+    InvalidResult,
     NotConnected,
     OutOfOrder,
     PeerError,
     ProtocolError,
+    RequestTimeout,
     TransomError,
     UsageError,
 )
 from transom.events import Event, Slot
 from transom.host.policy import Limits
+from transom.host.tasks import task_in
 from transom.host.view_requests import ViewRequests
 from transom.host.view_server import ViewServer
-from transom.host.view_state import Readiness, ViewContext
-from transom.host.view_tools import CallOptions, ViewTools
+from transom.host.view_tools import ToolDefinitions
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.lifecycle import State
+from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
 from transom.protocol.messages import ToolOutcome, object_json, result_json
-from transom.protocol.methods import VIEW
+from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
 from transom.servers.server import Server
 from transom.servers.targets import connected_server
-from transom.session import Session
+from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
     HostCapabilities,
@@ -55,16 +64,91 @@ from transom.types import (
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
-__all__ = ["Bridge"]
+__all__ = ["Bridge", "CallsTools"]
 
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
+_PARTIAL = "ui/notifications/tool-input-partial"
+_READY = State.READY  # looking a member up in its enum is slow, and every call does
+_decode_result = msgspec.json.Decoder(ToolResult).decode
+_read_result = HOST["tools/call"].read_result
 
 
 def _ignore(_: BaseException) -> None:
     """A handler of `on_error` or `on_closed` that fails has nobody to report to."""
 
 
-class Bridge:
+class CallsTools:
+    """What a `Host`, a `View` and a `Bridge` have in common: tools that can be called."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: m.TaskRequest | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """`call_tool`, or with `task` `start_task`."""
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Call a tool. Cancelling the call tells the View or server to stop.
+
+        A `Bridge` and a `View` take the View's own name for its tool, a `Host` the name that
+        `list_tools` gives it. A `View` and a `Host` ask the policy first.
+
+        With a `Host`, a server's tool that links a View opens it, and the call waits until it is
+        live. The result's `meta["transom/view"]` has the View's `id` and `state`, and the `error`
+        if it could not be opened.
+
+        Args:
+            name: the tool.
+            arguments: a JSON object.
+            timeout: seconds without an answer or a progress notification; the limit of the Bridge
+                or the host unless given.
+            on_progress: called with each progress notification; may be async.
+
+        Raises:
+            Refused: the policy does not allow it.
+            ViewClosed: the View it belongs to is closed, or closed before it answered.
+            ConnectionClosed: the server is gone, or the Bridge's View closed first.
+            NotConnected: the Bridge's View was closed before.
+            CapabilityMissing: the Bridge's View did not declare tools.
+            ProtocolError: there is no such tool, or it answered with an error.
+            InvalidResult: the answer is no result, or is too large.
+            RequestTimeout: there was no answer in time.
+        """
+        return self.call(name, arguments, timeout, on_progress)
+
+    def start_task(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ttl: float | None = None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Coroutine[Any, Any, Task | ToolResult]:
+        """Call a tool as a task: the answer is a `Task` at once, and the work goes on.
+
+        A tool that cannot run as a task answers with its result. Follow a task where it was
+        started with `get_task`, `task_result` and `cancel_task`, and one of a `View` at its host.
+
+        `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
+        """
+        return self.call(name, arguments, timeout, on_progress, m.TaskRequest(ttl))
+
+
+class Bridge(CallsTools):
     """One View, seen from its host. `async with bridge:` runs it; leaving tears the View down.
 
     Args:
@@ -125,11 +209,15 @@ class Bridge:
         self._slots: dict[str, Slot] = {}
         self.app_info: Implementation | None = None
         """How the View named itself in `ui/initialize`; None before."""
+        self._offers_tools = False
         self._host_info = object_json(host_info)
         self._capabilities = None if capabilities is None else object_json(capabilities)
-        self._context = ViewContext(context)
-        self._readiness = Readiness(self.limits.max_queued)
-        self._lifecycle = self._readiness.lifecycle
+        self._lifecycle = Lifecycle()
+        self._state_changed = asyncio.Event()  # set and cleared at once, for those who wait
+        self._started = False
+        self._reason = "the bridge was never started"
+        self._queued: deque[tuple[str, bytes]] = deque()
+        self._delivered: list[tuple[str, bytes]] = []  # the input and the outcome, once sent
         self._session = Session(
             channel,
             on_request=self._handle_request,
@@ -147,12 +235,14 @@ class Bridge:
         self._server = None if upstream is None else _view_server(upstream)
         self._requests = ViewRequests(
             self._slots,
-            self._context,
+            context,
             self._send_context_changes,
             self._server,
             max_files=self.limits.max_files,
         )
-        self._tools = ViewTools(self._session, self._readiness, self.limits, self.report)
+        self.left_out: Mapping[str, str] = {}
+        """Tools of the last listing that could not be used, by name, with the reason."""
+        self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
         self._tools_changed = Debounced(self._fire_tools_changed, self.report)
@@ -174,14 +264,9 @@ class Bridge:
         return self._requests.app
 
     @property
-    def left_out(self) -> Mapping[str, str]:
-        """Tools of the last listing that could not be used, by name, with the reason."""
-        return self._tools.left_out
-
-    @property
     def context(self) -> dict[str, Any]:
         """The host's context as the wire has it."""
-        return dict(self._context.values)
+        return dict(self._requests.context.values)
 
     def start(self) -> None:
         """Start to read from the View. `async with` does this.
@@ -189,9 +274,9 @@ class Bridge:
         Raises:
             AlreadyConnected: it was started before; each connection needs a Bridge of its own.
         """
-        if self._readiness.started:
+        if self._started:
             raise AlreadyConnected("This Bridge was connected before: make one per connection")
-        self._readiness.started = True
+        self._started = True
         self._session.start()
         if self._server is not None:
             self._server.start(self._session.notify, self.report)
@@ -215,7 +300,43 @@ class Bridge:
             NotConnected: the bridge is not running.
         """
         limit = self.limits.initialize_timeout if timeout is None else timeout
-        await self._readiness.until_ready("initialized", limit)
+        await self._until_ready("initialized", limit)
+
+    async def _until_ready(self, what: str, timeout: float) -> float:
+        """Wait until the View is initialised; returns the seconds that are left."""
+        if not self._started:
+            raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
+        self._check_open(what)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout
+        while (state := self._lifecycle.state) is not _READY:
+            if state is State.CLOSED:
+                raise ConnectionClosed(f"{what}: connection closed: {self._reason}")
+            if state is State.TEARING_DOWN:
+                raise OutOfOrder(f"{what}: the View is being torn down")
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._state_changed.wait()
+            except TimeoutError:
+                text = f"{what}: the View was not initialised within {timeout:g} s"
+                raise RequestTimeout(text) from None
+        return max(deadline - clock(), 0.001)
+
+    async def _until_callable(self, method: str, timeout: float) -> float:
+        """Wait until the View is ready and check that it has tools; the seconds that are left."""
+        left = await self._until_ready(method, timeout)
+        if not self._offers_tools:
+            app = "the View" if self.app_info is None else self.app_info.name
+            raise CapabilityMissing(f"{method}: {app} did not declare the tools capability")
+        return left
+
+    def _check_open(self, what: str) -> None:
+        if self._lifecycle.state is State.CLOSED:
+            raise NotConnected(f"{what}: not connected ({self._reason})")
+
+    def _wake_waiting(self) -> None:
+        self._state_changed.set()
+        self._state_changed.clear()
 
     async def teardown(self, reason: str | None = None) -> bool:
         """Ask the View to wind up, wait a little, and close. Always completes, safe to repeat.
@@ -266,7 +387,11 @@ class Bridge:
     def _ended(self, reason: str) -> None:
         if self._lifecycle.state is State.CLOSED:
             return
-        self._readiness.close(reason)
+        self._reason = reason
+        self._lifecycle.close()
+        self._queued.clear()
+        self._delivered.clear()
+        self._wake_waiting()
         self._tools_changed.close()
         self._events.close()
         if self._events.task is not None and self._events.task is not asyncio.current_task():
@@ -277,51 +402,63 @@ class Bridge:
 
     # --- to the View: requests ---------------------------------------------------------------
 
-    def call_tool(
+    async def call(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Call one of the View's tools.
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: m.TaskRequest | None = None,
+    ) -> Any:
+        """`call_tool`, or with `task` `start_task`."""
+        if timeout is None:
+            timeout = self.limits.call_timeout
+        if self._lifecycle.state is not _READY or not self._offers_tools:
+            timeout = await self._until_callable("tools/call", timeout)
+        call: dict[str, Any] = {"name": name}
+        if arguments is not None:
+            call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
+        if task is not None:
+            call["task"] = task
+        params = wire.encode(call)
+        if on_progress is None:
+            raw = await self._session.request("tools/call", params, timeout=timeout)
+        else:
+            raw = await self._call_with_progress(params, timeout, on_progress)
+        if len(raw) > self.limits.max_result_bytes:
+            raise self._too_large(name, raw)
+        try:
+            result = _decode_result(raw)
+            if not result.extra:
+                return result
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            pass  # members we do not know, or no result at all: sorted out below
+        result = _read_result(raw)
+        if "task" not in result.extra or result.content:
+            return result
+        if task is None:
+            raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
+        handle = task_in(raw)
+        if handle is None:
+            raise InvalidResult(f"{name}: the View answered with a task that cannot be read")
+        return handle
 
-        Args:
-            name: as the View lists it.
-            arguments: a JSON object.
-            options: see `CallOptions`. Cancelling the call tells the View to stop.
+    async def _call_with_progress(
+        self, params: bytes, timeout: float, on_progress: OnProgress
+    ) -> Raw:
+        # A View that reports progress may take longer, but not for ever.
+        longest = max(timeout, self.limits.max_call_time)
+        try:
+            async with asyncio.timeout(longest):
+                return await self._session.request(
+                    "tools/call", params, timeout=timeout, on_progress=on_progress
+                )
+        except TimeoutError:
+            raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
 
-        Raises:
-            CapabilityMissing: the View did not declare tools.
-            ProtocolError: the View answered with an error.
-            InvalidResult: it answered with something that is no result, or with too much.
-            RequestTimeout: it did not answer in time.
-            ConnectionClosed: it closed first.
-            NotConnected: it was closed before.
-        """
-        return self._tools.call(name, arguments, **options)
-
-    def start_task(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        ttl: float | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, Task | ToolResult]:
-        """Call a tool as a task: the View answers with a `Task` at once and works on.
-
-        A tool that cannot run as a task answers with its result.
-
-        `ttl` is how many milliseconds the View should keep the task; all else is as for
-        `call_tool`.
-        """
-        return self._tools.call(name, arguments, **options, task=m.TaskRequest(ttl))
-
-    def call(
-        self, name: str, arguments: Mapping[str, Any], options: CallOptions
-    ) -> Coroutine[Any, Any, Any]:
-        """`call_tool`, or with `TaskCallOptions` `start_task`."""
-        return self._tools.call(name, arguments, **options)
+    def _too_large(self, what: str, raw: Raw) -> InvalidResult:
+        size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
+        return InvalidResult(f"{what}: a result of {size}")
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
@@ -337,7 +474,22 @@ class Bridge:
             ProtocolError, InvalidResult, RequestTimeout, ConnectionClosed, NotConnected: as for
                 `call_tool`.
         """
-        return await self._tools.list_all(timeout)
+        limit = self.limits.list_timeout if timeout is None else timeout
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + limit
+        await self._until_callable("tools/list", limit)
+
+        def request(params: bytes) -> Awaitable[Raw]:
+            left = max(deadline - clock(), 0.001)
+            return self._session.request("tools/list", params, timeout=left)
+
+        listing = await self._definitions.list_all(request)
+        before, self.left_out = self.left_out, listing.left_out
+        for name, reason in listing.left_out.items():
+            if before.get(name) != reason:
+                what = f"{name} left out: " if name else ""
+                self.report(PeerError(f"tools/list: {what}{reason}"))
+        return list(listing.tools.values())
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Check that the View still answers.
@@ -347,7 +499,7 @@ class Bridge:
             ConnectionClosed, NotConnected: it is closed.
         """
         limit = self.limits.call_timeout if timeout is None else timeout
-        left = await self._readiness.until_ready("ping", limit)
+        left = await self._until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=left)
 
     async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
@@ -373,7 +525,12 @@ class Bridge:
         self, method: str, params: Mapping[str, Any], timeout: float | None
     ) -> Any:
         """Send a request about tasks; its result."""
-        return await self._tools.request(method, params, timeout)
+        limit = self.limits.call_timeout if timeout is None else timeout
+        left = await self._until_callable(method, limit)
+        raw = await self._session.request(method, wire.encode(params), timeout=left)
+        if len(raw) > self.limits.max_result_bytes:
+            raise self._too_large(method, raw)
+        return HOST[method].read_result(raw)
 
     # --- to the View: notifications ----------------------------------------------------------
 
@@ -427,22 +584,38 @@ class Bridge:
             NotConnected: the View is closed.
         """
         mode = changes.get("display_mode", changes.get("displayMode"))
-        app = self._requests.app
+        app = self.app_capabilities
         modes = None if app is None else app.available_display_modes
         if mode is not None and modes is not None and mode not in modes:
             raise UsageError(f"The View cannot be shown in {mode!r}, only in {modes}")
-        self._readiness.check_open("set_context")
-        self._context.change(changes)
+        self._check_open("set_context")
+        self._requests.context.change(changes)
         self._send_context_changes()
 
     def _send_context_changes(self) -> None:
         if self._lifecycle.ready:
-            for params in self._context.take_changes():
+            for params in self._requests.context.take_changes():
                 self._notify("ui/notifications/host-context-changed", params)
 
     async def _send_when_ready(self, method: str, params: bytes) -> None:
-        if self._readiness.admit(method, params):
+        """Send a part of the tool's data, or queue it. Its order is checked now in any case."""
+        self._check_open(method)
+        lifecycle = self._lifecycle
+        if lifecycle.state is _READY or lifecycle.state is State.TEARING_DOWN:
+            lifecycle.record("host", method)
+            if method != _PARTIAL:
+                self._delivered.append((method, params))
             await self._session.notify(method, params)
+            return
+        step = DELIVERY.get((lifecycle.delivery, method))
+        if step is None:
+            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
+        if len(self._queued) >= self.limits.max_queued:
+            raise OutOfOrder(
+                f"{method}: {self.limits.max_queued} notices wait for the View already"
+            )
+        lifecycle.delivery = step
+        self._queued.append((method, params))
 
     def _notify(self, method: str, params: bytes) -> None:
         with suppress(NotConnected):  # the View is gone, and needs nothing any more
@@ -471,8 +644,7 @@ class Bridge:
             self._server.set_ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities
-        self._tools.app = params.app_info.name
-        self._tools.offered = params.app_capabilities.tools is not None
+        self._offers_tools = params.app_capabilities.tools is not None
         capabilities = self._capabilities
         if capabilities is None:
             capabilities = wire.encode(self._requests.capabilities())
@@ -480,7 +652,7 @@ class Bridge:
             wire.encode(m.PROTOCOL_VERSION),
             self._host_info,
             capabilities,
-            self._context.take_all(),
+            self._requests.context.take_all(),
         )
 
     def _handle_notification(self, notification: wire.Notification) -> None:
@@ -511,7 +683,12 @@ class Bridge:
         self._events.run(lambda: handlers.fire(*arguments, on_problem=self.report))
 
     def _initialized(self) -> None:
-        for method, params in self._readiness.become_ready():
+        # A View that initialises again, because its page was loaded again, gets the data again.
+        due = [*self._delivered, *self._queued]
+        self._delivered = [notice for notice in due if notice[0] != _PARTIAL]
+        self._queued.clear()
+        self._wake_waiting()
+        for method, params in due:
             self._notify(method, params)
         self._send_context_changes()
         if self._server is not None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, Unpack, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 
@@ -35,6 +35,7 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
+from transom.host.bridge import CallsTools
 from transom.host.open_views import OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import Limits, Policy
@@ -55,12 +56,12 @@ from transom.host.surface import (
     tools_for,
     view_listing,
 )
-from transom.host.tasks import TaskRegister, owned_task, split_task_id
+from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
-from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
+from transom.session import OnProgress
 from transom.types import HostContext, Implementation, Task, Tool, ToolResult
 from transom.version import __version__
 
@@ -92,7 +93,7 @@ class AttachesToHost(Protocol):
         ...
 
 
-class Host:
+class Host(CallsTools):
     """Connects servers, opens their Views, and offers the tools of both to a model.
 
         async with Host(renderer=InProcessRenderer({...}), policy=Policy(approve=ask)) as host:
@@ -310,61 +311,32 @@ class Host:
         """
         return tools_for(api, await self.list_tools())
 
-    def call_tool(
+    async def call(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Call a tool by the name that `list_tools` gives it.
-
-        A server's tool that links a View opens it, and the call waits until it is live. The
-        result's `meta["transom/view"]` has the View's `id` and `state`, and the `error` if it
-        could not be opened.
-
-        Args:
-            name: the tool.
-            arguments: a JSON object.
-            options: see `CallOptions`.
-
-        Raises:
-            ViewClosed: the View it belongs to is closed, or closed before it answered.
-            Refused: the policy does not allow it.
-            ProtocolError: there is no such tool, or it answered with an error.
-            InvalidResult: the answer is no result, or is too large.
-            RequestTimeout: there was no answer in time.
-            ConnectionClosed: the server is gone.
-        """
-        return self._call(name, arguments, options)
-
-    def start_task(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        ttl: float | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, Task | ToolResult]:
-        """Call a tool as a task; follow it with `get_task`, `task_result` and `cancel_task`.
-
-        A tool that cannot run as a task answers with its result.
-
-        `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
-        """
-        as_task: TaskCallOptions = {**options, "task": TaskRequest(ttl)}
-        return self._call(name, arguments, as_task)
-
-    async def _call(
-        self, name: str, arguments: Mapping[str, Any] | None, options: CallOptions
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: TaskRequest | None = None,
     ) -> Any:
+        """`call_tool`, or with `task` `start_task`."""
         entry = self._surface.find(name)
         if entry is None or self._stack is None:
             entry = await self._find_late(name, arguments)
         if entry.kind == "view":
-            return await self._views[entry.owner].call(entry.tool.name, arguments, options)
-        if entry.kind == "indirect":
-            return await self._call_indirect(entry, arguments, options)
-        return await self._call_server_tool(entry, arguments, options)
+            view = self._views[entry.owner]
+            return await view.call(entry.tool.name, arguments, timeout, on_progress, task)
+        if entry.kind == "server":
+            return await self._call_server_tool(entry, arguments, timeout, on_progress, task)
+        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
+        if entry.tool.name == LIST_VIEW_TOOLS:
+            return await self._list_view_tools(call.view_id)
+        if call.view_id is None or call.name is None:
+            raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
+        view = self.view(call.view_id)
+        found = self._surface.find_view_tool(view.id, call.name)
+        name = call.name if found is None else found.tool.name
+        return await view.call(name, call.arguments, timeout, on_progress, task)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""
@@ -398,17 +370,24 @@ class Host:
         raise error
 
     async def _call_server_tool(
-        self, entry: Entry, arguments: Mapping[str, Any] | None, options: CallOptions
+        self,
+        entry: Entry,
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        task: TaskRequest | None,
     ) -> Any:
         view, problem = None, None
         try:
             view = self._start_view(entry.owner, entry.tool, arguments)
         except TransomError as error:
             problem = str(error)
-        if options.get("timeout") is None:
-            options["timeout"] = self._call_timeout
+        if timeout is None:
+            timeout = self._call_timeout
         try:
-            result = await self._servers.call(entry.owner, entry.tool.name, arguments, **options)
+            result = await self._servers.call(
+                entry.owner, entry.tool.name, arguments, timeout, on_progress, task
+            )
         except BaseException as error:
             if view is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
@@ -428,20 +407,10 @@ class Host:
         note = {"id": view.id, "state": view.state}
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
-    async def _call_indirect(
-        self, entry: Entry, arguments: Mapping[str, Any] | None, options: CallOptions
-    ) -> Any:
-        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
-        if entry.tool.name == LIST_VIEW_TOOLS:
-            await self._refresh()
-            views = self._views.values() if call.view_id is None else [self.view(call.view_id)]
-            return view_listing((view.label, self._surface.shown(view.id)) for view in views)
-        if call.view_id is None or call.name is None:
-            raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
-        view = self.view(call.view_id)
-        found = self._surface.find_view_tool(view.id, call.name)
-        name = call.name if found is None else found.tool.name
-        return await view.call(name, call.arguments, options)
+    async def _list_view_tools(self, view_id: str | None) -> ToolResult:
+        await self._refresh()
+        views = self._views.values() if view_id is None else [self.view(view_id)]
+        return view_listing((view.label, self._surface.shown(view.id)) for view in views)
 
     # --- Views -------------------------------------------------------------------------------
 
@@ -642,7 +611,9 @@ class Host:
     async def _request_task(self, method: str, task_id: str, timeout: float | None) -> Any:
         """Send a request about a task to the View or the server that has it."""
         self._check_open()
-        owner, inner = split_task_id(task_id)
+        owner, slash, inner = task_id.partition("/")
+        if not slash:
+            raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:128]} not found")
         params, view = {"taskId": inner}, self._views.get(owner)
         answer: Task | ToolResult | None = None
         if view is not None and view.bridge is not None:

@@ -240,10 +240,9 @@ class ServerTools:
         name: str,
         tool: str,
         arguments: Mapping[str, Any] | None,
-        *,
-        task: TaskRequest | None = None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        task: TaskRequest | None,
     ) -> ToolResult | Task:
         """Call a server's tool for the model.
 

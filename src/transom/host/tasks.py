@@ -1,8 +1,4 @@
-"""The ids of tasks, and which server gave a View which task.
-
-A host knows a task as `OWNER/ID`, where the owner is a View or a server: two Views may use the
-same id. A task that a server gave to a View outlives the View, so the register is kept by the host.
-"""
+"""Tasks: calls that were answered before their work is done."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections import OrderedDict
 
 import msgspec
 
-from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.types import Task
 
 
@@ -30,24 +25,12 @@ def task_in(result: bytes | msgspec.Raw) -> Task | None:
 
 
 def owned_task(owner: str, task: Task) -> Task:
-    """The task, under the id by which the host knows it."""
+    """The task as the host knows it, as `OWNER/ID`: two Views may use the same id."""
     return msgspec.structs.replace(task, task_id=f"{owner}/{task.task_id}")
 
 
-def split_task_id(task_id: str) -> tuple[str, str]:
-    """The owner of a task, and the owner's own id for it.
-
-    Raises:
-        ProtocolError: no host gave out such an id.
-    """
-    owner, slash, inner = task_id.partition("/")
-    if not slash:
-        raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:128]} not found")
-    return owner, inner
-
-
 class TaskRegister:
-    """The tasks that servers gave to Views.
+    """The tasks that servers gave to Views. They outlive the View, so the host keeps them.
 
     Args:
         limit: how many are kept; the oldest are dropped.

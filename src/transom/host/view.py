@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
@@ -34,23 +34,22 @@ from transom.errors import (
 )
 from transom.host.approval import Approvals
 from transom.host.audit import AuditDetails, AuditKind, AuditLog
-from transom.host.bridge import Bridge
+from transom.host.bridge import Bridge, CallsTools
 from transom.host.policy import Limits, model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.surface import Label
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view_server import ViewServer
-from transom.host.view_tools import CallOptions, TaskCallOptions
 from transom.json_values import members
 from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome, result_json
 from transom.servers.server import Server
+from transom.session import OnProgress
 from transom.types import (
     ContentBlock,
     HostContext,
     Implementation,
     Task,
     Tool,
-    ToolResult,
 )
 
 __all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
@@ -100,7 +99,7 @@ class ViewEnvironment:
     screenshot: Callable[[View], Awaitable[bytes]]
 
 
-class View:
+class View(CallsTools):
     """One View. Get it from `host.views`; do not make one yourself."""
 
     __slots__ = (
@@ -211,53 +210,15 @@ class View:
 
     # --- calling -----------------------------------------------------------------------------
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Call one of its tools, by the View's own name for it, within the host's policy.
-
-        Args:
-            name: as in `tools`.
-            arguments: a JSON object.
-            options: see `CallOptions`.
-
-        Raises:
-            ViewClosed: the View is closed, or closed before it answered.
-            Refused: the policy does not allow it.
-            ProtocolError: it has no such tool, or answered with an error.
-            InvalidResult: its answer is no result, or is too large.
-            RequestTimeout: it did not answer in time.
-        """
-        return self.call(name, arguments, options)
-
-    def start_task(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        ttl: float | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Coroutine[Any, Any, Task | ToolResult]:
-        """Call one of its tools as a task; follow it with `Host.get_task` and `task_result`.
-
-        A tool that cannot run as a task answers with its result.
-
-        `ttl` is how many milliseconds the View should keep the task; all else is as for
-        `call_tool`.
-        """
-        as_task: TaskCallOptions = {**options, "task": TaskRequest(ttl)}
-        return self.call(name, arguments, as_task)
-
     async def call(
         self,
         name: str,
         arguments: Mapping[str, Any] | None,
-        options: CallOptions,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: TaskRequest | None = None,
     ) -> Any:
-        """`call_tool`, or with `TaskCallOptions` `start_task`."""
+        """`call_tool`, or with `task` `start_task`."""
         env, bridge = self._env, self._bridge
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
@@ -276,7 +237,7 @@ class View:
         began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
         try:
-            result = await bridge.call(name, given, options)
+            result = await bridge.call(name, given, timeout, on_progress, task)
             if isinstance(result, Task):
                 outcome = "task"
                 return owned_task(self.id, result)

@@ -7,6 +7,15 @@
    `isError: true`. A `ProtocolError` is answered as it is, anything else as "Internal error".
 4. Links that could run something never reach a handler, files reach it under harmless names.
 5. A View is never put into a display mode that it, or the host, did not declare.
+
+And what the View knows of its surroundings, the host's context:
+
+1. A change is a difference in value: the order of keys does not matter, and setting a key to the
+   value it has changes nothing.
+2. Changed keys are sent in one `host-context-changed`. Removed keys are sent as null, in a
+   notification of their own: the protocol has no other way to remove a key, Transom's Views
+   understand null, and a View that refuses null still gets the changed keys.
+3. Until the View has sent `ui/initialize` there is nothing to send: the answer will have it all.
 """
 
 from __future__ import annotations
@@ -21,7 +30,6 @@ from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refu
 from transom.events import Slot
 from transom.host.policy import link_problem, safe_filenames
 from transom.host.view_server import ViewServer
-from transom.host.view_state import ViewContext
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.messages import object_json, result_json
@@ -29,6 +37,7 @@ from transom.protocol.methods import VIEW, Method
 from transom.types import (
     AppCapabilities,
     EmbeddedResource,
+    HostContext,
     ResourceLink,
     TextContent,
     ToolResult,
@@ -78,12 +87,51 @@ _BY_SERVER = {
 }
 
 
+_WIRE_NAMES = {f.name: f.encode_name for f in msgspec.structs.fields(HostContext)}
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ViewContext:
+    """The host's context as the wire has it, and the part of it that the View has."""
+
+    def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
+        if isinstance(context, HostContext):
+            self.values: dict[str, Any] = msgspec.json.decode(context.to_wire())
+        else:
+            self.values = msgspec.json.decode(msgspec.json.encode(dict(context or {})))
+        self._sent: dict[str, bytes] | None = None
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Set keys, by their Python or their wire name; None removes one."""
+        for name, value in changes.items():
+            key = _WIRE_NAMES.get(name, name)
+            if value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = msgspec.json.decode(msgspec.json.encode(value))
+
+    def take_all(self) -> bytes:
+        """All of it as JSON, for `ui/initialize`."""
+        self._sent = {key: _encode(value) for key, value in self.values.items()}
+        return msgspec.json.encode(self.values)
+
+    def take_changes(self) -> list[bytes]:
+        """The params of the notifications that bring the View up to date; none when it is."""
+        if self._sent is None:
+            return []
+        now = {key: _encode(value) for key, value in self.values.items()}
+        changed = {key: self.values[key] for key in now if self._sent.get(key) != now[key]}
+        removed = {key: None for key in self._sent if key not in now}
+        self._sent = now
+        return [msgspec.json.encode(part) for part in (changed, removed) if part]
+
+
 class ViewRequests:
     """Answers the requests of one View.
 
     Args:
         handlers: the host's own handlers, by the name of their event.
-        context: where the display mode is kept.
+        context: the View's surroundings.
         on_context: called when an answer has changed the context.
         server: the View's server, if there is one.
         max_files: how many files one request may offer to save.
@@ -92,7 +140,7 @@ class ViewRequests:
     def __init__(
         self,
         handlers: Mapping[str, Slot],
-        context: ViewContext,
+        context: HostContext | Mapping[str, Any] | None,
         on_context: Callable[[], object],
         server: ViewServer | None,
         *,
@@ -101,7 +149,7 @@ class ViewRequests:
         self.app: AppCapabilities | None = None
         """What the View declared that it can do."""
         self._handlers = handlers
-        self._context = context
+        self.context = ViewContext(context)
         self._on_context = on_context
         self._server = server
         self._max_files = max_files
@@ -197,7 +245,7 @@ class ViewRequests:
 
     async def _request_display_mode(self, params: m.DisplayModeParams) -> bytes:
         handler = self._handlers.get("on_request_display_mode")
-        now: object = self._context.values.get("displayMode") or "inline"
+        now: object = self.context.values.get("displayMode") or "inline"
         if handler and params.mode != now and self.may_show_in(params.mode):
             try:
                 outcome = await _called(handler, params.mode)
@@ -206,13 +254,13 @@ class ViewRequests:
             mode = params.mode if outcome is None or outcome is True else outcome
             if isinstance(mode, str) and mode != now and self.may_show_in(mode):
                 now = mode
-                self._context.change({"displayMode": mode})
+                self.context.change({"displayMode": mode})
                 self._on_context()
         return wire.encode({"mode": now})
 
     def may_show_in(self, mode: str) -> bool:
         """Whether View and host, as far as they declared any display modes, have this one."""
-        offered = self._context.values.get("availableDisplayModes")
+        offered = self.context.values.get("availableDisplayModes")
         taken = None if self.app is None else self.app.available_display_modes
         return (not isinstance(offered, list) or mode in offered) and (
             taken is None or mode in taken
