@@ -140,7 +140,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long to measure each row")
     parser.add_argument("--rounds", type=int, default=3, help="how often; figures are medians")
-    parser.add_argument("--only", default="ping,call,list50,list1000,import,host,browser,gateway")
+    parser.add_argument(
+        "--only", default="ping,call,list50,list1000,import,host,browser,gateway,http"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     options = parser.parse_args()
     only = set(options.only.split(","))
@@ -165,7 +167,7 @@ def main() -> int:
             lines.append(
                 Measured("import transom", cost, "ms", "bare Python", None, None, "<= 60 ms", ok)
             )
-        for group in ("host", "browser", "gateway"):
+        for group in ("host", "browser", "gateway", "http"):
             if group in only:
                 status.update(group)
                 lines += lines_of(group, options.seconds)

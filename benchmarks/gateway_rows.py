@@ -1,4 +1,4 @@
-"""What a gateway costs: a call through it, its start, and a hundred clients of one.
+"""What a gateway costs on standard input and output: a call through it, and its start.
 
 Calls and starts are measured with the same client, by turns: the server alone, the gateway before
 it, and FastMCP's own proxy before it. The best round counts: the others tell what else the machine
@@ -14,19 +14,16 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import httpx2
-import msgspec
+from benchmarks.client import Client, client_of
+from benchmarks.processes import processor_time
 
-from benchmarks.client import HELLO, Client, client_of
-from benchmarks.processes import held_by, processor_time
-
-__all__ = ["calls", "hundred_clients", "measure", "start"]
+__all__ = ["calls", "measure", "start"]
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent / "servers"
@@ -38,7 +35,6 @@ GATEWAY = [sys.executable, "-m", "transom", "gateway", "--no-open"]
 PEER = "FastMCP's proxy"
 SMALL, LARGE = 10, 100_000
 IN_FLIGHT = 100
-CLIENTS = 100
 ROUNDS = 5
 START_BUDGET = 1.5
 
@@ -131,101 +127,6 @@ async def start(server: Sequence[str], rounds: int = ROUNDS) -> dict[str, float]
     return {name: min(each) for name, each in times.items()}
 
 
-# --- a hundred clients -----------------------------------------------------------------------
-
-
-class Crowd(NamedTuple):
-    """A hundred HTTP clients of one gateway."""
-
-    ready: float
-    """Seconds until all of them are initialised, each with a server process of its own."""
-    rate: float
-    """Calls per second, all of them calling all the time."""
-    memory: float
-    """KB in the gateway for each."""
-
-
-class _Caller:
-    """One HTTP client."""
-
-    def __init__(self, http: httpx2.AsyncClient, url: str) -> None:
-        self._http = http
-        self._url = url
-        self._headers = {
-            "accept": "application/json, text/event-stream",
-            "content-type": "application/json",
-        }
-
-    async def post(self, message: dict[str, Any]) -> Any:
-        body = msgspec.json.encode({"jsonrpc": "2.0", **message})
-        answer = await self._http.post(self._url, content=body, headers=self._headers)
-        answer.raise_for_status()
-        if session := answer.headers.get("mcp-session-id"):
-            self._headers["mcp-session-id"] = session
-            self._headers["mcp-protocol-version"] = HELLO["protocolVersion"]  # type: ignore[assignment]
-        if "id" not in message:
-            return None
-        lines = [answer.text]
-        if answer.headers["content-type"].startswith("text/event-stream"):
-            lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
-        found = [each for line in lines if (each := msgspec.json.decode(line or b"{}")).get("id")]
-        return found[-1]["result"]
-
-    async def initialize(self) -> None:
-        await self.post({"id": 1, "method": "initialize", "params": HELLO})
-        await self.post({"method": "notifications/initialized"})
-
-    async def calling(self, until: float) -> int:
-        done = 0
-        while time.perf_counter() < until:
-            params = {"name": "echo", "arguments": {"size": SMALL}}
-            result = await self.post({"id": done + 2, "method": "tools/call", "params": params})
-            assert result["content"][0]["text"] == "x" * SMALL
-            done += 1
-        return done
-
-
-@asynccontextmanager
-async def _http_gateway() -> AsyncIterator[tuple[int, str]]:
-    """A gateway that serves HTTP: its process and its address."""
-    where = asyncio.get_running_loop().create_future()
-
-    def heard(line: str) -> None:
-        _, found, url = line.partition("listens at ")
-        if found and not where.done():
-            where.set_result(url)
-
-    command = [*GATEWAY, "--http", "0", "--max-clients", str(CLIENTS + 10), "--", *ECHO]
-    async with client_of(command, stderr=heard) as client:
-        async with asyncio.timeout(60):
-            url = await where
-        yield client.process.pid, url
-        client.process.terminate()
-        await client.process.wait()
-
-
-async def hundred_clients(seconds: float = 1.0) -> Crowd:
-    """A hundred clients of one gateway by streamable HTTP."""
-    limits = httpx2.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
-    async with (
-        _http_gateway() as (pid, url),
-        httpx2.AsyncClient(limits=limits, timeout=120) as http,
-    ):
-        first = _Caller(http, url)
-        await first.initialize()
-        await first.calling(time.perf_counter() + 0.2)
-        before = held_by(pid).rss
-        callers = [_Caller(http, url) for _ in range(CLIENTS)]
-        began = time.perf_counter()
-        await asyncio.gather(*(each.initialize() for each in callers))
-        ready = time.perf_counter() - began
-        began = time.perf_counter()
-        done = await asyncio.gather(*(each.calling(began + seconds) for each in callers))
-        rate = sum(done) / (time.perf_counter() - began)
-        memory = (held_by(pid).rss - before) / CLIENTS
-    return Crowd(ready, rate, memory)
-
-
 # --- all of them -----------------------------------------------------------------------------
 
 
@@ -265,12 +166,6 @@ async def _measure(seconds: float) -> list[Line]:
                 (f"start before {name}", times["gateway"], "ms", other, times[against], ratio,
                  budget, ok)
             )  # fmt: skip
-    crowd = await hundred_clients(seconds * 3)
-    lines += [
-        ("100 HTTP clients are there", crowd.ready, "s", "", None, None, "", None),
-        ("calls of 100 HTTP clients", crowd.rate, "/s", "", None, None, "", None),
-        ("memory of an HTTP client", crowd.memory, "KB", "", None, None, "", None),
-    ]
     return lines
 
 
