@@ -17,9 +17,16 @@ from transom.errors import ChannelClosed
 class Wired:
     """A lines channel, and the bare socket at its other end."""
 
-    def __init__(self, channel: Channel, reader: asyncio.StreamReader, far: socket.socket) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        far: socket.socket,
+    ) -> None:
         self.channel = channel
         self.reader = reader
+        self.writer = writer
         self.far = far
 
     async def write(self, data: bytes) -> None:
@@ -34,7 +41,7 @@ async def wired() -> AsyncIterator[Wired]:
     near, far = socket.socketpair()
     far.setblocking(False)
     reader, writer = await asyncio.open_connection(sock=near)
-    wired = Wired(lines(reader, writer, max_bytes=100), reader, far)
+    wired = Wired(lines(reader, writer, max_bytes=100), reader, writer, far)
     yield wired
     await wired.channel.aclose()
     far.close()
@@ -88,6 +95,45 @@ async def test_a_line_that_is_too_long_closes_the_channel(wired: Wired, ending: 
         await wired.channel.receive()
     with pytest.raises(ChannelClosed):
         await wired.channel.send(b"{}")
+
+
+async def test_what_is_sent_without_waiting_goes_out_in_order_and_in_few_writes(wired: Wired):
+    sent = [b"%d" % number for number in range(100)]
+    writes = 0
+    write = wired.writer.write
+
+    def count(data: bytes) -> None:
+        nonlocal writes
+        writes += 1
+        write(data)
+
+    wired.writer.write = count  # type: ignore[method-assign]
+    for number in sent[:50]:
+        assert wired.channel.send_nowait(number)  # type: ignore[attr-defined]
+    await wired.channel.send(sent[50])
+    for number in sent[51:]:
+        assert wired.channel.send_nowait(number)  # type: ignore[attr-defined]
+    await wired.channel.aclose()
+    assert (await wired.read(1000)).split() == sent
+    assert writes < 12
+
+
+async def test_the_first_message_of_a_turn_goes_out_at_once(wired: Wired):
+    for message in (b"1", b"2", b"3\n4"):
+        wired.channel.send_nowait(message)  # type: ignore[attr-defined]
+    assert wired.far.recv(10) == b"1\n"
+    assert await wired.read(10) == b"2\n3 4\n"
+
+
+async def test_messages_that_came_together_are_received_together(wired: Wired):
+    await wired.write(b"1\n2\n\n3\n4")
+    assert await wired.channel.receive_many() == [b"1", b"2", b"3"]  # type: ignore[attr-defined]
+    await wired.write(b"\n" * 10_000 + b"5\n" * 70)
+    assert await wired.channel.receive() == b"4"
+    received: list[bytes] = []
+    while len(received) < 70:
+        received += await wired.channel.receive_many()  # type: ignore[attr-defined]
+    assert received == [b"5"] * 70
 
 
 async def test_a_connection_that_is_reset_is_a_closed_channel():

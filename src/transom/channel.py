@@ -3,11 +3,12 @@
 A Channel knows nothing of what the messages say. `memory_pair()` joins two ends in one process,
 `lines(reader, writer)` speaks newline-delimited JSON over asyncio streams.
 
-A Channel may offer two shortcuts, which a `Session` uses where they are there:
+A Channel may offer shortcuts, which a `Session` uses where they are there:
 
 1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
 2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
    of `receive`. The receiver must not raise. After the end, an attribute `reason` may say why.
+3. `async receive_many() -> list[bytes]` returns all messages that are there, up to a limit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from transom.errors import ChannelClosed
 
 __all__ = ["Channel", "Receiver", "lines", "memory_pair"]
 
-_BURST = 64  # messages delivered in memory before other tasks get a turn
+_BURST = 64  # messages delivered before other tasks get a turn
+_BATCH = 16  # messages written at once
+_HIGH_WATER = 65536  # bytes that wait in a transport before a sender waits, too
 _STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side
 
 _ENDS = 128  # bytes that are kept of each end of a line that is too long
@@ -109,6 +112,9 @@ class Throttled:
 
     def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object] | None]) -> None:
         self._receive = channel.receive
+        self._receive_many: Callable[[], Awaitable[list[bytes]]] | None = getattr(
+            channel, "receive_many", None
+        )
         self._wait = wait
         self.send = channel.send
         self.aclose = channel.aclose
@@ -125,6 +131,16 @@ class Throttled:
         if (waiting := self._wait()) is not None:
             await waiting
         return await self._receive()
+
+    async def receive_many(self) -> list[bytes]:
+        """The next messages, once there is room for them.
+
+        Raises:
+            ChannelClosed: there will be no more.
+        """
+        if (waiting := self._wait()) is not None:
+            await waiting
+        return [await self._receive()] if self._receive_many is None else await self._receive_many()
 
 
 # --- in memory -------------------------------------------------------------------------------
@@ -252,14 +268,21 @@ class _LinesChannel:
         self._reader = reader
         self._writer = writer
         self._max_bytes = max_bytes
-        self._buffer = bytearray()
-        self._searched = 0
-        self._closed = False
         self._replace = replace_long
+        self._lines: deque[bytes] = deque()  # that were read and not received yet
+        self._rest = bytearray()  # of the line that is being read
         self._beginning: bytes | None = None  # of a line that is too long, while it is dropped
+        self._too_long = False
+        self._unsent: list[bytes] = []
+        self._sent_this_turn = False
+        self._closed = False
+
+    # --- out ---------------------------------------------------------------------------------
 
     async def send(self, data: bytes) -> None:
-        self._write(data)
+        self._check_open()
+        self._unsent.append(data)
+        self._flush()
         try:
             await self._writer.drain()
         except (OSError, RuntimeError) as error:
@@ -268,64 +291,88 @@ class _LinesChannel:
             raise ChannelClosed("This side closed the channel")
 
     def send_nowait(self, data: bytes) -> bool:
-        transport = self._writer.transport
-        if transport.get_write_buffer_size() > 65536:
-            return False
-        self._write(data)
+        # The first message of a turn of the event loop goes out at once, and those after it in
+        # batches: a write costs more than all else that is done with a small message.
+        if not self._unsent:
+            self._check_open()
+            if self._writer.transport.get_write_buffer_size() > _HIGH_WATER:
+                return False
+        self._unsent.append(data)
+        if not self._sent_this_turn:
+            self._sent_this_turn = True
+            asyncio.get_running_loop().call_soon(self._turn_ended)
+            self._flush()
+        elif len(self._unsent) >= _BATCH or len(data) > _HIGH_WATER:
+            self._flush()
         return True
 
-    def _write(self, data: bytes) -> None:
+    def _turn_ended(self) -> None:
+        self._sent_this_turn = False
+        self._flush()
+
+    def _check_open(self) -> None:
         if self._closed or self._writer.is_closing():
             raise ChannelClosed("The channel is closed")
-        if b"\n" in data or b"\r" in data:
-            # JSON has raw line breaks between tokens only, where a space means the same.
-            data = data.replace(b"\n", b" ").replace(b"\r", b" ")
-        self._writer.write(data + b"\n")
+
+    def _flush(self) -> None:
+        if self._unsent:
+            unsent, self._unsent = self._unsent, []
+            data = b"\n".join(unsent)
+            if data.count(b"\n") >= len(unsent) or b"\r" in data:
+                data = b"\n".join(map(_one_line, unsent))
+            self._writer.write(data + b"\n")
+
+    # --- in ----------------------------------------------------------------------------------
 
     async def receive(self) -> bytes:
-        while not self._closed:
-            end = self._buffer.find(b"\n", self._searched)
-            if end >= 0 and (end <= self._max_bytes or self._replace is not None):
-                line = self._take(end)
-                if line:
-                    return line
-                continue
-            self._searched = len(self._buffer)
-            if end >= 0 or self._searched > self._max_bytes:
-                await self._refuse_long()
+        return (await self.receive_many(1))[0]
+
+    async def receive_many(self, limit: int = _BURST) -> list[bytes]:
+        while not self._lines or self._closed:
+            if self._closed:
+                raise ChannelClosed("This side closed the channel")
+            if self._too_long:
+                await self.aclose()
+                raise ChannelClosed(f"A line is longer than {self._max_bytes} bytes")
             try:
                 chunk = await self._reader.read(262144)
             except OSError as error:
                 raise ChannelClosed(f"The channel broke: {error}") from error
             if not chunk:
                 raise ChannelClosed("The other side closed the channel")
-            self._buffer += chunk
-        raise ChannelClosed("This side closed the channel")
+            self._take(chunk)
+        take = self._lines.popleft
+        return [take() for _ in range(min(limit, len(self._lines)))]
 
-    def _take(self, end: int) -> bytes | None:
-        """The line that ends there, or what replaces it."""
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
-        self._searched = 0
-        beginning, self._beginning = self._beginning, None
-        if beginning is None and end <= self._max_bytes:
-            return line.strip()
-        assert self._replace is not None  # noqa: S101 - or the channel would be closed
-        return self._replace(beginning or line[:_ENDS], line[-_ENDS:])
+    def _take(self, chunk: bytes) -> None:
+        first, *others = chunk.split(b"\n")
+        self._rest += first
+        if others:
+            whole = [bytes(self._rest), *others[:-1]]
+            self._rest = bytearray(others[-1])
+            for line in whole:
+                if self._beginning is not None or len(line) > self._max_bytes:
+                    line = self._replaced(line)  # noqa: PLW2901 - what stands in its place
+                line = line.strip()  # noqa: PLW2901 - the same line
+                if line and not self._too_long:
+                    self._lines.append(line)
+        if len(self._rest) > self._max_bytes:
+            if self._beginning is None:
+                self._beginning = bytes(self._rest[:_ENDS])
+            del self._rest[:-_ENDS]
+            self._too_long |= self._replace is None
 
-    async def _refuse_long(self) -> None:
-        if self._replace is None:
-            await self.aclose()
-            raise ChannelClosed(f"A line is longer than {self._max_bytes} bytes")
-        if self._beginning is None:
-            self._beginning = bytes(self._buffer[:_ENDS])
-        del self._buffer[:-_ENDS]
-        self._searched = len(self._buffer)
+    def _replaced(self, line: bytes) -> bytes:
+        """What stands in the place of a line that is too long."""
+        beginning, self._beginning = self._beginning or line[:_ENDS], None
+        self._too_long |= self._replace is None
+        return b"" if self._replace is None else self._replace(beginning, line[-_ENDS:]) or b""
 
     async def aclose(self) -> None:
         if self._closed:
             return
         self._closed = True
+        self._flush()
         # Not `feed_eof`: what the other side still sends would then be an error in the transport.
         self._reader.set_exception(ChannelClosed("This side closed the channel"))
         # Of two pipes, each has a transport; asyncio has no public way from a reader to its own.
@@ -333,9 +380,9 @@ class _LinesChannel:
         if reading is not None:
             reading.close()
         self._writer.close()
-        await self._flush()
+        await self._wait_flushed()
 
-    async def _flush(self) -> None:
+    async def _wait_flushed(self) -> None:
         """Wait while what is queued goes out, for as long as the other side reads."""
         transport = self._writer.transport
         closed = asyncio.ensure_future(self._writer.wait_closed())
@@ -345,6 +392,11 @@ class _LinesChannel:
             before, left = left, transport.get_write_buffer_size()
             if left and left >= before:
                 transport.abort()
+
+
+def _one_line(data: bytes) -> bytes:
+    # JSON has raw line breaks between tokens only, where a space means the same.
+    return data.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 def _ignore_error(future: asyncio.Future[None]) -> None:

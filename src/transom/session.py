@@ -289,17 +289,22 @@ class Session:
     # --- in ----------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        receive, feed, dispatch = self._channel.receive, self.peer.feed, self._dispatch
+        feed, dispatch = self.peer.feed, self._dispatch
+        receive = getattr(self._channel, "receive_many", self._receive_one)
         left = _BURST
         try:
             while True:
-                dispatch(feed(await receive()))
-                left -= 1
-                if not left:
+                for data in await receive():
+                    dispatch(feed(data))
+                    left -= 1
+                if left <= 0:
                     left = _BURST
                     await asyncio.sleep(0)  # a flood must not starve everyone else
         except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
             self._lost(error)
+
+    async def _receive_one(self) -> list[bytes]:
+        return [await self._channel.receive()]
 
     def _arrived(self, data: bytes | None) -> None:
         if data is None:

@@ -139,23 +139,20 @@ class Proxy:
         Returns:
             The result; None for a request that takes more.
         """
-        only = self._members.only
+        only, method = self._members.only, request.method
         if only is None or not only.connection.up:
             return None
-        if request.method == "tools/call":
-            name: object = member_of(request.params, "name")
-            if not isinstance(name, str) or not only.connection.current:
+        if method == "tools/call":
+            if self._views.has_part_in(only.connection, request.params):
                 return None
-            if self._views.has_part_in(only.connection, name):
-                return None
-        elif request.method in self._handlers:
+        elif method in self._handlers:
             return None
+        params = None if request.params is None else bytes(request.params)
+        if params is None or b'"_meta"' not in params:  # neither an envelope nor a progress token
+            return only.connection.send_request(method, params)
         request = self._state.take_request(request)
-        return only.connection.send_request(
-            request.method,
-            request.params,
-            on_progress=self._client.progress_relay(request.params),
-        )
+        relay = self._client.progress_relay(request.params)
+        return only.connection.send_request(method, request.params, on_progress=relay)
 
     async def handle_request(self, request: wire.Request) -> bytes:
         """Answer a request of the client's; the result as JSON.

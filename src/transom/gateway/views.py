@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -91,9 +91,21 @@ class ToolHead(msgspec.Struct):
     @property
     def opens_view(self) -> bool:
         """Whether calling it opens a View."""
-        meta = self.meta or {}
-        ui: object = meta.get("ui")
-        return (isinstance(ui, dict) and "resourceUri" in ui) or LEGACY_URI_KEY in meta
+        return _opens_view(self.meta)
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+_read_name = msgspec.json.Decoder(_Named).decode
+
+
+def _opens_view(meta: Mapping[str, Any] | None) -> bool:
+    if meta is None:
+        return False
+    ui: object = meta.get("ui")
+    return (isinstance(ui, dict) and "resourceUri" in ui) or LEGACY_URI_KEY in meta
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -324,16 +336,23 @@ class ClientViews:
 
     # --- opening -----------------------------------------------------------------------------
 
-    def has_part_in(self, connection: ServerConnection, name: str) -> bool:
-        """Whether a call of this name opens a View, is a View's, or brings messages of Views."""
-        return self._needed or self.opens(connection, name)
+    def has_part_in(self, connection: ServerConnection, params: Raw | None) -> bool:
+        """Whether a call opens a View, is a View's, or brings messages of Views, or may do so."""
+        cache = connection.tool_cache
+        if self._needed or params is None or not cache.current:
+            return True
+        try:
+            tool = cache.known(_read_name(params).name)
+            return tool is not None and self._screen is not None and _opens_view(tool.meta)
+        except msgspec.DecodeError:
+            return True
 
     def opens(self, connection: ServerConnection, name: str) -> bool:
         """Whether a call of this server's tool opens a View."""
         if self._screen is None:
             return False
         tool = connection.tool_cache.known(name)
-        return tool is not None and ToolHead(name, tool.meta).opens_view
+        return tool is not None and _opens_view(tool.meta)
 
     async def open(
         self,

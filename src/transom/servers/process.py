@@ -141,8 +141,16 @@ class ServerProcess:
         Raises:
             ChannelClosed: the process is gone; the text says how it ended.
         """
+        return (await self.receive_many(1))[0]
+
+    async def receive_many(self, limit: int = 64) -> list[bytes]:
+        """The next messages, as many as are there.
+
+        Raises:
+            ChannelClosed: the process is gone; the text says how it ended.
+        """
         try:
-            return await self._channel.receive()
+            return cast("list[bytes]", await self._channel.receive_many(limit))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         except ChannelClosed as error:
             raise ChannelClosed(await self._how_it_ended(error)) from None
 
