@@ -22,7 +22,8 @@ def refresh() -> str:
 async def main() -> None:
     async with hosting(app) as bridge:
         (tool,) = await bridge.list_tools()
-        assert tool.meta == {"ui": {"visibility": ["app"]}}
+        assert tool.meta is not None
+        assert tool.meta["ui"] == {"visibility": ["app"]}
         assert tool.visibility == ("app",)
 
 

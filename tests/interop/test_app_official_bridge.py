@@ -265,7 +265,11 @@ async def test_tools_are_listed_whole(lay: Lay) -> None:
     (tool,) = (await table.bridge.do("listTools"))["tools"]
     assert (tool["name"], tool["title"], tool["description"]) == ("find", "Find", "Find things.")
     assert tool["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
-    assert tool["_meta"] == {"vendor": {"x": 1}, "ui": {"visibility": ["app"]}}
+    assert tool["_meta"] == {
+        "vendor": {"x": 1},
+        "ui": {"visibility": ["app"]},
+        "transom/registration": 1,
+    }
     assert tool["execution"] == {"taskSupport": "optional"}
     schema = tool["inputSchema"]
     assert (schema["type"], schema["required"]) == ("object", ["words"])

@@ -229,7 +229,7 @@ ADDED = {"name": "added", "inputSchema": OBJECT}
 BAD_LISTS: dict[str, tuple[Any, int]] = {
     "an object": ([ADDED, object()], 1),
     "nothing": ([None, ADDED], 1),
-    "text": (["added", ADDED], 1),
+    "a number": ([5, ADDED], 1),
     "a tool without a name": ([{"inputSchema": OBJECT}, ADDED], 1),
     "a tool that is not Unicode": ([ADDED, {"name": "\ud800", "inputSchema": OBJECT}], 1),
     "a tool that contains itself": ([cyclic_dict(), ADDED], 1),
@@ -248,7 +248,9 @@ async def test_what_on_list_tools_gets_wrong_leaves_the_rest_in_place(what: str)
         assert len(errors) == problems
 
 
-@pytest.mark.parametrize("returned", [3, object(), {"tools": 3}, {"tools": None}], ids=plain)
+@pytest.mark.parametrize(
+    "returned", ["added", 3, object(), {"tools": 3}, {"tools": None}], ids=plain
+)
 async def test_on_list_tools_that_returns_no_list_fails_the_listing(returned: Any) -> None:
     app = App("a", "1")
     app.on_list_tools = lambda: returned

@@ -9,6 +9,7 @@ from transom.errors import ProtocolError
 from transom.protocol.messages import ListToolsResult
 from transom.types import Tool
 from transom.view.app import App
+from transom.view.tools import RegisteredTool
 
 
 def nothing() -> str:
@@ -51,6 +52,7 @@ async def test_tools_are_listed_in_the_order_of_registration_with_what_was_said_
             {
                 "name": "plain",
                 "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+                "_meta": {"transom/registration": 1},
             },
             {
                 "name": "full",
@@ -59,7 +61,7 @@ async def test_tools_are_listed_in_the_order_of_registration_with_what_was_said_
                 "inputSchema": {"type": "object", "properties": {}},
                 "outputSchema": {"type": "object"},
                 "annotations": {},
-                "_meta": {},
+                "_meta": {"transom/registration": 2},
             },
         ]
 
@@ -107,15 +109,22 @@ async def test_a_view_without_tools_knows_no_tool_methods() -> None:
             assert error.value.code == -32601
 
 
-async def test_a_static_listing_is_encoded_once() -> None:
+async def test_static_tools_are_looked_at_again_only_when_something_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = many(3)
+    app.register_tool("lazy", nothing, input_schema=lambda: {"type": "object"})
+    encoded = RegisteredTool.encoded
+    looked_at: list[str] = []
+    monkeypatch.setattr(
+        RegisteredTool, "encoded", lambda tool: looked_at.append(tool.name) or encoded(tool)
+    )
     async with hosted(app) as host:
-        await host.list_tools()
-        page = app._service._listing
-        cached = page.page(None)
-        assert page.page(None) is cached
+        assert await host.names() == ["t0", "t1", "t2", "lazy"]
+        assert await host.names() == ["t0", "t1", "t2", "lazy"]
+        assert looked_at == ["t0", "t1", "t2", "lazy", "lazy"]
         app.tools[0].disable()
-        assert page.page(None) is not cached
+        assert await host.names() == ["t1", "t2", "lazy"]
 
 
 # --- lazy schemas -----------------------------------------------------------------------------

@@ -162,6 +162,7 @@ async def test_visibility_is_written_where_hosts_look_for_it() -> None:
     assert tool["_meta"] == {
         "ui": {"resourceUri": "ui://x", "visibility": ["app"]},
         "mine": 1,
+        "transom/registration": 1,
     }
     assert meta == {"ui": {"resourceUri": "ui://x"}, "mine": 1}
     assert app.tools[0].definition().visibility == ("app",)
@@ -309,7 +310,7 @@ async def test_setting_a_field_is_an_update() -> None:
                 "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
                 "outputSchema": {"type": "object"},
                 "annotations": {"readOnlyHint": True},
-                "_meta": {"k": 1, "ui": {"visibility": ["model"]}},
+                "_meta": {"k": 1, "ui": {"visibility": ["model"]}, "transom/registration": 1},
             }
         ]
         tool.enabled = False

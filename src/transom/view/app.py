@@ -30,17 +30,20 @@ from transom.errors import (
     PeerError,
     ProtocolError,
     RegistrationError,
+    TransomError,
     UsageError,
     ValidationError,
 )
 from transom.events import Event, abandon, is_awaitable
 from transom.protocol import wire
 from transom.protocol.messages import (
+    PIN,
     CreateTaskResult,
     DisplayModeResult,
     InitializeResult,
     ListResourcesResult,
     ListToolsResult,
+    PinParams,
     Verdict,
 )
 from transom.protocol.methods import HOST
@@ -53,6 +56,7 @@ from transom.types import (
     HostContext,
     Implementation,
     LogLevel,
+    ProblemKind,
     ReadResourceResult,
     Task,
     TextContent,
@@ -141,7 +145,7 @@ class App:
             make_context=lambda tool, meta: CallContext(self, tool, meta),
             flush_changes=self._list_changed.flush,
             request_host=self._request_host,
-            on_problem=self.report,
+            report=self.report,
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -184,8 +188,15 @@ class App:
     on_list_tools = Event["App"](_check_tools)
     on_call_tool = Event["App"](_check_tools)
 
-    def report(self, error: BaseException) -> None:
-        """Pass an error to `on_error`, or to the log where there is no handler."""
+    def report(
+        self, error: BaseException, kind: ProblemKind = "error", tool: str | None = None, /
+    ) -> None:
+        """Pass an error to `on_error`, or to the log where there is no handler.
+
+        A host that wants to know what goes wrong in its Views is told too.
+        """
+        if self._connection is not None and not isinstance(error, PeerError):
+            self._connection.send_problem(error, kind, tool)
         handled = self.on_error and self._run_in_background(
             self.on_error.fire(error, on_problem=self._on_error_failed)
         )
@@ -462,6 +473,8 @@ class App:
     async def send_tool_list_changed(self) -> None:
         """Notify the host now that the tools have changed. Counts for changes made in this turn.
 
+        A host that uses tools and does not take such notices is sent none.
+
         Raises:
             NotConnected: there is no connection.
             RegistrationError: the View did not declare that its tools can change.
@@ -478,7 +491,7 @@ class App:
         self._notify_list_changed()
 
     def _notify_list_changed(self) -> None:
-        if self.connected:
+        if self._connection is not None and self._connection.takes_list_changes:
             self.notify("notifications/tools/list_changed", {})
 
     def _tool_changed(self, tool: RegisteredTool, listed: bool) -> None:
@@ -709,6 +722,23 @@ class App:
         size = {"width": width, "height": height}
         params = {key: value for key, value in size.items() if value is not None}
         self.notify("ui/notifications/size-changed", params)
+
+    async def request_pin(self, reason: str | None = None) -> bool:
+        """Ask the host to keep this View open; whether it does.
+
+        No is a normal answer, and the only one of hosts that do not know the request.
+
+        Args:
+            reason: why, for the user.
+        """
+        connection = self._live()
+        if not connection.announces(PIN):
+            return False
+        try:
+            verdict: Verdict = await connection.ask("transom/request-pin", PinParams(reason))
+        except TransomError:
+            return False
+        return not verdict.is_error
 
     async def request_teardown(self) -> None:
         """Ask the host to close this View. The host decides."""

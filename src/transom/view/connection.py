@@ -28,11 +28,18 @@ from transom.errors import (
     UsageError,
 )
 from transom.protocol import wire
-from transom.protocol.messages import PROTOCOL_VERSION, InitializeResult, Verdict
+from transom.protocol.messages import (
+    MAX_PROBLEMS,
+    PROBLEMS,
+    PROTOCOL_VERSION,
+    InitializeResult,
+    Verdict,
+)
 from transom.protocol.methods import VIEW, read_result
 from transom.protocol.peer import Peer, Progress
 from transom.session import Session
-from transom.types import HostContext, Implementation, Open
+from transom.types import HostContext, Implementation, Open, ProblemKind, ViewProblem
+from transom.view.invoke import sendable, wording
 
 _MAX_HANDLERS = 100  # async handlers that run at once, so that a host cannot fill the memory
 
@@ -82,6 +89,7 @@ class HostConnection:
         """Async handlers that nobody waits for: `on_error` and `on_tool_change`."""
         self._context: dict[str, Any] = {}
         self._strict = strict
+        self._problems = 0  # how many were sent
         self._on_closed = on_closed
         self.session = Session(
             channel,
@@ -143,6 +151,35 @@ class HostConnection:
         """Apply a change: shallow, as the spec has it; null removes a key."""
         merged = {**self._context, **changes}
         self._context = {key: value for key, value in merged.items() if value is not None}
+
+    # --- what the host takes -----------------------------------------------------------------
+
+    def announces(self, name: str) -> bool:
+        """Whether the host has announced a capability of Transom's own."""
+        experimental = None if self.host is None else self.host.host_capabilities.experimental
+        return name in (experimental or {})
+
+    @property
+    def takes_list_changes(self) -> bool:
+        """Whether to notify the host when tools change.
+
+        A host that does not mention tools is older than that capability: a strict View sends none.
+        """
+        if not self.ready or self.host is None:
+            return False
+        tools = self.host.host_capabilities.tools
+        return not self._strict if tools is None else bool(tools.list_changed)
+
+    def send_problem(self, error: BaseException, kind: ProblemKind, tool: str | None) -> None:
+        """Tell a host that wants to know it what went wrong in this View."""
+        if not self.ready or self._problems > MAX_PROBLEMS or not self.announces(PROBLEMS):
+            return
+        self._problems += 1
+        if self._problems > MAX_PROBLEMS:
+            problem = ViewProblem(kind, f"There are more than {MAX_PROBLEMS} problems")
+        else:
+            problem = ViewProblem(kind, sendable(wording(error)), tool)
+        self.notify("transom/notifications/problem", problem)
 
     # --- requests ----------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import re
 import typing
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -38,20 +38,39 @@ from transom.errors import (
 )
 from transom.events import is_awaitable, is_own_cancellation
 from transom.schema import Schema
-from transom.types import LogLevel, Task, TextContent, ToolResult
+from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
 from transom.view.results import encode_result
 
 Outcome = bytes | Task | Awaitable["bytes | Task"]
 """What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""
 
-OnProblem = Callable[[BaseException], object]
+
+class Report(Protocol):
+    """Passes on what went wrong in the View: the error, its kind, and the tool it concerns."""
+
+    def __call__(
+        self, error: BaseException, kind: ProblemKind = "error", tool: str | None = None, /
+    ) -> object:
+        """Pass it on."""
+        ...
+
+
+def wording(error: BaseException) -> str:
+    """The type and the text of an error."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the author's exception may not even have a text
+        return type(error).__name__
+
+
+def sendable(text: str) -> str:
+    """The same text without lone surrogates, which cannot be sent."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def error_result(text: str) -> bytes:
     """A failure the model can read."""
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent
-    return ToolResult(content=[TextContent(text)], is_error=True).to_wire()
+    return ToolResult(content=[TextContent(sendable(text))], is_error=True).to_wire()
 
 
 # --- what a handler may use while it runs ------------------------------------------------------
@@ -268,15 +287,15 @@ def _resolve(function: Callable[..., Any], name: str) -> object:
 class Invocation:
     """One run of one function on behalf of a host, and the answer to it."""
 
-    __slots__ = ("ctx", "name", "on_problem", "output")
+    __slots__ = ("ctx", "name", "output", "report")
 
     def __init__(
-        self, name: str, output: Schema | None, ctx: RunningCall | None, on_problem: OnProblem
+        self, name: str, output: Schema | None, ctx: RunningCall | None, report: Report
     ) -> None:
         self.name = name
         self.output = output
         self.ctx = ctx
-        self.on_problem = on_problem
+        self.report = report
 
     def run(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -317,7 +336,7 @@ class Invocation:
             return error_result(str(error) or f"Tool {self.name} failed")
         if isinstance(error, ProtocolError) and _can_be_sent(error.code, error.message):
             raise error
-        self.on_problem(error)
+        self.report(error, "tool", self.name)
         raise ProtocolError(INTERNAL_ERROR, f"Tool {self.name} failed") from None
 
     def _returned(self, returned: object) -> bytes | Task:
@@ -330,7 +349,7 @@ class Invocation:
         try:
             return encode_result(returned, self.output)
         except (ValidationError, SchemaError) as error:
-            self.on_problem(error)
+            self.report(error, "tool", self.name)
             text = f"Tool {self.name} returned an invalid result"
             raise ProtocolError(INTERNAL_ERROR, text) from None
 

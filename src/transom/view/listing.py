@@ -7,22 +7,26 @@
    between two pages neither repeat nor lose tools that stay; or at an offset of what
    `on_list_tools` gave for a cursor of its own.
 4. Pages of tools that did not change are encoded once.
+5. The first page tells the host of the disabled tools, in its `_meta`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import suppress
+from itertools import groupby
 from typing import Any, cast
 
 import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot, is_awaitable
-from transom.protocol.messages import ListToolsResult
+from transom.protocol.messages import DISABLED_TOOLS, MAX_DISABLED, ListToolsResult
 from transom.types import Tool
-from transom.view.tools import Registry, Unavailable
+from transom.view.invoke import Report
+from transom.view.tools import RegisteredTool, Registry, Unavailable
 
 
 class _Cursor(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,11 +57,31 @@ def _encode_cursor(cursor: _Cursor) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
 
 
-def _page(entries: Iterable[bytes], next_cursor: _Cursor | None) -> bytes:
-    body = b",".join(entries)
-    if next_cursor is None:
-        return b'{"tools":[%b]}' % body
-    return b'{"tools":[%b],"nextCursor":"%b"}' % (body, _encode_cursor(next_cursor).encode())
+def _page(entries: Iterable[bytes], next_cursor: _Cursor | None, meta: bytes = b"") -> bytes:
+    following = b""
+    if next_cursor is not None:
+        following = b',"nextCursor":"%b"' % _encode_cursor(next_cursor).encode()
+    return b'{"tools":[%b]%b%b}' % (b",".join(entries), following, meta)
+
+
+class _Plan(msgspec.Struct):
+    """A page of registered tools: static ones as they are sent, and lazy ones between them."""
+
+    parts: list[bytes | RegisteredTool]
+    count: int
+    following: _Cursor | None
+    meta: bytes
+
+    def entries(self) -> list[bytes]:
+        """The tools as JSON; one whose schema cannot be made has reported why."""
+        found: list[bytes] = []
+        for part in self.parts:
+            if isinstance(part, bytes):
+                found.append(part)
+            else:
+                with suppress(Unavailable):
+                    found.append(part.encoded())
+        return found
 
 
 class Listing:
@@ -67,7 +91,7 @@ class Listing:
         registry: the registered tools.
         page_size: how many tools a page has at most.
         handler: the App's `on_list_tools`.
-        on_problem: called with the reason when a tool is left out.
+        report: called with the reason when a tool is left out.
     """
 
     def __init__(
@@ -75,14 +99,14 @@ class Listing:
         registry: Registry,
         page_size: int,
         handler: Slot,
-        on_problem: Callable[[BaseException], object],
+        report: Report,
     ) -> None:
         self._registry = registry
         self._page_size = page_size
         self._handler = handler
-        self._on_problem = on_problem
-        self._cached_version = -1
-        self._cached: dict[str | None, bytes] = {}
+        self._report = report
+        self._version = -1
+        self._plans: dict[str | None, _Plan] = {}
 
     def page(self, cursor: str | None) -> bytes | Awaitable[bytes]:
         """One page, as the JSON of the result.
@@ -91,74 +115,78 @@ class Listing:
             ProtocolError: -32602, the cursor is not one of ours.
         """
         handler = self._handler or None
-        if self._cached_version != self._registry.version:
-            self._cached_version = self._registry.version
-            self._cached.clear()
-        elif handler is None and cursor in self._cached:
-            return self._cached[cursor]
-        start = _decode_cursor(cursor)
-        if start.more:
-            if handler is None:
-                return _page((), None)
-            return self._from_handler(handler, [], start)
-        entries, following, lazy = self._registered(start)
+        if self._version != self._registry.version:
+            self._version = self._registry.version
+            self._plans.clear()
+        plan = self._plans.get(cursor)
+        if plan is None:
+            start = _decode_cursor(cursor)
+            if start.more:
+                nothing = _Plan([], 0, None, b"")
+                return _page((), None) if handler is None else self._ask(handler, nothing, start)
+            plan = self._plan(start, b"" if cursor else self._disabled())
+            if len(self._plans) < 1024:
+                self._plans[cursor] = plan
+        following = plan.following
         if following is None and handler is not None:
-            if len(entries) < self._page_size:
-                return self._from_handler(handler, entries, _Cursor(more=True))
             following = _Cursor(more=True)
-        answer = _page(entries, following)
-        if handler is None and not lazy and len(self._cached) < 1024:
-            self._cached[cursor] = answer
-        return answer
+            if plan.count < self._page_size:
+                return self._ask(handler, plan, following)
+        return _page(plan.entries(), following, plan.meta)
 
-    def _registered(self, start: _Cursor) -> tuple[list[bytes], _Cursor | None, bool]:
-        """Entries of one page of registered tools, where the next begins, and if any are lazy."""
+    def _plan(self, start: _Cursor, meta: bytes) -> _Plan:
         tools = list(self._registry)
         index = start.index
         if start.after is not None:
             names = [tool.name for tool in tools]
             index = names.index(start.after) + 1 if start.after in names else start.index
-        entries: list[bytes] = []
-        lazy = False
-        for place in range(index, len(tools)):
-            tool = tools[place]
-            if not tool.enabled:
-                continue
-            if len(entries) == self._page_size:
-                return entries, _Cursor(after=tools[place - 1].name, index=place), lazy
-            lazy = lazy or tool.lazy
-            try:
-                entries.append(tool.encoded())
-            except Unavailable:
-                continue  # the tool has reported the reason
-        return entries, None, lazy
+        places = [place for place in range(index, len(tools)) if tools[place].enabled]
+        following = None
+        if len(places) > self._page_size:
+            place = places[self._page_size]
+            following = _Cursor(after=tools[place - 1].name, index=place)
+        shown = [tools[place] for place in places[: self._page_size]]
+        parts: list[bytes | RegisteredTool] = []
+        for lazy, group in groupby(shown, key=lambda tool: tool.lazy):
+            neighbours = list(group)
+            parts += neighbours if lazy else [b",".join(tool.encoded() for tool in neighbours)]
+        return _Plan(parts, len(shown), following, meta)
 
-    async def _from_handler(self, handler: Slot, entries: list[bytes], start: _Cursor) -> bytes:
+    def _disabled(self) -> bytes:
+        found = [tool.as_disabled() for tool in self._registry if not tool.enabled]
+        if not found:
+            return b""
+        return b',"_meta":' + msgspec.json.encode({DISABLED_TOOLS: found[:MAX_DISABLED]})
+
+    async def _ask(self, handler: Slot, plan: _Plan, start: _Cursor) -> bytes:
+        """A page that ends with what `on_list_tools` adds."""
+        entries = plan.entries()
         returned = handler.ask(start.cursor) if handler else None  # it may be gone by now
         if is_awaitable(returned):
             returned = await returned
         tools, theirs = _tools_of(returned)
-        room = self._page_size - len(entries)
+        room = self._page_size - plan.count
         kept = [entry for tool in tools if (entry := self._entry(tool)) is not None]
-        entries = entries + kept[start.index : start.index + room]
+        entries += kept[start.index : start.index + room]
         if start.index + room < len(kept):
-            return _page(entries, _Cursor(more=True, index=start.index + room, cursor=start.cursor))
+            following = _Cursor(more=True, index=start.index + room, cursor=start.cursor)
+            return _page(entries, following, plan.meta)
         if isinstance(theirs, str):
-            return _page(entries, _Cursor(more=True, cursor=theirs))
+            return _page(entries, _Cursor(more=True, cursor=theirs), plan.meta)
         if theirs is not None:
             kind = type(theirs).__name__
-            self._on_problem(TypeError(f"on_list_tools: nextCursor is text, not {kind}"))
-        return _page(entries, None)
+            self._report(TypeError(f"on_list_tools: nextCursor is text, not {kind}"))
+        return _page(entries, None, plan.meta)
 
     def _entry(self, tool: object) -> bytes | None:
         """The entry of a tool that `on_list_tools` added, or None if it cannot be listed."""
         try:
-            encoded = msgspec.json.encode(tool)
+            encoded = msgspec.json.encode(Tool(tool) if isinstance(tool, str) else tool)
             checked = msgspec.json.decode(encoded, type=Tool)
             if checked.input_schema.get("type") != "object":
                 raise SchemaError(f"Tool {checked.name}: inputSchema must have type 'object'")
         except Exception as error:  # noqa: BLE001 - it may be anything
-            self._on_problem(error)
+            self._report(error)
             return None
         return None if checked.name in self._registry else encoded
 
@@ -172,4 +200,6 @@ def _tools_of(returned: object) -> tuple[list[object], object]:
         return list(result.get("tools", ())), result.get("nextCursor")
     if returned is None:
         return [], None
+    if isinstance(returned, str):
+        raise TypeError("on_list_tools returns a list of tools, not a text")
     return list(cast("Iterable[object]", returned)), None

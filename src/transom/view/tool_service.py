@@ -14,7 +14,7 @@ from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
 from transom.protocol.methods import HOST, describe
 from transom.types import Task
-from transom.view.invoke import Invocation, OnProblem, Outcome, RunningCall, error_result
+from transom.view.invoke import Invocation, Outcome, Report, RunningCall, error_result
 from transom.view.listing import Listing
 from transom.view.tasks import RequestHost, TaskStore
 from transom.view.tools import RegisteredTool, Registry, Unavailable
@@ -35,7 +35,7 @@ class ToolService:
         make_context: makes the context of a call, from the tool's name and the call's `_meta`.
         flush_changes: sends a `list_changed` that is due.
         request_host: sends the host a request about a task of the server's.
-        on_problem: called with what went wrong in the View.
+        report: called with what went wrong in the View.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class ToolService:
         make_context: Callable[[str, Mapping[str, Any] | None], RunningCall],
         flush_changes: Callable[[], None],
         request_host: RequestHost,
-        on_problem: OnProblem,
+        report: Report,
     ) -> None:
         self._registry = registry
         self._on_call_tool = on_call_tool
         self._make_context = make_context
         self._flush_changes = flush_changes
-        self._on_problem = on_problem
-        self._listing = Listing(registry, page_size, on_list_tools, on_problem)
+        self._report = report
+        self._listing = Listing(registry, page_size, on_list_tools, report)
         self._tasks = TaskStore(request_host, page_size=page_size)
         self.methods: dict[str, Callable[[Any], Answer]] = {
             "tools/list": lambda params: self._listing.page(params.cursor),
@@ -148,7 +148,7 @@ class ToolService:
         if function.context_name is not None:
             ctx = self._make_context(name, meta)
             kwargs = {**kwargs, function.context_name: ctx}
-        invocation = Invocation(name, tool.output, ctx, self._on_problem)
+        invocation = Invocation(name, tool.output, ctx, self._report)
         if function.thread:
             return invocation.awaited(function.run_in_thread(args, kwargs))
         return invocation.run(function.function, args, kwargs)
@@ -162,7 +162,7 @@ class ToolService:
             text = f"Invalid params for tools/call: arguments: {describe(error)}"
             raise ProtocolError(INVALID_PARAMS, text) from None
         ctx = self._make_context(name, meta)
-        invocation = Invocation(name[:128], None, ctx, self._on_problem)
+        invocation = Invocation(name[:128], None, ctx, self._report)
         return invocation.run(self._on_call_tool.ask, (name, decoded, ctx), {})
 
     async def _wait_for_result(self, outcome: Outcome) -> bytes:

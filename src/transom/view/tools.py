@@ -19,8 +19,8 @@ import msgspec
 
 from transom.errors import RegistrationError, SchemaError
 from transom.schema import Schema, from_return, from_signature, input_schema, is_lazy, output_schema
-from transom.types import Tool, ToolAnnotations, ToolExecution, Visibility
-from transom.view.invoke import ToolFunction, description_of
+from transom.types import DisabledTool, Tool, ToolAnnotations, ToolExecution, Visibility
+from transom.view.invoke import Report, ToolFunction, description_of, sendable, wording
 
 __all__ = ["RegisteredTool", "Registry", "TaskSupport", "ToolChanges", "ToolOptions", "Unavailable"]
 
@@ -118,6 +118,7 @@ class RegisteredTool:
     ) -> None:
         _refuse_unknown("register_tool()", definition, ToolDefinition.__optional_keys__)
         self._registry = registry
+        self._registration = registry.next_registration()
         self.function = ToolFunction(handler, thread=thread)
         self._enabled = enabled
         self._reason: str | None = None
@@ -300,9 +301,9 @@ class RegisteredTool:
             if not schema.spread and not self.function.takes_one:
                 raise SchemaError(_NO_PARAMETER)
         except BaseException as error:  # noqa: BLE001 - the author's function may raise anything
-            if self._error is None or _wording(self._error) != _wording(error):
+            if self._error is None or wording(self._error) != wording(error):
                 self._error = error
-                self._registry.on_problem(error)
+                self._registry.report(error, "schema", self.name)
             raise Unavailable from None
         self._error = None
         self._lazy_bytes, self._lazy_schema = encoded, schema
@@ -338,15 +339,23 @@ class RegisteredTool:
                 None if self.task_support == "forbidden" else ToolExecution(self.task_support),
             ),
         )
-        entry = {key: value for key, value in given if value is not None}
+        entry: dict[str, Any] = {key: value for key, value in given if value is not None}
         try:
-            meta = _meta_entry(fields["meta"], fields["visibility"])
-            encoded = _encode(entry if meta is None else {**entry, "_meta": meta})
+            entry["_meta"] = _meta_entry(fields["meta"], fields["visibility"])
+            entry["_meta"]["transom/registration"] = self._registration
+            if source is None:
+                entry["_meta"]["transom/lazy"] = True
+            encoded = _encode(entry)
             msgspec.json.decode(encoded, type=Tool)
         except Exception as error:
-            text = f"Tool {fields['name']}: its definition cannot be sent: {_wording(error)}"
+            text = f"Tool {fields['name']}: its definition cannot be sent: {wording(error)}"
             raise RegistrationError(text) from error
         return encoded
+
+    def as_disabled(self) -> DisabledTool:
+        """What a listing tells of it while it is disabled."""
+        reason = None if self._reason is None else sendable(str(self._reason))
+        return DisabledTool(self.name, reason, self._registration)
 
     def definition(self) -> Tool:
         """Its definition as a `Tool`, as a host would get it.
@@ -362,19 +371,25 @@ class Registry:
 
     Args:
         on_change: called after each change with the tool, and whether a listing shows the change.
-        on_problem: called with what a lazy schema raises.
+        report: called with what a lazy schema raises.
     """
 
     def __init__(
         self,
         on_change: Callable[[RegisteredTool, bool], None],
-        on_problem: Callable[[BaseException], object],
+        report: Report,
     ) -> None:
         self._on_change = on_change
-        self.on_problem = on_problem
+        self.report = report
         self._tools: dict[str, RegisteredTool] = {}
+        self._registrations = 0
         self.version = 0
-        """Counts the changes a listing would show."""
+        """Counts the changes."""
+
+    def next_registration(self) -> int:
+        """A number that no other tool of this App has had."""
+        self._registrations += 1
+        return self._registrations
 
     def __iter__(self) -> Iterator[RegisteredTool]:
         return iter(self._tools.values())
@@ -436,8 +451,7 @@ class Registry:
 
     def changed(self, tool: RegisteredTool, *, listed: bool) -> None:
         """Report a change; `listed` when a listing shows it."""
-        if listed:
-            self.version += 1
+        self.version += 1
         self._on_change(tool, listed)
 
 
@@ -455,23 +469,14 @@ def _how_else(name: str, key: str) -> str:
     )
 
 
-def _meta_entry(
-    meta: Mapping[str, Any] | None, visibility: Sequence[str] | None
-) -> dict[str, Any] | None:
-    if visibility is None:
-        return None if meta is None else dict(meta)
+def _meta_entry(meta: Mapping[str, Any] | None, visibility: Sequence[str] | None) -> dict[str, Any]:
     entry = dict(meta or {})
+    if visibility is None:
+        return entry
     ui: object = entry.get("ui")
     known = cast("dict[str, Any]", ui) if isinstance(ui, Mapping) else {}
     entry["ui"] = {**known, "visibility": list(visibility)}
     return entry
-
-
-def _wording(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - the author's exception may not even have a text
-        return type(error).__name__
 
 
 def _checked_visibility(value: object) -> tuple[Visibility, ...] | None:
