@@ -14,7 +14,7 @@ import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
@@ -24,16 +24,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import msgspec
 from msgspec import Raw
 
-__all__ = [
-    "AuditDetails",
-    "AuditEvent",
-    "AuditFilter",
-    "AuditKind",
-    "AuditLog",
-    "Redact",
-    "Sink",
-    "read_audit",
-]
+__all__ = ["AuditEvent", "AuditFilter", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
 
 AuditKind = Literal["server", "view", "registration", "call", "refusal", "approval", "lost"]
 
@@ -67,21 +58,14 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self).decode()
 
 
-class AuditDetails(TypedDict, total=False):
-    """What an event of a View is about; all of it is optional."""
-
+class _Details(TypedDict, total=False):
+    server: str | None
+    view: str | None
     tool: str | None
     arguments: object
     ms: float | None
     by: str | None
     detail: str | None
-
-
-class AuditFields(AuditDetails, total=False):
-    """What an event is about; all of it is optional."""
-
-    server: str | None
-    view: str | None
 
 
 class AuditFilter(TypedDict, total=False):
@@ -106,13 +90,10 @@ _MAX_AT_ONCE = 4096  # events in one statement
 _Call = tuple[float, str, str, str | None, str, bytes, float, str | None]
 """A call that waits to be written; an `AuditEvent` is made of it by the thread that does."""
 
+_NOT_JSON = b'{"omitted":"not JSON"}'
 _now = time.time
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AuditEvent).decode
-
-
-def _ignore(_: BaseException) -> None:
-    pass
 
 
 class AuditLog:
@@ -140,13 +121,12 @@ class AuditLog:
         max_arguments: int = 4096,
         batch: int = 512,
         interval: float = 0.25,
-        on_problem: Callable[[BaseException], object] = _ignore,
+        on_problem: Callable[[BaseException], object] = lambda _: None,
     ) -> None:
         self.on_problem = on_problem
         self._sink = sink if callable(sink) else None
-        self._db = (
-            _Database(str(sink), max_rows, max_bytes) if isinstance(sink, str | Path) else None
-        )
+        stored = isinstance(sink, str | Path)
+        self._db = _Database(str(sink), max_rows, max_bytes) if stored else None
         self._redact = redact
         self._max_arguments = max_arguments
         self._batch = batch
@@ -162,7 +142,7 @@ class AuditLog:
 
     # --- writing -----------------------------------------------------------------------------
 
-    def record(self, event: AuditKind, outcome: str, **fields: Unpack[AuditFields]) -> None:
+    def record(self, event: AuditKind, outcome: str, **fields: Unpack[_Details]) -> None:
         """Keep one event."""
         if self._closed:
             return
@@ -170,16 +150,24 @@ class AuditLog:
         if arguments is not None:
             fields["arguments"] = self._copy(arguments)
         entry: AuditEvent | None = AuditEvent(_now(), event, outcome, **fields)
-        if self._redact is not None:
-            entry = self._redacted(entry)
-            if entry is None:
-                return
-        if self._sink is not None:
-            self._send_to(self._sink, entry)
+        try:
+            if self._redact is not None:
+                entry = self._redact(entry)
+        except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
+            # What could not be redacted may be secret: keep only that something happened.
+            self._report(error)
+            entry = AuditEvent(entry.when, event, outcome, detail="redaction failed")
+        if entry is None:
             return
-        self._waiting.append(entry)
-        if self._timer is None or len(self._waiting) >= self._batch:
+        if self._sink is None:
+            self._waiting.append(entry)
             self._schedule_write()
+            return
+        try:
+            self._sink(entry.line())
+            self._failing = False
+        except Exception as error:  # noqa: BLE001 - a broken sink must not break the call
+            self._report(error)
 
     def record_call(
         self,
@@ -195,21 +183,24 @@ class AuditLog:
         if self._closed:
             return
         if self._slow:
-            about = AuditDetails(tool=tool, arguments=arguments, ms=ms, detail=detail)
-            self.record("call", outcome, server=server, view=view, **about)
+            fields = _Details(
+                server=server, view=view, tool=tool, arguments=arguments, ms=ms, detail=detail
+            )
+            self.record("call", outcome, **fields)
             return
         try:
             data = _encode(arguments)
         except (TypeError, ValueError, RecursionError):
-            data = b'{"omitted":"not JSON"}'
-        waiting = self._waiting
-        waiting.append((_now(), outcome, server, view, tool, data, ms, detail))
-        if self._timer is None or len(waiting) >= self._batch:
-            self._schedule_write()
+            data = _NOT_JSON
+        self._waiting.append((_now(), outcome, server, view, tool, data, ms, detail))
+        self._schedule_write()
 
     def _schedule_write(self) -> None:
         """Write after `interval`, or at once when a batch is full; drop what is too much."""
-        waiting, loop = self._waiting, asyncio.get_running_loop()
+        waiting = self._waiting
+        if self._timer is not None and len(waiting) < self._batch:
+            return
+        loop = asyncio.get_running_loop()
         if self._timer is None:
             self._timer = loop.call_later(self._interval, self._write)
         if len(waiting) == self._batch:
@@ -223,27 +214,10 @@ class AuditLog:
         try:
             data = arguments if isinstance(arguments, bytes) else _encode(arguments)
         except (TypeError, ValueError, RecursionError):
-            return {"omitted": "not JSON"}
-        if len(data) > self._max_arguments:
-            return {"omitted": f"{len(data)} bytes"}
+            data = _NOT_JSON
+        raw = _capped(data, self._max_arguments)
         # A hook wants to look inside. Without one the JSON is kept as it is.
-        return Raw(data) if self._redact is None else msgspec.json.decode(data)
-
-    def _redacted(self, entry: AuditEvent) -> AuditEvent | None:
-        assert self._redact is not None  # noqa: S101 - for the type checker
-        try:
-            return self._redact(entry)
-        except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
-            # What could not be redacted may be secret: keep only that something happened.
-            self._report(error)
-            return AuditEvent(entry.when, entry.event, entry.outcome, detail="redaction failed")
-
-    def _send_to(self, sink: Sink, entry: AuditEvent) -> None:
-        try:
-            sink(entry.line())
-            self._failing = False
-        except Exception as error:  # noqa: BLE001 - a broken sink must not break the call
-            self._report(error)
+        return raw if self._redact is None else msgspec.json.decode(raw)
 
     def _report(self, error: BaseException) -> None:
         if not self._failing:
@@ -261,10 +235,7 @@ class AuditLog:
             self._dropped = 0
         waiting = self._waiting
         batch = [waiting.popleft() for _ in range(min(len(waiting), _MAX_AT_ONCE))]
-        loop = asyncio.get_running_loop()
-        self._writing = loop.run_in_executor(
-            self._executor(), _write_batch, self._db, batch, self._max_arguments
-        )
+        self._writing = self._in_thread(self._db.write, batch, self._max_arguments)
         self._writing.add_done_callback(lambda future: self._written(future, batch))
 
     def _written(self, future: asyncio.Future[None], batch: list[AuditEvent | _Call]) -> None:
@@ -279,10 +250,10 @@ class AuditLog:
             delay = 0 if len(self._waiting) >= self._batch and error is None else self._interval
             self._timer = asyncio.get_running_loop().call_later(delay, self._write)
 
-    def _executor(self) -> ThreadPoolExecutor:
+    def _in_thread(self, work: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="transom-audit")
-        return self._thread
+        return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -299,9 +270,7 @@ class AuditLog:
         await self.flush()
         if self._db is None:
             return []
-        loop = asyncio.get_running_loop()
-        lines = await loop.run_in_executor(self._executor(), self._db.read, limit, filters)
-        return [_decode(line) for line in lines]
+        return await self._in_thread(self._db.read, limit, filters)
 
     async def flush(self) -> None:
         """Write what waits. What the sink refuses stays waiting."""
@@ -326,23 +295,15 @@ class AuditLog:
             self._timer = None
         await self.flush()
         if self._thread is not None and self._db is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._db.close)
+            await self._in_thread(self._db.close)
             self._thread.shutdown(wait=False)
             self._thread = None
 
 
-def _write_batch(db: _Database, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
-    events = [
-        _call_event(each, max_arguments) if isinstance(each, tuple) else each for each in batch
-    ]
-    db.write(_encode(events))
-
-
-def _call_event(call: _Call, max_arguments: int) -> AuditEvent:
-    when, outcome, server, view, tool, data, ms, detail = call
-    if len(data) > max_arguments:
-        data = b'{"omitted":"%d bytes"}' % len(data)
-    return AuditEvent(when, "call", outcome, server, view, tool, Raw(data), ms, None, detail)
+def _capped(arguments: bytes, limit: int) -> Raw:
+    if len(arguments) <= limit or arguments is _NOT_JSON:
+        return Raw(arguments)
+    return Raw(b'{"omitted":"%d bytes"}' % len(arguments))
 
 
 def read_audit(
@@ -358,7 +319,7 @@ def read_audit(
     if not path.exists():
         raise FileNotFoundError(f"There is no audit at {path}")
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        return [_decode(line) for line in _select(connection, limit, filters)]
+        return _select(connection, limit, filters)
 
 
 # --- SQLite ----------------------------------------------------------------------------------
@@ -379,6 +340,9 @@ CREATE TABLE IF NOT EXISTS events (
 
 # One statement for a whole batch: SQLite takes the lines apart while Python goes on.
 _INSERT = "INSERT INTO events (line) SELECT value FROM json_each(?)"
+_DELETE_A_TENTH = (
+    "DELETE FROM events WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10 FROM events)"
+)
 
 _FILTERS = {
     "since": '"when" >= ?',
@@ -398,23 +362,35 @@ class _Database:
         self._max_bytes = max_bytes
         self._connection: sqlite3.Connection | None = None
 
-    def write(self, lines: bytes) -> None:
-        """Append the lines of a JSON array, then drop the oldest ones over the caps.
+    def write(self, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
+        """Append a batch, then drop the oldest lines over the caps.
 
         Raises:
             sqlite3.Error: nothing was written.
         """
+        events: list[AuditEvent] = []
+        for event in batch:
+            if isinstance(event, tuple):
+                when, outcome, server, view, tool, data, ms, detail = event
+                raw = _capped(data, max_arguments)
+                event = AuditEvent(  # noqa: PLW2901
+                    when, "call", outcome, server, view, tool, raw, ms, None, detail
+                )
+            events.append(event)
         connection = self._connected()
         with connection:
-            connection.execute(_INSERT, (lines.decode(),))
+            connection.execute(_INSERT, (_encode(events).decode(),))
             connection.execute(
                 "DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?",
                 (self._max_rows,),
             )
-            self._drop_until_it_fits(connection)
+            # Pages freed here are used again, so the file stops growing at the cap.
+            while _used_bytes(connection) > self._max_bytes:
+                if not connection.execute(_DELETE_A_TENTH).rowcount:
+                    return
 
-    def read(self, limit: int, filters: AuditFilter) -> list[str]:
-        """The newest lines that pass the filters, oldest first."""
+    def read(self, limit: int, filters: AuditFilter) -> list[AuditEvent]:
+        """The newest events that pass the filters, oldest first."""
         return _select(self._connected(), limit, filters)
 
     def close(self) -> None:
@@ -440,28 +416,17 @@ class _Database:
             self._connection = connection
         return self._connection
 
-    def _drop_until_it_fits(self, connection: sqlite3.Connection) -> None:
-        # Pages freed here are used again, so the file stops growing at the cap.
-        while _used_bytes(connection) > self._max_bytes:
-            gone = connection.execute(
-                "DELETE FROM events WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10"
-                " FROM events)"
-            )
-            if not gone.rowcount:
-                return
-
 
 def _used_bytes(connection: sqlite3.Connection) -> int:
-    [[pages]] = connection.execute("PRAGMA page_count").fetchall()
-    [[free]] = connection.execute("PRAGMA freelist_count").fetchall()
-    [[size]] = connection.execute("PRAGMA page_size").fetchall()
+    counts = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (connection.execute(f"PRAGMA {count}").fetchone()[0] for count in counts)
     return (pages - free) * size
 
 
-def _select(connection: sqlite3.Connection, limit: int, filters: AuditFilter) -> list[str]:
+def _select(connection: sqlite3.Connection, limit: int, filters: AuditFilter) -> list[AuditEvent]:
     given = {name: value for name, value in filters.items() if value is not None}
     where = " AND ".join(_FILTERS[name] for name in given) or "1"
     # Only the fixed texts above go into the statement; what the user gave is bound.
     statement = f"SELECT line FROM events WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608
-    rows: Sequence[tuple[str]] = connection.execute(statement, (*given.values(), limit)).fetchall()
-    return [line for (line,) in reversed(rows)]
+    rows = connection.execute(statement, (*given.values(), limit)).fetchall()
+    return [_decode(line) for (line,) in reversed(rows)]

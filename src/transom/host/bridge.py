@@ -232,7 +232,7 @@ class Bridge(CallsTools):
                 first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),
         )
-        self._server = None if upstream is None else _view_server(upstream)
+        self._server = _view_server(upstream)
         self._requests = ViewRequests(
             self._slots,
             context,
@@ -278,8 +278,7 @@ class Bridge(CallsTools):
             raise AlreadyConnected("This Bridge was connected before: make one per connection")
         self._started = True
         self._session.start()
-        if self._server is not None:
-            self._server.start(self._session.notify, self.report)
+        self._server.start(self._session.notify, self.report)
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -362,8 +361,7 @@ class Bridge(CallsTools):
     async def _request_teardown(self, reason: str | None) -> bool:
         method, limit = "ui/resource-teardown", self.limits.teardown_timeout
         self._lifecycle.record("host", method)
-        if self._server is not None:
-            self._server.set_ready(False)
+        self._server.set_ready(False)
         params = wire.encode(m.TeardownParams(reason))
         try:
             await self._session.request(method, params, timeout=limit)
@@ -396,8 +394,7 @@ class Bridge(CallsTools):
         self._events.close()
         if self._events.task is not None and self._events.task is not asyncio.current_task():
             self._events.task.cancel()
-        if self._server is not None:
-            self._server.close()
+        self._server.close()
         self._reports.fire(self.on_closed, reason)
 
     # --- to the View: requests ---------------------------------------------------------------
@@ -640,8 +637,7 @@ class Bridge(CallsTools):
         if live:
             self._session.reset(request.id, "the View restarted before it answered")
             self._restarting = True
-        if self._server is not None:
-            self._server.set_ready(False)
+        self._server.set_ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities
         self._offers_tools = params.app_capabilities.tools is not None
@@ -691,8 +687,7 @@ class Bridge(CallsTools):
         for method, params in due:
             self._notify(method, params)
         self._send_context_changes()
-        if self._server is not None:
-            self._server.set_ready(True)
+        self._server.set_ready(True)
         if self._restarting:
             self._restarting = False
             self.notify_tools_changed()
@@ -705,10 +700,10 @@ class Bridge(CallsTools):
         self._reports.fire(self.on_error, error)
 
 
-def _view_server(given: ViewServer | Server | Client | ClientSession) -> ViewServer:
+def _view_server(given: ViewServer | Server | Client | ClientSession | None) -> ViewServer:
     if isinstance(given, ViewServer):
         return given
-    server = connected_server(given)
-    if server is None:
+    server = None if given is None else connected_server(given)
+    if server is None and given is not None:
         raise UsageError(f"Expected a connected MCP client or a Server, not {type(given).__name__}")
     return ViewServer(server)

@@ -15,7 +15,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from functools import partial
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,7 +34,7 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host.approval import Approvals
-from transom.host.audit import AuditDetails, AuditKind, AuditLog
+from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.policy import Limits, model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
@@ -117,6 +118,7 @@ class View(CallsTools):
         "opening",
         "origin",
         "pinned",
+        "record",
         "state",
     )
 
@@ -130,6 +132,7 @@ class View(CallsTools):
         """Whether it stays open when others are closed to make room, or when it asks to close."""
         self.opening: asyncio.Task[None] | None = None
         self.last_used = time.perf_counter()
+        self.record = partial(environment.audit.record, server=origin.server, view=id)
         self._env = environment
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -297,11 +300,6 @@ class View(CallsTools):
         self.record("refusal", "refused", tool=name[:128], arguments=arguments, detail=detail)
         return error
 
-    def record(self, event: AuditKind, outcome: str, **details: Unpack[AuditDetails]) -> None:
-        """Keep an event of this View in the audit."""
-        server = self.origin.server
-        self._env.audit.record(event, outcome, server=server, view=self.id, **details)
-
     def closed_error(self) -> ViewClosed:
         """The error for a caller that needs a live View, when it is not live."""
         if self.state == "opening":
@@ -334,9 +332,8 @@ class View(CallsTools):
             name=self.origin.server,
             view_id=self.id,
             tasks=env.tasks,
+            audit=env.audit,
             on_request=self.mark_used,
-            on_refused=self._server_tool_refused,
-            on_call=self._server_tool_called,
         )
         bridge = Bridge(
             channel,
@@ -498,20 +495,3 @@ class View(CallsTools):
             structured_content=update.structured_content,
         )
         self._env.on_model_context(self)
-
-    def _server_tool_refused(self, name: str, reason: str) -> None:
-        self.record("refusal", "refused", tool=name[:128], by=self.id, detail=reason)
-
-    def _server_tool_called(
-        self, params: Mapping[str, Any], outcome: str, ms: float, detail: str | None
-    ) -> None:
-        self._env.audit.record(
-            "call",
-            outcome,
-            server=self.origin.server,
-            tool=params["name"][:128],
-            arguments=params.get("arguments"),
-            ms=ms,
-            by=self.id,
-            detail=detail,
-        )

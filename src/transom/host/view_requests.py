@@ -78,12 +78,8 @@ _BY_HANDLER = {
     "on_create_message": "sampling",
 }
 _BY_SERVER = {
-    "serverTools": ("on_call_tool", "tools/call", "notifications/tools/list_changed"),
-    "serverResources": (
-        "on_read_resource",
-        "resources/read",
-        "notifications/resources/list_changed",
-    ),
+    "serverTools": ("on_call_tool", "tools/call", "tools"),
+    "serverResources": ("on_read_resource", "resources/read", "resources"),
 }
 
 
@@ -133,7 +129,7 @@ class ViewRequests:
         handlers: the host's own handlers, by the name of their event.
         context: the View's surroundings.
         on_context: called when an answer has changed the context.
-        server: the View's server, if there is one.
+        server: the View's server.
         max_files: how many files one request may offer to save.
     """
 
@@ -142,7 +138,7 @@ class ViewRequests:
         handlers: Mapping[str, Slot],
         context: HostContext | Mapping[str, Any] | None,
         on_context: Callable[[], object],
-        server: ViewServer | None,
+        server: ViewServer,
         *,
         max_files: int,
     ) -> None:
@@ -164,11 +160,9 @@ class ViewRequests:
         for handler, capability in _BY_HANDLER.items():
             if handlers.get(handler):
                 found[capability] = {}
-        for capability, (handler, method, notification) in _BY_SERVER.items():
-            served = server is not None and server.serves(method)
-            if served or handlers.get(handler):
-                changes = server is not None and server.announces(notification)
-                found[capability] = {"listChanged": True} if changes else {}
+        for capability, (handler, method, kind) in _BY_SERVER.items():
+            if server.serves(method) or handlers.get(handler):
+                found[capability] = {"listChanged": True} if server.announces(kind) else {}
         return found
 
     def answer(self, request: wire.Request) -> bytes | Awaitable[bytes]:
@@ -186,12 +180,12 @@ class ViewRequests:
         if method == "ui/request-display-mode":
             return self._request_display_mode(row.read_params(request.params))
         handler = self._handlers.get(_HANDLERS.get(method, ""))
+        if not handler and not self._server.serves(method):
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+        params = _read(row, request.params)
         if not handler:
-            if self._server is None or not self._server.serves(method):
-                raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
-            _read(row, request.params)
             return self._server.forward(method, request.params)
-        return self._handle(method, handler, _read(row, request.params))
+        return self._handle(method, handler, params)
 
     def _handle(self, method: str, handler: Slot, params: Any) -> Awaitable[bytes]:
         match method:
@@ -232,7 +226,7 @@ class ViewRequests:
         return await _verdict(handler, files)
 
     async def _call_tool(self, handler: Slot, params: m.CallToolParams) -> bytes:
-        if self._server is not None and self._server.serves("tools/call"):
+        if self._server.serves("tools/call"):
             await self._server.check_allowed(params.name, must_exist=False)
         arguments: Any = msgspec.json.decode(params.arguments)
         try:

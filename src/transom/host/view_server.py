@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from transom.errors import (
     NotConnected,
     ProtocolError,
 )
+from transom.host.audit import AuditLog
 from transom.host.policy import view_may_call
 from transom.host.tasks import TaskRegister, task_in
 from transom.json_values import as_list, as_object
@@ -40,68 +41,49 @@ from transom.servers.server import Server
 from transom.session import OnProgress
 from transom.types import Tool
 
-_NEEDS = {
-    "tools/call": "tools",
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-    "prompts/list": "prompts",
-    "tasks/get": "tasks",
-    "tasks/result": "tasks",
-    "tasks/cancel": "tasks",
-}
-
-_CHANGES = {
-    "notifications/tools/list_changed": "tools",
-    "notifications/resources/list_changed": "resources",
-    "notifications/prompts/list_changed": "prompts",
-}
-
+_FORWARDED = frozenset(
+    {
+        *("tools/call", "tools/list", "prompts/list", "tasks/get", "tasks/result", "tasks/cancel"),
+        *("resources/list", "resources/templates/list", "resources/read"),
+    }
+)
+_LIST_CHANGED = frozenset(
+    f"notifications/{kind}/list_changed" for kind in ("tools", "resources", "prompts")
+)
 _MAX_TASKS = 1000  # of a View that belongs to no host
 
 Notify = Callable[[str, bytes], Awaitable[None]]
 """Sends a notification to the View; waits while the View is slow."""
-
-OnCall = Callable[[Mapping[str, Any], str, float, str | None], object]
-"""Takes a call's params, its outcome, how many milliseconds it took, and the error's text."""
-
-
-def _ignore(*_: object) -> None:
-    pass
 
 
 class ViewServer:
     """Forwards one View's requests to its server, and the server's `list_changed` to the View.
 
     Args:
-        server: the server.
+        server: the server, if the View has one.
         name: what the host calls it.
-        view_id: the View, in the register of tasks.
+        view_id: the View, in the audit and the register of tasks.
         tasks: where the tasks that the server gives to the View are kept.
+        audit: records calls, and what the View may not call.
         on_request: called with each request that is forwarded.
-        on_refused: called with the tool and the reason when the View may not call it.
-        on_call: called after each call of a tool.
     """
 
     def __init__(
         self,
-        server: Server,
+        server: Server | None,
         *,
         name: str = "",
         view_id: str = "",
         tasks: TaskRegister | None = None,
-        on_request: Callable[[], object] = _ignore,
-        on_refused: Callable[[str, str], object] = _ignore,
-        on_call: OnCall = _ignore,
+        audit: AuditLog | None = None,
+        on_request: Callable[[], object] = lambda: None,
     ) -> None:
         self._server = server
         self._name = name
         self._view_id = view_id
         self._tasks = TaskRegister(_MAX_TASKS) if tasks is None else tasks
+        self._audit = AuditLog(None) if audit is None else audit
         self._on_request = on_request
-        self._on_refused = on_refused
-        self._on_call = on_call
         self._notify: Notify | None = None
         self._ready = False
         self._changes: set[str] = set()
@@ -112,15 +94,14 @@ class ViewServer:
 
     def serves(self, method: str) -> bool:
         """Whether the server can answer `method`."""
-        need = _NEEDS.get(method)
-        return need is not None and self._server.capabilities.get(need) is not None
+        return method in _FORWARDED and self._capability(method.partition("/")[0]) is not None
 
-    def announces(self, method: str) -> bool:
-        """Whether the server said that it would send `method`, a `list_changed`."""
-        capability = self._server.capabilities.get(_CHANGES.get(method, ""))
-        return isinstance(capability, Mapping) and (
-            cast("Mapping[str, Any]", capability).get("listChanged") is True
-        )
+    def announces(self, kind: str) -> bool:
+        """Whether the server said that it would tell when its `tools`, for example, change."""
+        return as_object(self._capability(kind)).get("listChanged") is True
+
+    def _capability(self, kind: str) -> object:
+        return None if self._server is None else self._server.capabilities.get(kind)
 
     # --- requests of the View ----------------------------------------------------------------
 
@@ -130,14 +111,26 @@ class ViewServer:
         Raises:
             ProtocolError: its visibility lacks `app`, or there is no such tool and there must be.
         """
-        tool = await self._server.tool(name)
+        tool = None if self._server is None else await self._server.tool(name)
         if tool is None and must_exist:
-            self._on_refused(name, "not found")
-            raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        if tool is not None and not view_may_call(tool):
-            self._on_refused(name, "its visibility lacks 'app'")
-            text = f"Tool {name[:128]} may not be called by a View: its visibility lacks 'app'"
-            raise ProtocolError(SERVER_ERROR, text)
+            reason = "not found"
+            error = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
+        elif tool is not None and not view_may_call(tool):
+            reason = "its visibility lacks 'app'"
+            text = f"Tool {name[:128]} may not be called by a View: {reason}"
+            error = ProtocolError(SERVER_ERROR, text)
+        else:
+            return
+        self._audit.record(
+            "refusal",
+            "refused",
+            server=self._name,
+            view=self._view_id,
+            tool=name[:128],
+            by=self._view_id,
+            detail=reason,
+        )
+        raise error
 
     async def forward(self, method: str, raw: Raw | None) -> bytes:
         """Forward a request of the View; the server's result.
@@ -145,7 +138,7 @@ class ViewServer:
         Raises:
             ProtocolError: the server's error, or that the View may not send this.
         """
-        if not self.serves(method):
+        if self._server is None:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         params: dict[str, Any] = {} if raw is None else msgspec.json.decode(raw)
         if method == "tools/call":
@@ -158,22 +151,32 @@ class ViewServer:
         on_progress = None if token is None else self._forward_progress(token)
         self._on_request()
         if method == "tools/call":
-            return await self._call(params, on_progress)
+            return await self._call(self._server, params, on_progress)
         result = await self._server.request(method, params, on_progress=on_progress)
         VIEW[method].read_result(result)
         return _for_views(result) if method == "tools/list" else result
 
-    async def _call(self, params: dict[str, Any], on_progress: OnProgress | None) -> bytes:
+    async def _call(
+        self, server: Server, params: dict[str, Any], on_progress: OnProgress | None
+    ) -> bytes:
         began, outcome, detail = time.perf_counter(), "cancelled", None
         try:
-            result = await self._server.request("tools/call", params, on_progress=on_progress)
+            result = await server.request("tools/call", params, on_progress=on_progress)
             outcome = "ok"
         except ProtocolError as error:
             outcome, detail = "failed", str(error)[:500]
             raise
         finally:
-            ms = round((time.perf_counter() - began) * 1000, 3)
-            self._on_call(params, outcome, ms, detail)
+            self._audit.record(
+                "call",
+                outcome,
+                server=self._name,
+                tool=params["name"][:128],
+                arguments=params.get("arguments"),
+                ms=round((time.perf_counter() - began) * 1000, 3),
+                by=self._view_id,
+                detail=detail,
+            )
         if params.get("task") is not None and (task := task_in(result)) is not None:
             self._tasks.add(self._view_id, task.task_id, self._name)
         else:
@@ -193,11 +196,9 @@ class ViewServer:
             nonlocal sending
             if sending is not None and not sending.done():
                 return  # the View is slower than the server's progress: drop some
-            params: dict[str, Any] = {"progressToken": token, "progress": progress.progress}
-            if progress.total is not None:
-                params["total"] = progress.total
-            if progress.message is not None:
-                params["message"] = progress.message
+            params = {"progressToken": token, "progress": progress.progress}
+            more = {"total": progress.total, "message": progress.message}
+            params |= {key: value for key, value in more.items() if value is not None}
             # A task, so that a View which does not read keeps no notification from the others.
             sending = asyncio.ensure_future(send(params))
 
@@ -208,8 +209,9 @@ class ViewServer:
     def start(self, notify: Notify, on_error: Callable[[BaseException], object]) -> None:
         """Begin to listen to the server; `notify` sends to the View."""
         self._notify = notify
-        self._send_changes = Debounced(self._notify_changes, on_error)
-        self._unsubscribe = self._server.subscribe(self._list_changed)
+        if self._server is not None:
+            self._send_changes = Debounced(self._notify_changes, on_error)
+            self._unsubscribe = self._server.subscribe(self._list_changed)
 
     def set_ready(self, ready: bool) -> None:
         """Whether the View can be notified. What changed before is sent when it becomes ready."""
@@ -224,7 +226,7 @@ class ViewServer:
             self._send_changes.close()
 
     def _list_changed(self, method: str) -> None:
-        if self.announces(method):
+        if method in _LIST_CHANGED and self.announces(method.split("/")[1]):
             self._changes.add(method)
             self.set_ready(self._ready)
 
