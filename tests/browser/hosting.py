@@ -59,8 +59,8 @@ def server(script: str = "") -> tuple[MCPServer, list[str]]:
 @asynccontextmanager
 async def hosted(renderer: Any, script: str = "", **options: Any) -> AsyncIterator[Host]:
     """A host with that server, its Views on that renderer."""
-    options.setdefault("policy", Policy.trusting())
-    async with Host(renderer=renderer, audit=None, open_timeout=40, **options) as host:
+    options = {"policy": Policy.trusting(), "open_timeout": 40, **options}
+    async with Host(renderer=renderer, audit=None, **options) as host:
         made, host.noted = server(script)  # type: ignore[attr-defined]
         await host.add_server("tests", made)
         yield host

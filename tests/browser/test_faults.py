@@ -346,6 +346,7 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
             with pytest.raises(ViewClosed, match="it sends more than the host takes"):
                 await running
             assert (await told.closed.get()).id == view.id
+            await user.page.get_by_text("It could not be shown: it sends more than").wait_for()
             assert await text_of(other.call_tool("count")) == "0"
 
 

@@ -1,13 +1,15 @@
 """What the Stage itself says and shows of Views, whatever they do."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import expect
 
-from tests.browser.hosting import SEEN, Chromium, chromium, hosted, show
+from tests.browser.hosting import SEEN, Chromium, Told, User, chromium, hosted, show, text_of
 from tests.browser.views import page
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -92,3 +94,73 @@ async def test_a_press_for_one_view_does_not_reach_another_that_has_just_moved_t
 async def middle(element: Any) -> list[float]:
     box = await element.bounding_box()
     return [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+
+
+# --- Views that fail -------------------------------------------------------------------------
+
+COUNT = "let calls = 0; tools.count = () => { calls += 1; return calls; };"
+SILENT = "parent.postMessage = () => {};"
+
+
+def failure(user: User, view_id: str) -> Any:
+    return user.page.get_by_role("alert").filter(has_text=f"{view_id} from tests")
+
+
+async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_tried_again(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(renderer := user.renderer(), COUNT) as host:
+        await user.context.clock.install()
+        await user.context.route("**/transom-view", lambda route: route.abort())
+        opening = asyncio.create_task(host.call_tool("show"))
+        await renderer.stage.wait_for_page()
+        await user.page.locator("[id=view-tests-1]").wait_for()
+        await user.page.clock.run_for(12_000)
+        await expect(failure(user, "tests-1")).to_contain_text("did not load in the browser.")
+        assert (await opening).meta["transom/view"]["state"] == "failed"
+        assert await user.page.locator("transom-view").count() == 0
+        assert await user.page.get_by_text("No View is open").is_hidden()
+        await user.context.unroute("**/transom-view")
+        told = Told(host)
+        await user.page.get_by_role("button", name="Try again: tests-1").click()
+        view = await told.opened.get()
+        assert view.id == "tests-1"
+        assert await text_of(view.call_tool("count")) == "1"
+        assert await failure(user, "tests-1").count() == 0
+
+
+async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_closed(
+    browser: Chromium,
+) -> None:
+    async with (
+        browser.user() as user,
+        hosted(user.renderer(), SILENT, open_timeout=2) as host,
+    ):
+        for _ in range(2):
+            await host.call_tool("show")
+        for number in (1, 2):
+            card = failure(user, f"tests-{number}")
+            await expect(card).to_contain_text(
+                "It could not be shown: it was not initialised within 2 s."
+            )
+        await user.page.reload()
+        for _ in range(2):
+            await failure(user, "tests-2").wait_for()
+            assert await failure(user, "tests-1").count() == 1
+            await user.page.get_by_role("button", name="Try again: tests-2").click()
+            await user.page.locator("transom-view[id=view-tests-2]").wait_for()
+        await user.page.get_by_role("button", name="Close: tests-1").click()
+        await failure(user, "tests-1").wait_for(state="detached")
+        await user.page.reload()
+        await failure(user, "tests-2").wait_for()
+        assert await failure(user, "tests-1").count() == 0
+
+
+async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser: Chromium) -> None:
+    async with browser.user() as user, hosted(renderer := user.renderer(), SILENT) as host:
+        opening = asyncio.create_task(host.call_tool("show"))
+        await renderer.stage.wait_for_page()
+        await user.page.get_by_role("button", name="Close: tests-1").click()
+        assert (await opening).meta["transom/view"]["error"] == "the user closed it"
+        await user.page.get_by_text("No View is open").wait_for()
+        assert await failure(user, "tests-1").count() == 0

@@ -443,7 +443,10 @@ async def test_leaving_the_bridge_tears_the_view_down():
     ("answer", "reported"),
     [
         (ProtocolError(-32601, "Method not found"), []),
-        (ProtocolError(-32000, "please stay"), ["ProtocolError: please stay (-32000)"]),
+        (
+            ProtocolError(-32000, "please stay"),
+            ["PeerError: The View did not clean up: please stay (-32000)"],
+        ),
     ],
 )
 async def test_teardown_completes_when_the_view_answers_with_an_error(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from mcp.server.mcpserver import MCPServer
 
-from tests.host.shop import HTML, URI, BareRenderer, editor, shop
-from transom import App, Host, InProcessRenderer, Policy
-from transom.channel import Channel
-from transom.errors import ChannelClosed, InvalidResult, UsageError
+from tests.host.shop import HTML, URI, BareRenderer, editor, hosting, shop
+from transom import App, Host, InProcessRenderer, Limits, Policy
+from transom.channel import Channel, memory_pair
+from transom.errors import ChannelClosed, InvalidResult, UsageError, ViewClosed
 from transom.host.page import Page, load_page, view_uri
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.json_values import member
@@ -308,6 +308,52 @@ async def test_a_renderer_that_fails_costs_the_view_and_not_the_result(error: Ex
         assert not host.views
         [event] = await host.audit.read(event="view")
         assert (event.outcome, event.view, event.detail) == ("failed", "orders-1", told)
+
+
+class Silent:
+    """Its Views never say anything."""
+
+    async def open(self, page: Page) -> Channel:
+        ours, self.theirs = memory_pair()
+        return ours
+
+
+@pytest.mark.parametrize(
+    ("renderer", "said"),
+    [
+        (Silent(), "could not be opened: it was not initialised within 0.05 s"),
+        (Failing(RuntimeError()), "could not be opened: it could not be shown: RuntimeError"),
+    ],
+)
+async def test_the_error_of_a_view_that_failed_always_says_why(renderer: Renderer, said: str):
+    failed: list[Exception] = []
+    async with Host(renderer=renderer, open_timeout=0.05) as host:
+        host.on_view_failed = lambda _, error: failed.append(error)
+        await host.add_server("orders", shop())
+        await host.call_tool("show_orders")
+        assert [str(error) for error in failed] == [f"View orders-1 {said}"]
+
+
+async def test_the_error_of_a_view_that_was_closed_while_it_opened_says_so():
+    failed: list[BaseException] = []
+    async with Host(renderer=Silent()) as host:
+        host.on_view_failed = lambda _, error: failed.append(error)
+        await host.add_server("orders", shop())
+        view = await host.open_view("orders", "show_orders")
+        await view.close("the user closed it")
+        assert [type(error) for error in failed] == [ViewClosed]
+        assert str(failed[0]) == "View orders-1 could not be opened: the user closed it"
+
+
+async def test_a_view_that_does_not_answer_its_teardown_is_no_error_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+):
+    silence = asyncio.Event()
+    renderer = BareRenderer({"ui/resource-teardown": lambda _: silence.wait()})
+    async with hosting(renderer=renderer, limits=Limits(teardown_timeout=0.02)) as host:
+        await host.call_tool("show_orders")
+        await host.view("orders-1").close()
+    assert [entry.getMessage() for entry in caplog.records if entry.levelname != "DEBUG"] == []
 
 
 async def test_without_a_renderer_tools_that_link_a_view_just_run():

@@ -53,6 +53,13 @@ async def closed(host: Host) -> View:
     return await told.get()
 
 
+async def opened(host: Host) -> View:
+    """Wait until a View of that Host is open."""
+    told: asyncio.Queue[View] = asyncio.Queue()
+    host.on_view_opened(told.put_nowait)
+    return await told.get()
+
+
 # --- which View is whose ---------------------------------------------------------------------
 
 
@@ -225,6 +232,36 @@ async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
         await theatre.browser.page.tell(do="surroundings", value={"theme": "dark"})
         assert await key_of(kept) == key  # in order: what came before has been dealt with
         assert told == []
+
+
+async def test_what_failed_is_shown_for_its_own_host_and_leaves_with_it(theatre: Theatre) -> None:
+    async with theatre.host("cursor") as one, theatre.host("codex") as two:
+        first, second = await play(one), await play(two)
+        for view in (first, second):
+            await theatre.browser.page.tell(do="broken", view=await key_of(view), reason="it broke")
+        failed = await theatre.browser.page.until(
+            lambda page: [m for m in page.told if m["do"] == "failed"][1:]
+        )
+        assert failed[0]["shown"] == "music-1"
+        assert (failed[0]["client"], failed[0]["reason"]) == ("codex", "it broke")
+        again = asyncio.create_task(opened(two))
+        await theatre.browser.page.tell(do="retry", view=failed[0]["view"])
+        assert await again is two.views["music-1"]
+        assert not one.views
+        assert len(theatre.renderer.stage.failures) == 1
+    assert theatre.renderer.stage.failures == {}
+
+
+async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) -> None:
+    async with theatre.host() as host:
+        key = await key_of(await play(host))
+        page = theatre.browser.page
+        await page.tell(do="broken", view=key, reason="it broke")
+        await page.heard("failed")
+        await host.remove_server("music")
+        await page.tell(do="retry", view=key)
+        await page.until(lambda page: [m for m in page.told if m["do"] == "failed"][1:])
+        assert "music" in (await page.heard("failed"))["reason"]
 
 
 async def test_a_view_that_is_left_behind_is_taken_off_with_its_seat(theatre: Theatre) -> None:

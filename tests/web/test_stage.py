@@ -10,6 +10,7 @@ from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.page import Page
+from transom.web.page_messages import FailedView
 from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 
@@ -107,6 +108,24 @@ async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
         with pytest.raises(ChannelClosed, match="The View is gone: it x{197}$"):
             await channel.receive()
         assert (await page.heard("unmount"))["view"] == "orders-1"
+
+
+async def test_of_too_many_failures_the_oldest_leave_and_every_text_is_cut(stage: Stage) -> None:
+    for number in range(22):
+        stage.fail(FailedView(f"orders-{number}", "orders", "orders", "", "no\u202e " * 500))
+    assert list(stage.failures) == [f"orders-{number}" for number in range(2, 22)]
+    async with StagePage(stage) as page:
+        await page.until(lambda page: len(page.told) == 20)
+        assert all(m["do"] == "failed" and len(m["reason"]) <= 200 for m in page.told)
+        assert "\u202e" not in page.told[0]["reason"]
+        retried: list[str] = []
+        stage.on_retry = retried.append
+        for view in ("orders-1", "orders-2", "elsewhere"):
+            await page.tell(do="retry", view=view)
+            await page.tell(do="closed", view=view)
+        await page.heard("unmount")
+        assert retried == ["orders-2"]
+        assert "orders-2" not in stage.failures
 
 
 async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(stage: Stage) -> None:

@@ -368,7 +368,7 @@ class Bridge(CallsTools):
         except TransomError as error:
             # A View with nothing to clean up need not have a handler for this.
             if not isinstance(error, ProtocolError) or error.code != METHOD_NOT_FOUND:
-                self.report(error)
+                self.report(PeerError(f"The View did not clean up: {error}"))
             return False
         return True
 

@@ -132,9 +132,9 @@ class OpenViews(Mapping[str, View]):
 
     def remove(self, view: View) -> None:
         """Remove a View that has ended, and keep how to open it again."""
-        if self._open.get(view.id) is not view:
+        if self._open.get(view.id, view) is not view:
             return
-        del self._open[view.id]
+        self._open.pop(view.id, None)
         origin = view.origin
         size = len(msgspec.json.encode(origin.arguments)) + len(origin.result or b"")
         self._closed[view.id] = ClosedView(view.reason, origin, size + _REASON_ONLY)
@@ -158,8 +158,6 @@ class OpenViews(Mapping[str, View]):
                 f"There are {len(staying)} Views open and none may be closed: they are pinned "
                 "or opening. Close or unpin one, or raise Limits.max_live_views"
             )
-        if (reopened := self._closed.pop(view.id, None)) is not None:
-            self._closed_bytes -= reopened.size
         self._open[view.id] = view
         for other in closing:
             other.begin_closing(f"it was the least recently used of {self._max_live} Views")
@@ -177,6 +175,8 @@ class OpenViews(Mapping[str, View]):
     def open(self, view_id: str, origin: ViewOrigin, server: Server, renderer: Renderer) -> View:
         """Begin to open a View; `view.opened()` waits until it is live or has failed."""
         view = View(view_id, origin, self._environment)
+        if (reopened := self._closed.pop(view_id, None)) is not None:
+            self._closed_bytes -= reopened.size
         try:
             # Here, not in the task: the id is taken from now on.
             closing: list[View] | Refused = self._add(view)
@@ -242,6 +242,9 @@ class OpenViews(Mapping[str, View]):
         view.opening = None
         await view.fail(reason)
         self._record(view, "failed", began, reason)
+        if not isinstance(error, Exception) or not str(error):  # it does not say what happened
+            cause, error = error, view.closed_error()
+            error.__cause__ = cause
         self._on_failed(view, error)
 
     @staticmethod

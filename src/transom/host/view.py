@@ -405,12 +405,13 @@ class View(CallsTools):
 
     async def close(self, reason: str = "the host closed it") -> None:
         """Let the View clean up, then close it. Always completes, safe to repeat."""
-        if self.state in ("closed", "failed"):
-            return
-        opening = self.opening
-        if self.state == "opening" and opening is not None:
-            opening.cancel(reason)
+        if self.opening is not None:
+            await asyncio.sleep(0)  # a task cancelled before its first step would report nothing
+        if (opening := self.opening) is not None:
+            if not opening.cancelling():
+                opening.cancel(reason)
             await asyncio.wait([opening])
+        if self.state in ("closed", "failed"):
             return
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(reason))

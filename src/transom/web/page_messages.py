@@ -43,6 +43,12 @@ class CloseRequested(msgspec.Struct, tag_field="do", tag="closed"):
     view: str
 
 
+class RetryRequested(msgspec.Struct, tag_field="do", tag="retry"):
+    """The user wants a View that failed opened again."""
+
+    view: str
+
+
 class QuestionAnswered(msgspec.Struct, tag_field="do", tag="answer"):
     """The user has answered a question."""
 
@@ -78,7 +84,17 @@ class ViewBroken(msgspec.Struct, tag_field="do", tag="broken"):
     reason: str
 
 
-ViewMessage = CloseRequested | ModeChanged | MessageNotForwarded | ViewBroken
+class FailedView(msgspec.Struct, frozen=True, tag_field="do", tag="failed"):
+    """To the page: a View failed, and why. `shown` is what the user calls it."""
+
+    view: str
+    shown: str
+    server: str
+    client: str
+    reason: str
+
+
+ViewMessage = CloseRequested | RetryRequested | ModeChanged | MessageNotForwarded | ViewBroken
 """Those about one View."""
 
 PageMessage = ViewMessage | QuestionAnswered | SurroundingsChanged

@@ -14,6 +14,8 @@ import binascii
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Self
 
+import msgspec
+
 from transom.background import Background
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
@@ -24,7 +26,7 @@ from transom.host.view import View
 from transom.host.view_requests import Download
 from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents
-from transom.web.page_messages import DisplayMode
+from transom.web.page_messages import DisplayMode, FailedView
 from transom.web.stage import Stage
 
 _MARK = "~"  # never part of a Host's own id of a View
@@ -57,6 +59,7 @@ class Seats:
         stage.on_mode = self._on_mode
         stage.on_lost = self._on_lost
         stage.on_close = self._on_close
+        stage.on_retry = self._on_retry
 
     def new_mark(self) -> str:
         """What tells the next seat's Views from all others."""
@@ -73,6 +76,9 @@ class Seats:
         for key in self.stage.views:
             if _mark_of(key) == seat.mark:
                 self.stage.remove(key, "its host was closed")
+        for key in list(self.stage.failures):
+            if _mark_of(key) == seat.mark:
+                self.stage.remove_failure(key)
 
     async def close(self) -> None:
         """Have every Host leave its seat."""
@@ -93,6 +99,11 @@ class Seats:
             seat = self._taken.get(_mark_of(key))
             if seat is not None:
                 seat.reopen_view(seat.id_of(key))
+
+    def _on_retry(self, key: str) -> None:
+        seat = self._taken.get(_mark_of(key))
+        if seat is not None:
+            seat.reopen_view(seat.id_of(key))
 
     def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
@@ -157,6 +168,7 @@ class Seat:
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
+        host.on_view_failed(self._show_failure)
 
     async def __aenter__(self) -> Self:
         return self
@@ -201,13 +213,24 @@ class Seat:
         view = host.views.get(view_id)
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
-        await host.reopen(view_id)
+        failure = self._stage.failures.get(self.key_of(view_id))
+        try:
+            await host.reopen(view_id)
+        except TransomError as error:
+            if failure is not None and self._stage.failures.get(failure.view) is failure:
+                # It did not get as far as to be opened: the page still shows what was before.
+                self._stage.fail(msgspec.structs.replace(failure, reason=str(error)))
 
     # --- what Views ask for ------------------------------------------------------------------
 
     def _show_name(self, view: View) -> None:
         if view.app is not None:
             self._stage.set_name(self.key_of(view.id), view.app.name, view.app.version)
+
+    def _show_failure(self, view: View, error: BaseException) -> None:
+        if not isinstance(error.__cause__, asyncio.CancelledError):  # nobody closed it
+            key = self.key_of(view.id)
+            self._stage.fail(FailedView(key, view.id, view.server, self.label, view.reason))
 
     def _set_mode(self, view: View, mode: DisplayMode) -> str:
         self._stage.set_mode(self.key_of(view.id), mode)

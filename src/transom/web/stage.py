@@ -32,9 +32,11 @@ from transom.web.page_link import CONTROL, Link
 from transom.web.page_messages import (
     CloseRequested,
     DisplayMode,
+    FailedView,
     MessageNotForwarded,
     ModeChanged,
     QuestionAnswered,
+    RetryRequested,
     SurroundingsChanged,
     ViewBroken,
     ViewMessage,
@@ -103,6 +105,8 @@ class Questions:
 
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
+_MAX_FAILURES = 20
+_MAX_REASON = 200
 _MAX_NAME = 60  # characters that are shown of what a View calls itself
 _MAX_VERSION = 20
 
@@ -162,8 +166,9 @@ class Stage:
 
     Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
-    context, `on_away()` when the page's socket is gone, and `on_close(view_id)` when the user wants
-    a View closed; without one the View is removed at once.
+    context, `on_away()` when the page's socket is gone, `on_retry(view_id)` when the user wants a
+    View that failed opened again, and `on_close(view_id)` when the user wants a View closed;
+    without one the View is removed at once.
     """
 
     def __init__(
@@ -188,11 +193,14 @@ class Stage:
         self.on_surroundings: Callable[[dict[str, Any]], object] = _ignore
         self.on_mode: Callable[[str, dict[str, Any]], object] = _ignore
         self.on_close: Callable[[str], object] | None = None
+        self.on_retry: Callable[[str], object] = _ignore
         self.on_away: Callable[[], object] = _ignore
         self.grace = grace
         self.patience = patience
         self._views: dict[str, MountedView] = {}
         self._hosts: dict[str, MountedView] = {}
+        self.failures: dict[str, FailedView] = {}
+        """The Views that failed, the oldest first; `fail` adds one."""
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invitation: _Invitation | None = None
@@ -226,6 +234,7 @@ class Stage:
         channel = ViewChannel(key, lambda: self._link, self.unmount)
         mounted = MountedView(key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
+        self.failures.pop(key, None)
         for entry in dropped_entries(page.csp):
             self.report_violation(mounted, "declared", entry)
         self._show(mounted)
@@ -249,6 +258,23 @@ class Stage:
             del self._hosts[mounted.host]
             self._questions.give_up(f"The View is gone: {reason}", view_id)
         return mounted
+
+    def fail(self, failed: FailedView) -> None:
+        """Show in a View's place why it failed, until it is opened again or the user closes that.
+
+        It is shown on the next page as well. Of too many, the oldest are removed.
+        """
+        failed = msgspec.structs.replace(failed, reason=clean(failed.reason, _MAX_REASON))
+        self.failures.pop(failed.view, None)
+        self.failures[failed.view] = failed
+        self._send(failed)
+        while len(self.failures) > _MAX_FAILURES:
+            self.remove_failure(next(iter(self.failures)))
+
+    def remove_failure(self, view_id: str) -> None:
+        """Remove what `fail` shows."""
+        if self.failures.pop(view_id, None) is not None:
+            self._send({"do": "unmount", "view": view_id})
 
     def find(self, host: str) -> MountedView | None:
         """The View whose origin has this `Host`."""
@@ -402,6 +428,8 @@ class Stage:
         self._lose_views("the page was reloaded, or another one took over")
         for mounted in self._views.values():
             self._show(mounted)
+        for card in self.failures.values():
+            self._send(card)
         self._page_ready.clear()
         return fresh, False
 
@@ -429,7 +457,7 @@ class Stage:
 
     # --- messages ----------------------------------------------------------------------------
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any] | FailedView) -> None:
         if self._link is not None:
             self._link.post(CONTROL, msgspec.json.encode(message))
 
@@ -452,6 +480,10 @@ class Stage:
                 self.on_surroundings(self.surroundings)
             case _ if message.view in self._views:
                 self._handle_view_message(self._views[message.view], message)
+            case RetryRequested() if message.view in self.failures:
+                self.on_retry(message.view)
+            case CloseRequested():
+                self.remove_failure(message.view)
             case _:
                 pass
 
@@ -462,9 +494,15 @@ class Stage:
             case CloseRequested():
                 self.remove(mounted.key, "the user closed it")
             case ViewBroken():
-                self.remove(mounted.key, message.reason[:200])
+                self.remove(mounted.key, message.reason[:_MAX_REASON])
+                page, client = mounted.page, mounted.client
+                self.fail(
+                    FailedView(mounted.key, page.view_id, page.server, client, message.reason)
+                )
             case MessageNotForwarded():
                 self.report_violation(mounted, "message", message.reason)
+            case RetryRequested():
+                pass  # it is being opened again already
             case ModeChanged():
                 changes: dict[str, Any] = {"displayMode": message.mode}
                 if message.size is not None:

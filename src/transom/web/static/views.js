@@ -10,7 +10,7 @@ const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
-const SANDBOX_WITHIN = 30_000;
+const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
 const MOVES = 8; // pixels of height that others notice
 
@@ -216,11 +216,40 @@ class View extends HTMLElement {
 
 customElements.define("transom-view", View);
 
+/** What stands in the place of a View that failed: why, and what can be done about it. */
+function failureCard(message, tell) {
+  const { view, shown, reason } = message;
+  const text = element("p", { text: `It could not be shown: ${reason.replace(/\.?$/, ".")}` });
+  const button = (label, act) => {
+    const made = element("button", { type: "button", text: label, "aria-label": `${label}: ${shown}` });
+    made.addEventListener("click", act);
+    return made;
+  };
+  const again = button("Try again", () => {
+    tell({ do: "retry", view });
+    again.disabled = true;
+    text.textContent = "Trying again…";
+  });
+  const buttons = element(
+    "span",
+    { class: "buttons" },
+    again,
+    button("Close", () => tell({ do: "closed", view })),
+  );
+  return element(
+    "section",
+    { class: "failure", role: "alert" },
+    element("div", { class: "caption" }, attribution(message), buttons),
+    text,
+  );
+}
+
 const keyOf = (agent, id) => `${agent.number} ${id}`;
 
 /** All Views on the page, of all agents; two agents may call theirs the same. */
 export class Views {
   #views = new Map();
+  #failures = new Map();
   #windows = new Map();
   #holding = 0;
   #place;
@@ -257,8 +286,26 @@ export class Views {
     view.scrollIntoView({ block: "nearest" });
   }
 
+  /** Show that a View failed. The card leaves when the View is mounted again or dropped. */
+  fail(agent, message) {
+    this.drop(agent, message.view);
+    const card = failureCard(message, agent.tell);
+    card.agent = agent;
+    card.view = message.view;
+    this.#failures.set(keyOf(agent, message.view), card);
+    this.#place.append(card);
+    this.#hold();
+    card.scrollIntoView({ block: "nearest" });
+  }
+
   drop(agent, id) {
     const view = this.get(agent, id);
+    const failure = this.#failures.get(keyOf(agent, id));
+    if (failure) {
+      this.#failures.delete(keyOf(agent, id));
+      failure.remove();
+      this.#hold();
+    }
     if (!view) return;
     this.#views.delete(keyOf(agent, id));
     this.#windows.delete(view.window);
@@ -269,8 +316,8 @@ export class Views {
 
   /** Drop all of one agent's. */
   clear(agent) {
-    for (const view of [...this.#views.values()]) {
-      if (view.agent === agent) this.drop(agent, view.view);
+    for (const shown of [...this.#views.values(), ...this.#failures.values()]) {
+      if (shown.agent === agent) this.drop(agent, shown.view);
     }
   }
 
