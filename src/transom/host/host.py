@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -35,12 +35,12 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import CallsTools
+from transom.host.bridge import Bridge, CallsTools
 from transom.host.open_views import OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import Limits, Policy
 from transom.host.refresh import Refresh, wait_refreshed
-from transom.host.renderers import Renderer, TakesScreenshots
+from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.surface import (
     LIST_VIEW_TOOLS,
@@ -164,9 +164,7 @@ class Host(CallsTools):
         self.audit.on_problem = self._report
         self._background = Background(self._report)
         self._reports = Background(_log_failure, limit=_MAX_REPORTS)
-        self._tools_changed = Debounced(
-            lambda: self._background.fire(self.on_tools_changed), self._report
-        )
+        self._tools_changed = Debounced(partial(self._fire, "on_tools_changed"), self._report)
         self._call_timeout = call_timeout
         self._surface = Surface(naming, max_description=self.limits.max_description)
         self._stale: set[Refresh] = set()
@@ -179,30 +177,26 @@ class Host(CallsTools):
             self._stale,
             interval=self.limits.relist_interval,
             on_changed=lambda name, change: self._surface_changed(name, None, change),
-            on_lost=lambda name, reason: self._background.fire(self.on_server_lost, name, reason),
+            on_lost=partial(self._fire, "on_server_lost"),
             on_problem=self._report,
         )
-        self._views = OpenViews(
-            ViewEnvironment(
-                limits=self.limits,
-                audit=self.audit,
-                approvals=self._approvals,
-                tasks=self._tasks,
-                stale=self._stale,
-                max_context_bytes=max_context_bytes,
-                on_listed=self._view_listed,
-                on_ended=self._view_ended,
-                on_model_context=lambda view: self._background.fire(self.on_model_context, view),
-                screenshot=self._screenshot,
-            ),
+        self._environment = ViewEnvironment(
+            limits=self.limits,
+            audit=self.audit,
+            approvals=self._approvals,
+            tasks=self._tasks,
+            stale=self._stale,
             host_info=info or Implementation("transom", __version__),
             context=context or HostContext(),
-            timeout=open_timeout,
+            open_timeout=open_timeout,
             max_page_bytes=max_page_bytes,
-            handlers=self._view_handlers,
-            on_opened=lambda view: self._background.fire(self.on_view_opened, view),
-            on_failed=lambda view, error: self._background.fire(self.on_view_failed, view, error),
+            max_context_bytes=max_context_bytes,
+            attach=self._attach,
+            fire=self._fire,
+            on_listed=self._view_listed,
+            on_ended=self._view_ended,
         )
+        self._views = OpenViews(self._environment)
         self._stack: AsyncExitStack | None = None
         self._closed = False
 
@@ -504,7 +498,9 @@ class Host(CallsTools):
         Raises:
             msgspec.ValidationError: a value makes no sense.
         """
-        self._views.set_context(changes)
+        before = msgspec.json.decode(self._environment.context.to_wire(), type=dict[str, Any])
+        now = {key: value for key, value in {**before, **changes}.items() if value is not None}
+        self._environment.context = HostContext.from_wire(now)
         for view in self._views.values():
             if view.bridge is not None and view.state in ("opening", "live"):
                 self._background.start(view.bridge.set_context(**changes))
@@ -538,20 +534,15 @@ class Host(CallsTools):
         view_id = self._views.new_id(server, self._servers.names)
         return self._views.open(view_id, origin, connected, self.renderer)
 
-    def _view_handlers(self, view: View) -> dict[str, Callable[..., Any]]:
-        handlers: dict[str, Callable[..., Any]] = {
-            "on_request_teardown": partial(self._teardown_requested, view),
-            "on_error": self._report,
-        }
+    def _attach(self, view: View, bridge: Bridge) -> None:
+        bridge.on_request_teardown = partial(self._teardown_requested, view)
+        bridge.on_error = self._report
         for name in _REQUESTS:
-            slot: Slot = getattr(self, name)
-            if slot:
-                handlers[name] = partial(_handle_request, slot, view)
+            if slot := getattr(self, name):
+                setattr(bridge, name, partial(_handle_request, slot, view))
         for name in _NOTIFICATIONS:
-            slot = getattr(self, name)
-            if slot:
-                handlers[name] = partial(self._background.fire, slot, view)
-        return handlers
+            if slot := getattr(self, name):
+                setattr(bridge, name, partial(self._background.fire, slot, view))
 
     def _teardown_requested(self, view: View) -> None:
         if not view.pinned and view.state == "live":
@@ -567,14 +558,7 @@ class Host(CallsTools):
         self._views.remove(view)
         if view.state == "closed":
             view.record("view", "closed", detail=view.reason)
-            self._background.fire(self.on_view_closed, view)
-
-    async def _screenshot(self, view: View) -> bytes:
-        if not isinstance(self.renderer, TakesScreenshots):
-            raise UsageError(
-                f"{type(self.renderer).__name__} cannot take screenshots; HeadlessRenderer can"
-            )
-        return await self.renderer.screenshot(view.id)
+            self._fire("on_view_closed", view)
 
     # --- tasks -------------------------------------------------------------------------------
 
@@ -642,6 +626,9 @@ class Host(CallsTools):
             record("left out", tool=name[:128], detail=reason)
         if change:
             self._tools_changed.trigger()
+
+    def _fire(self, event: str, *about: object) -> None:
+        self._background.fire(getattr(self, event), *about)
 
     def _report(self, error: BaseException) -> None:
         """Hand over an error that no caller gets; without an `on_error` handler it is logged."""

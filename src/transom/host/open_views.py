@@ -1,30 +1,20 @@
 """The Views of a host: those that are open, and those that were closed.
 
-1. A View opens while the tool's call runs. It gets the call's input first, then its result, or a
-   cancellation.
-2. Whatever goes wrong with a View does not change the result of the call it was opened for.
-3. There are never more live Views than allowed: the least recently used one is closed first.
+There are never more live Views than allowed: the least recently used one is closed first.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections import OrderedDict
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
-from contextlib import suppress
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from itertools import islice
-from typing import Any
 
 import msgspec
 
-from transom.channel import Channel
-from transom.errors import Refused, TransomError, ViewClosed
-from transom.host.page import load_page
+from transom.errors import Refused, ViewClosed
 from transom.host.renderers import Renderer
 from transom.host.view import View, ViewEnvironment, ViewOrigin
 from transom.servers.server import Server
-from transom.types import HostContext, Implementation, ToolInfo
 
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
@@ -40,40 +30,11 @@ class ClosedView(msgspec.Struct, frozen=True):
 
 
 class OpenViews(Mapping[str, View]):
-    """Opens Views, and has those that are open by id, the least recently used one first.
+    """Opens Views, and has those that are open by id, the least recently used one first."""
 
-    Args:
-        environment: what each View is given.
-        host_info: the host's name and version, for the Views.
-        context: the surroundings of the Views.
-        timeout: seconds a View may take to become live.
-        max_page_bytes: how large a page may be.
-        handlers: makes the handlers of one View's Bridge, by name.
-        on_opened: called with each View that became live.
-        on_failed: called with each View that did not, and the error.
-    """
-
-    def __init__(
-        self,
-        environment: ViewEnvironment,
-        *,
-        host_info: Implementation,
-        context: HostContext,
-        timeout: float,
-        max_page_bytes: int,
-        handlers: Callable[[View], Mapping[str, Callable[..., Any]]],
-        on_opened: Callable[[View], object],
-        on_failed: Callable[[View, BaseException], object],
-    ) -> None:
+    def __init__(self, environment: ViewEnvironment) -> None:
         self._environment = environment
         self._max_live = environment.limits.max_live_views
-        self._host_info = host_info
-        self._context = context
-        self._timeout = timeout
-        self._max_page_bytes = max_page_bytes
-        self._handlers = handlers
-        self._on_opened = on_opened
-        self._on_failed = on_failed
         self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ClosedView] = OrderedDict()
         self._closed_bytes = 0
@@ -165,101 +126,18 @@ class OpenViews(Mapping[str, View]):
 
     # --- opening -----------------------------------------------------------------------------
 
-    def set_context(self, changes: Mapping[str, Any]) -> None:
-        """Change the surroundings of Views opened from now on."""
-        known = msgspec.json.decode(self._context.to_wire(), type=dict[str, Any])
-        merged = {**known, **changes}
-        given = {key: value for key, value in merged.items() if value is not None}
-        self._context = HostContext.from_wire(given)
-
     def open(self, view_id: str, origin: ViewOrigin, server: Server, renderer: Renderer) -> View:
         """Begin to open a View; `view.opened()` waits until it is live or has failed."""
-        view = View(view_id, origin, self._environment)
+        view = View(view_id, origin, self._environment, server, renderer)
         if (reopened := self._closed.pop(view_id, None)) is not None:
             self._closed_bytes -= reopened.size
         try:
             # Here, not in the task: the id is taken from now on.
-            closing: list[View] | Refused = self._add(view)
+            view.begin_opening(self._add(view))
         except Refused as refusal:
-            closing = refusal
-        view.opening = asyncio.create_task(self._run(view, closing, server, renderer))
+            view.begin_opening(refusal)
         return view
-
-    async def _run(
-        self, view: View, closing: list[View] | Refused, server: Server, renderer: Renderer
-    ) -> None:
-        began = time.perf_counter()
-        try:
-            if isinstance(closing, Refused):
-                raise closing
-            async with asyncio.timeout(self._timeout):
-                await self._show(view, closing, server, renderer)
-        except TimeoutError as error:
-            await self._fail(
-                view, began, f"it was not initialised within {self._timeout:g} s", error
-            )
-        except asyncio.CancelledError as error:
-            await self._fail(view, began, str(error) or "its opening was cancelled", error)
-        except TransomError as error:
-            await self._fail(view, began, str(error), error)
-        except Exception as error:  # noqa: BLE001 - a renderer's failure is the View's, not the call's
-            await self._fail(view, began, f"it could not be shown: {type(error).__name__}", error)
-        else:
-            view.opening = None
-            self._record(view, "opened", began)
-            self._on_opened(view)
-
-    async def _show(
-        self, view: View, closing: list[View], server: Server, renderer: Renderer
-    ) -> None:
-        origin = view.origin
-        leaving = [asyncio.ensure_future(other.close()) for other in closing]
-        page = await load_page(
-            server,
-            view_id=view.id,
-            server_name=origin.server,
-            uri=origin.uri,
-            max_bytes=self._max_page_bytes,
-        )
-        if leaving:
-            await asyncio.wait(leaving)
-        channel = await renderer.open(page)
-        try:
-            await view.start(
-                channel,
-                server=server,
-                host_info=self._host_info,
-                context=msgspec.structs.replace(
-                    self._context, tool_info=ToolInfo(tool=origin.tool)
-                ),
-                handlers=self._handlers(view),
-            )
-        except BaseException:
-            await _close_quietly(channel)
-            raise
-
-    async def _fail(self, view: View, began: float, reason: str, error: BaseException) -> None:
-        view.opening = None
-        await view.fail(reason)
-        self._record(view, "failed", began, reason)
-        if not isinstance(error, Exception) or not str(error):  # it does not say what happened
-            cause, error = error, view.closed_error()
-            error.__cause__ = cause
-        self._on_failed(view, error)
-
-    @staticmethod
-    def _record(view: View, outcome: str, began: float, detail: str | None = None) -> None:
-        app = view.app
-        if detail is None and app is not None:
-            detail = f"{app.name[:100]} {app.version[:100]}"
-        ms = round((time.perf_counter() - began) * 1000, 3)
-        view.record("view", outcome, tool=view.origin.tool.name, ms=ms, detail=detail)
 
 
 def _last_used(view: View) -> float:
     return view.last_used
-
-
-async def _close_quietly(channel: Channel) -> None:
-    with suppress(Exception):
-        await channel.aclose()

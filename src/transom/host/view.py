@@ -4,7 +4,9 @@
    `closed`; or `failed`, if it was never live.
 2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
    the View.
-3. The model knows the tools of the View's last listing. A View is listed again when it says that
+3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
+   cancellation. Whatever goes wrong with the View does not change the call's result.
+4. The model knows the tools of the View's last listing. A View is listed again when it says that
    its tools changed; one that never says so is listed again after each call.
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,13 +33,16 @@ from transom.errors import (
     Refused,
     RequestTimeout,
     TransomError,
+    UsageError,
     ViewClosed,
 )
 from transom.host.approval import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
+from transom.host.page import load_page
 from transom.host.policy import Limits, model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import Label
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view_server import ViewServer
@@ -51,6 +56,7 @@ from transom.types import (
     Implementation,
     Task,
     Tool,
+    ToolInfo,
 )
 
 __all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
@@ -84,7 +90,7 @@ class ModelContext(msgspec.Struct, frozen=True):
     structured_content: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ViewEnvironment:
     """What a host gives to each of its Views."""
 
@@ -93,11 +99,17 @@ class ViewEnvironment:
     approvals: Approvals
     tasks: TaskRegister
     stale: set[Refresh]
+    host_info: Implementation
+    context: HostContext
+    open_timeout: float
+    max_page_bytes: int
     max_context_bytes: int
+    attach: Callable[[View, Bridge], object]
+    """Connects the events of a View's Bridge to those of the host."""
+    fire: Callable[..., object]
+    """Calls the host's handlers: takes the name of the event, and its arguments."""
     on_listed: Callable[[View], object]
     on_ended: Callable[[View], object]
-    on_model_context: Callable[[View], object]
-    screenshot: Callable[[View], Awaitable[bytes]]
 
 
 class View(CallsTools):
@@ -111,6 +123,8 @@ class View(CallsTools):
         "_env",
         "_reason",
         "_refresh",
+        "_renderer",
+        "_server",
         "_silent",
         "_tools",
         "id",
@@ -122,7 +136,14 @@ class View(CallsTools):
         "state",
     )
 
-    def __init__(self, id: str, origin: ViewOrigin, environment: ViewEnvironment) -> None:
+    def __init__(
+        self,
+        id: str,
+        origin: ViewOrigin,
+        environment: ViewEnvironment,
+        server: Server,
+        renderer: Renderer,
+    ) -> None:
         self.id: str = id
         """What the model knows it by, such as `orders-1`."""
         self.origin = origin
@@ -134,6 +155,8 @@ class View(CallsTools):
         self.last_used = time.perf_counter()
         self.record = partial(environment.audit.record, server=origin.server, view=id)
         self._env = environment
+        self._server = server
+        self._renderer = renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self._tools: dict[str, Tool] = {}
@@ -209,7 +232,10 @@ class View(CallsTools):
         """
         if self.state != "live":
             raise self.closed_error()
-        return await self._env.screenshot(self)
+        if not isinstance(self._renderer, TakesScreenshots):
+            kind = type(self._renderer).__name__
+            raise UsageError(f"{kind} cannot take screenshots; HeadlessRenderer can")
+        return await self._renderer.screenshot(self.id)
 
     # --- calling -----------------------------------------------------------------------------
 
@@ -312,45 +338,84 @@ class View(CallsTools):
 
     # --- opening and closing -----------------------------------------------------------------
 
-    async def start(
-        self,
-        channel: Channel,
-        *,
-        server: Server,
-        host_info: Implementation,
-        context: HostContext,
-        handlers: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        """Run the View over `channel` until it is live.
+    def begin_opening(self, room: list[View] | Refused) -> None:
+        """Open it in a task of its own, while the Views that make room for it are closed."""
+        self.opening = asyncio.create_task(self._open(room))
 
-        Raises:
-            RequestTimeout, ConnectionClosed: it did not initialise.
-        """
-        env = self._env
+    async def _open(self, room: list[View] | Refused) -> None:
+        began, timeout = time.perf_counter(), self._env.open_timeout
+        try:
+            if isinstance(room, Refused):
+                raise room
+            async with asyncio.timeout(timeout):
+                await self._show(room)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
+            self.opening = None
+            self._reason = _why_not_opened(error, timeout)
+            if self._bridge is not None:
+                await self._bridge.aclose(self._reason)
+            self._end("failed", self._reason)
+            self._record_opening("failed", began, self._reason)
+            problem = error
+            if not isinstance(error, Exception) or not str(error):  # it does not say what happened
+                problem = self.closed_error()
+                problem.__cause__ = error
+            self._env.fire("on_view_failed", self, problem)
+        else:
+            self.opening = None
+            app = self.app
+            name = None if app is None else f"{app.name[:100]} {app.version[:100]}"
+            self._record_opening("opened", began, name)
+            self._env.fire("on_view_opened", self)
+
+    def _record_opening(self, outcome: str, began: float, detail: str | None) -> None:
+        ms = round((time.perf_counter() - began) * 1000, 3)
+        self.record("view", outcome, tool=self.origin.tool.name, ms=ms, detail=detail)
+
+    async def _show(self, room: list[View]) -> None:
+        env, origin = self._env, self.origin
+        leaving = [asyncio.ensure_future(other.close()) for other in room]
+        page = await load_page(
+            self._server,
+            view_id=self.id,
+            server_name=origin.server,
+            uri=origin.uri,
+            max_bytes=env.max_page_bytes,
+        )
+        if leaving:
+            await asyncio.wait(leaving)
+        channel = await self._renderer.open(page)
+        try:
+            await self._start(channel)
+        except BaseException:
+            with suppress(Exception):
+                await channel.aclose()
+            raise
+
+    async def _start(self, channel: Channel) -> None:
+        env, origin = self._env, self.origin
         view_server = ViewServer(
-            server,
-            name=self.origin.server,
+            self._server,
+            name=origin.server,
             view_id=self.id,
             tasks=env.tasks,
             audit=env.audit,
             on_request=self.mark_used,
         )
-        bridge = Bridge(
+        bridge = self._bridge = Bridge(
             channel,
-            host_info=host_info,
-            context=context,
+            host_info=env.host_info,
+            context=msgspec.structs.replace(env.context, tool_info=ToolInfo(tool=origin.tool)),
             upstream=view_server,
             limits=env.limits,
         )
-        for name, handler in handlers.items():
-            setattr(bridge, name, handler)
+        env.attach(self, bridge)
         # Not `on_tools_changed`, which is debounced: the refresh is that already.
         bridge.notify_tools_changed = self._tools_changed
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
-        self._bridge = bridge
         bridge.start()
-        await bridge.send_tool_input(self.origin.arguments)
+        await bridge.send_tool_input(origin.arguments)
         await self._send_outcome()
         await bridge.initialized()
         self.state, self._reason = "live", ""
@@ -425,13 +490,6 @@ class View(CallsTools):
             await self._bridge.teardown(self._reason)
         self._end("closed", self._reason)
 
-    async def fail(self, reason: str) -> None:
-        """It could not be opened: close what there is of it."""
-        self._reason = reason
-        if self._bridge is not None:
-            await self._bridge.aclose(reason)
-        self._end("failed", reason)
-
     def _ended(self, reason: str) -> None:
         if self.state == "opening":
             return  # the task that opens it fails, and has the reason
@@ -495,4 +553,16 @@ class View(CallsTools):
             content=update.content or [],
             structured_content=update.structured_content,
         )
-        self._env.on_model_context(self)
+        self._env.fire("on_model_context", self)
+
+
+def _why_not_opened(error: BaseException, timeout: float) -> str:
+    match error:
+        case TimeoutError():
+            return f"it was not initialised within {timeout:g} s"
+        case asyncio.CancelledError():
+            return str(error) or "its opening was cancelled"
+        case TransomError():
+            return str(error)
+        case _:
+            return f"it could not be shown: {type(error).__name__}"
