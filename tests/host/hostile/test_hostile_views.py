@@ -90,7 +90,7 @@ async def scene(
         await host.add_server("evil", shop("evil"))
         await host.call_tool("show_good")
         if patience is not None:  # seconds for the evil View alone: a good one may be slow to open
-            host._views._timeout = patience
+            host._environment.open_timeout = patience
         result = await host.call_tool("show_evil")
         assert result.text == "evil: open"  # the result is never lost, whatever the View does
         if opened is not None:
