@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -79,17 +79,28 @@ ROWS: dict[str, tuple[Callable[[], App], Callable[[Bridge], Once]]] = {
 }
 
 
-async def per_second(row: str, mode: str, seconds: float) -> float:
+class Rate(NamedTuple):
+    """How often something is done in a second of the clock, and in one of the processor."""
+
+    wall: float
+    processor: float
+
+
+async def per_second(row: str, mode: str, seconds: float) -> Rate:
     """How often a row is done in a second, one after the other or with 100 in flight."""
     make, prepare = ROWS[row]
     async with bridged(make()) as bridge:
-        once = prepare(bridge)
-        await _run(once, mode, seconds / 4)
-        return await _run(once, mode, seconds)
+        return await rate_of(prepare(bridge), mode, seconds)
 
 
-async def _run(once: Once, mode: str, seconds: float) -> float:
-    started = time.perf_counter()
+async def rate_of(once: Once, mode: str, seconds: float) -> Rate:
+    """How often `once` is done in a second, after a little warming up."""
+    await _run(once, mode, seconds / 4)
+    return await _run(once, mode, seconds)
+
+
+async def _run(once: Once, mode: str, seconds: float) -> Rate:
+    busy, started = time.process_time(), time.perf_counter()
     done = 0
     while (passed := time.perf_counter() - started) < seconds:
         if mode == "inflight":
@@ -99,4 +110,4 @@ async def _run(once: Once, mode: str, seconds: float) -> float:
             for _ in range(10):
                 await once()
             done += 10
-    return done / passed
+    return Rate(done / passed, done / (time.process_time() - busy))

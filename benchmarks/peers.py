@@ -7,19 +7,34 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.ours import Rate
+
 HERE = Path(__file__).parent
+NODE = ["node", str(HERE / "node" / "peer.mjs")]
+
+TS, TS_BEST, PY = "TypeScript SDK", "TypeScript SDK, best", "Python SDK"
 
 PEERS: dict[str, list[str]] = {
-    "TypeScript SDK": ["node", str(HERE / "node" / "peer.mjs")],
-    "Python SDK": [sys.executable, str(HERE / "python_sdk.py")],
+    TS: NODE,
+    TS_BEST: [*NODE, "--jit"],
+    PY: [sys.executable, str(HERE / "python_sdk.py")],
+}
+CONFIGURED = {
+    TS: "`App` and `AppBridge` of `@modelcontextprotocol/ext-apps` in one process, joined by the "
+    "SDK's `InMemoryTransport`, which hands JavaScript objects over without making JSON of them; "
+    "validators as an `App` has them by default, not compiled",
+    TS_BEST: "the same with compiled validators (`allowUnsafeEval: true`)",
+    PY: "`mcp.Client` and `MCPServer` in one process; the quicker of its two ways to connect, "
+    "neither of which makes JSON; tools are `async def`, which spares it a thread each",
 }
 ROWS = {
-    "TypeScript SDK": {"ping", "call", "list50", "list1000"},
-    "Python SDK": {"ping", "call", "list50"},
+    TS: {"ping", "call", "list50", "list1000"},
+    TS_BEST: {"ping", "call", "list50"},
+    PY: {"ping", "call", "list50"},
 }
 
 
-def measure(peer: str, rows: list[str], seconds: float) -> dict[tuple[str, str], float]:
+def measure(peer: str, rows: list[str], seconds: float) -> dict[tuple[str, str], Rate]:
     """How often a peer does each row in a second, by row and mode.
 
     Raises:
@@ -35,9 +50,10 @@ def measure(peer: str, rows: list[str], seconds: float) -> dict[tuple[str, str],
     run = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"{peer} failed:\n{run.stderr[-2000:]}")
-    found: dict[tuple[str, str], float] = {}
+    found: dict[tuple[str, str], Rate] = {}
     for line in run.stdout.splitlines():
         entry: dict[str, Any] = json.loads(line)
         key = entry["row"], "inflight" if entry["mode"] != "sequential" else "sequential"
-        found[key] = max(found.get(key, 0.0), entry["per_second"])  # the peer's best connection
+        rate = Rate(entry["per_second"], entry["per_cpu_second"])
+        found[key] = max(found.get(key, rate), rate)  # the peer's best connection
     return found

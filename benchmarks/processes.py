@@ -7,7 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Held", "command_of", "held_by", "marked", "parent_of", "processor_time", "zombies_of"]
+__all__ = [
+    "Held",
+    "command_of",
+    "held_by",
+    "held_by_descendants",
+    "marked",
+    "parent_of",
+    "processor_time",
+    "zombies_of",
+]
 
 _PROC = Path("/proc")
 
@@ -61,6 +70,24 @@ def marked(mark: str) -> list[int]:
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
     return sorted(found)
+
+
+def held_by_descendants(pid: int) -> int:
+    """Kilobytes that the processes below one hold, what they share counted by shares (PSS)."""
+    parents = {
+        int(entry.name): parent_of(int(entry.name))
+        for entry in _PROC.iterdir()
+        if entry.name.isdecimal()
+    }
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    total = 0
+    for child in found - {pid}:
+        with suppress(OSError):
+            lines = (_PROC / str(child) / "smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total
 
 
 def parent_of(pid: int) -> int | None:
