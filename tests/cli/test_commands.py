@@ -1,5 +1,6 @@
 """Command lines: what is read from them, what is wrong with them, and help."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
+from transom.cli import run_async
 from transom.cli.commands import COMMANDS, GatewayOptions, find_command
 from transom.cli.main import run
 from transom.errors import UsageError
@@ -206,3 +208,21 @@ def test_a_reader_that_has_read_enough_is_no_trouble():
         ran.stdout.close()
         assert ran.stderr.read() == b""
     assert ran.returncode == 1
+
+
+# --- the event loop --------------------------------------------------------------------------
+
+
+def test_a_command_runs_on_uvloop_where_it_is_installed() -> None:
+    async def loop_module() -> str:
+        return type(asyncio.get_running_loop()).__module__
+
+    assert run_async(loop_module()).startswith("uvloop")
+
+
+def test_a_command_runs_without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def loop_module() -> str:
+        return type(asyncio.get_running_loop()).__module__
+
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert run_async(loop_module()).startswith("asyncio")

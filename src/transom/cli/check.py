@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
@@ -23,6 +22,7 @@ from transom.check.rules import RULES
 from transom.check.runner import Progress as Progressing
 from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
+from transom.cli import run_async
 from transom.cli.target import parse_target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
@@ -79,7 +79,7 @@ def _report(options: CheckOptions) -> Report:
             ),
             progress=progress,
         )
-        return asyncio.run(checking)
+        return run_async(checking)
 
 
 def _print(out: Console, report: Report, options: CheckOptions) -> None:

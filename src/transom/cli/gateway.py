@@ -15,6 +15,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
+from transom.cli import run_async
 from transom.errors import TransomError, UsageError
 from transom.gateway.stdio import on_signals
 from transom.servers.process import ServerProcess
@@ -38,7 +39,7 @@ def run(options: GatewayOptions) -> int:
     # What the SDK logs as an exception, such as a lost server, the gateway reports by itself.
     logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     try:
-        asyncio.run(_run(options))
+        run_async(_run(options))
     except TransomError as error:
         _print(str(error))
         return 2

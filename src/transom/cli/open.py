@@ -14,6 +14,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from transom.cli import run_async
 from transom.cli.target import parse_target
 from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
 from transom.host.host import Host
@@ -123,7 +124,7 @@ def run(options: OpenOptions) -> int:
         calls = [_call(text) for text in options.call]
         _check_screenshot(options.screenshot, headless=options.headless)
         command = _make_command(options)
-        asyncio.run(
+        run_async(
             command.run(
                 target,
                 options.tool,
