@@ -102,6 +102,7 @@ LATER = {
     "server": {"fastmcp"},
     "web": {"playwright"},
     "gateway": {"fastmcp"},
+    "cli": {"uvloop"},
 }
 
 # Modules made for a package that a user may have or not: never imported together with another.
