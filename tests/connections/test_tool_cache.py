@@ -5,8 +5,8 @@ import pytest
 from msgspec import Raw
 
 from transom.errors import ProtocolError
-from transom.servers import tool_cache as module
-from transom.servers.tool_cache import ToolCache
+from transom.servers import server as module
+from transom.servers.server import ToolCache
 
 
 class Listing:

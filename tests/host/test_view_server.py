@@ -13,7 +13,8 @@ from mcp.server.mcpserver import Context, MCPServer
 from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import begun, joined, ready, text, tool, until
 from transom.errors import ProtocolError
-from transom.servers import ListChangedHandler, tool_cache
+from transom.servers import ListChangedHandler
+from transom.servers import server as server_module
 from transom.types import Tool
 
 TOOLS_CHANGED = "notifications/tools/list_changed"
@@ -207,7 +208,7 @@ async def test_a_tool_that_came_without_notice_is_found_before_long():
         with pytest.raises(ProtocolError, match="Tool new not found"):
             await view.ask("tools/call", {"name": "new"})
         server.answers["tools/list"] = listing(tool("new"))
-        upstream.tool_cache._listed_at -= tool_cache._RELIST_AFTER
+        upstream.tool_cache._listed_at -= server_module._RELIST_AFTER
         assert await view.ask("tools/call", {"name": "new"}) == text("ran")
 
 

@@ -64,14 +64,7 @@ _QUESTION = "transom-approval"
 
 
 class Elicitation:
-    """Asks the user through the client.
-
-    Args:
-        ask_client: sends a request to the client.
-        possible: whether the client can ask its user.
-        modern: whether it is asked by an answer, not by a request.
-        otherwise: asks when the client cannot.
-    """
+    """Asks the user through the client."""
 
     def __init__(
         self,

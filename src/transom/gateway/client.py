@@ -1,4 +1,4 @@
-"""The client of a gateway: one conversation with it, and the order of its messages.
+"""The client of a gateway: what it said about itself, its streams, and the order of its messages.
 
 1. What the client sends is handled in the order in which it came. Most requests run as tasks, which
    begin in the next turn of the event loop; what comes in the same turn waits behind them.
@@ -6,16 +6,22 @@
 3. Every request is answered once, whatever becomes of the servers: with a result, or with an error.
    One that the client cancels is not answered.
 4. The client is read only while it and the servers take what they are sent.
+5. Before 2026-07-28 a client introduces itself once, with `initialize`. It is notified of every
+   `list_changed`, and of each resource that it subscribed to. From then on each of its requests
+   carries an envelope that says who it is, and it opens streams (`subscriptions/listen`).
+6. What servers notify it of passes through. What is kept here is for notifications that the gateway
+   sends itself, and for servers that are started again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import Final, Protocol
 
+import msgspec
 from msgspec import Raw
 
 from transom.channel import Channel, Throttled
@@ -26,9 +32,17 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
-from transom.json_values import members
+from transom.json_values import member, members
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
+from transom.servers.envelope import (
+    CAPABILITIES_KEY,
+    PROTOCOL_KEY,
+    SUBSCRIPTION_KEY,
+    envelope_of,
+    with_envelope,
+    with_ui,
+)
 from transom.session import OnProgress, SentRequest, Session
 
 _log = logging.getLogger("transom.gateway")
@@ -60,12 +74,7 @@ class RequestHandler(Protocol):
 
 
 class Client:
-    """One client.
-
-    Args:
-        channel: the connection to it.
-        handler: what is done with its messages.
-    """
+    """One client."""
 
     def __init__(self, channel: Channel, handler: RequestHandler) -> None:
         self._handler = handler
@@ -137,20 +146,11 @@ class Client:
     def send_request(
         self, method: str, params: bytes | None, *, on_progress: OnProgress | None = None
     ) -> SentRequest:
-        """Send a request at once. The result fails with the client's error.
-
-        Raises:
-            NotConnected: the client is gone.
-        """
+        """Send a request at once. The result fails with the client's error."""
         return self._session.send(method, params, on_progress=on_progress)
 
     async def request(self, method: str, params: bytes | None) -> bytes:
-        """Send a request; the result as JSON. Cancelling it is told to the client.
-
-        Raises:
-            ProtocolError: the client's error.
-            ConnectionClosed, NotConnected: the client is gone.
-        """
+        """Send a request; the result as JSON. Cancelling it is told to the client."""
         return bytes(await self.send_request(method, params))
 
     def progress_relay(self, params: Raw | None) -> OnProgress | None:
@@ -194,3 +194,233 @@ def _report(error: BaseException) -> None:
         _log.info("the client broke a rule: %s", error)
     else:
         _log.error("a message of the client's could not be handled", exc_info=error)
+
+
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+OWN_RESOURCES: Final = "transom://"
+"""How the URIs of the gateway's own resources begin."""
+
+_MAX_EARLY = 1000  # notifications kept for a stream that is not acknowledged yet
+_URIS: Final = "resourceSubscriptions"
+_ENVELOPE_MARK: Final = PROTOCOL_KEY.encode()
+
+Notify = Callable[[str, bytes | None], object]
+"""Sends the client a notification: method, params."""
+
+
+class _Filter(msgspec.Struct, rename="camel"):
+    """What a stream asks for, as far as the gateway itself has it."""
+
+    tools_list_changed: bool | None = None
+    resources_list_changed: bool | None = None
+    prompts_list_changed: bool | None = None
+    resource_subscriptions: list[str] = []
+
+    def has_list(self, name: str) -> bool:
+        """Whether it asks for changes of the list "tools", "resources" or "prompts"."""
+        return getattr(self, f"{name}_list_changed") is True
+
+    @property
+    def own_uris(self) -> list[str]:
+        """The resources of the gateway that it asks for."""
+        return [uri for uri in self.resource_subscriptions if uri.startswith(OWN_RESOURCES)]
+
+
+class Stream:
+    """A `subscriptions/listen` of the client's: one stream to it, fed by several servers.
+
+    Its acknowledgement is sent when every server has either acknowledged it or not. Until then
+    notifications wait, for the acknowledgement has to be the first message of a stream.
+    """
+
+    def __init__(self, request: wire.Request, notify: Notify, servers: Iterable[str]) -> None:
+        params = members(request.params)
+        self._filter = msgspec.json.decode(params.get("notifications", b"{}"), type=_Filter)
+        self._id = request.id
+        self._params = params
+        self._notify = notify
+        self._waiting = set(servers)
+        self._wanted = False
+        self._acknowledgement: dict[str, Raw] = {}
+        self._honoured: dict[str, Raw] = {}
+        self._early: list[tuple[str, bytes]] | None = []
+
+    @property
+    def server_params(self) -> bytes:
+        """The params for a server, which does not know the gateway's resources."""
+        if not self._filter.own_uris:
+            return wire.encode(self._params)
+        theirs = [
+            uri for uri in self._filter.resource_subscriptions if not uri.startswith(OWN_RESOURCES)
+        ]
+        notifications = {**members(self._params.get("notifications")), _URIS: theirs}
+        return wire.encode({**self._params, "notifications": notifications})
+
+    # --- acknowledging -----------------------------------------------------------------------
+
+    def acknowledge(self, server: str, params: Raw | None) -> None:
+        """A server has acknowledged it: with what it will notify of."""
+        if self._early is None:
+            return  # it has come back since; the client knows already
+        self._wanted = True
+        self._acknowledgement = {**members(params), **self._acknowledgement}
+        honoured = members(members(params).get("notifications"))
+        uris = [*_uris(self._honoured), *_uris(honoured)]
+        self._honoured = {**honoured, **self._honoured}
+        if _URIS in self._honoured:
+            self._honoured[_URIS] = Raw(wire.encode(list(dict.fromkeys(uris))))
+        self._no_longer_wait_for(server)
+
+    def skip(self, server: str) -> None:
+        """A server knows no streams, or is not there: the gateway still has the stream."""
+        self._wanted = True
+        self._no_longer_wait_for(server)
+
+    def refuse(self, server: str) -> None:
+        """A server has refused it."""
+        self._no_longer_wait_for(server)
+
+    def stop_waiting(self) -> None:
+        """Acknowledge it without the servers that have not answered, if any has."""
+        self._wanted = self._wanted or bool(self._waiting)
+        self._waiting.clear()
+        self._no_longer_wait_for("")
+
+    def _no_longer_wait_for(self, server: str) -> None:
+        self._waiting.discard(server)
+        if self._waiting or not self._wanted or self._early is None:
+            return
+        honoured = dict(self._honoured)
+        for name in ("tools", "resources"):
+            if self._filter.has_list(name):
+                honoured[f"{name}ListChanged"] = Raw(b"true")
+        if self._filter.own_uris:
+            uris = [*_uris(honoured), *self._filter.own_uris]
+            honoured[_URIS] = Raw(wire.encode(uris))
+        early, self._early = self._early, None
+        self.notify(ACKNOWLEDGED, {**self._acknowledgement, "notifications": _raw(honoured)})
+        for method, params in early:
+            self._notify(method, params)
+
+    # --- notifying ---------------------------------------------------------------------------
+
+    def notify(self, method: str, params: Mapping[str, Raw]) -> None:
+        """Send a notification on this stream."""
+        meta = {**members(params.get("_meta")), SUBSCRIPTION_KEY: self._id}
+        message = wire.encode({**params, "_meta": meta})
+        if self._early is None:
+            self._notify(method, message)
+        elif len(self._early) < _MAX_EARLY:
+            self._early.append((method, message))
+
+    def notify_list_changed(self, name: str) -> None:
+        """Send that a list changed, if that was asked for."""
+        if self._filter.has_list(name):
+            self.notify(f"notifications/{name}/list_changed", {})
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Send that a resource of the gateway changed, if that was asked for."""
+        if uri in self._filter.resource_subscriptions:
+            self.notify("notifications/resources/updated", {"uri": _raw(uri)})
+
+    def ended(self, result: Raw | bytes) -> bytes:
+        """The result that ends it, of a server's."""
+        given = members(result)
+        meta = {**members(given.get("_meta")), SUBSCRIPTION_KEY: self._id}
+        return wire.encode({**given, "_meta": meta})
+
+
+class ClientState:
+    """What a client said about itself, and what it asked for to last."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.initialize: bytes | None = None
+        """The params of its `initialize`, as servers get them."""
+        self.initialized = False
+        self.envelope: Mapping[str, Raw] | None = None
+        """What a 2026-07-28 client says about itself with each request."""
+        self.log_level: bytes | None = None
+        """The params of its last `logging/setLevel`."""
+        self._notify = notify
+        self._streams: dict[wire.RequestId, Stream] = {}
+        self._subscribed: set[str] = set()
+
+    @property
+    def modern(self) -> bool:
+        """Whether it speaks 2026-07-28."""
+        return self.envelope is not None
+
+    @property
+    def introduction(self) -> tuple[str, bytes] | None:
+        """The request by which servers learn of the client: method, params."""
+        if self.envelope is not None:
+            return "server/discover", with_envelope(None, self.envelope) or b"{}"
+        return None if self.initialize is None else ("initialize", self.initialize)
+
+    def supports(self, capability: str) -> bool:
+        """Whether the client said that it can do this."""
+        if self.envelope is not None:
+            return capability in members(self.envelope.get(CAPABILITIES_KEY))
+        return capability in members(members(self.initialize).get("capabilities"))
+
+    def take_initialize(self, params: Raw | None) -> None:
+        """The client introduces itself; also one that tried 2026-07-28 first."""
+        given = members(params)
+        given["capabilities"] = with_ui(given.get("capabilities"))
+        self.initialize = wire.encode(given)
+        self.envelope = None
+
+    def take_request(self, request: wire.Request) -> wire.Request:
+        """A request as servers get it: its envelope, if any, says that Views can be shown."""
+        if request.params is None or _ENVELOPE_MARK not in bytes(request.params):
+            return request
+        envelope = envelope_of(request.params)
+        if envelope is None:
+            return request
+        self.envelope = envelope
+        params = with_envelope(request.params, envelope)
+        return wire.Request(request.id, request.method, None if params is None else Raw(params))
+
+    # --- the gateway's own notifications -----------------------------------------------------
+
+    def subscribe(self, uri: str) -> None:
+        """Notify the client when this resource of the gateway changes."""
+        self._subscribed.add(uri)
+
+    def unsubscribe(self, uri: str) -> bool:
+        """Stop that; whether it was subscribed to."""
+        known = uri in self._subscribed
+        self._subscribed.discard(uri)
+        return known
+
+    def add_stream(self, id: wire.RequestId, stream: Stream) -> None:
+        """The client opened a stream."""
+        self._streams[id] = stream
+
+    def remove_stream(self, id: wire.RequestId) -> None:
+        """A stream has ended."""
+        self._streams.pop(id, None)
+
+    def notify_list_changed(self, name: str) -> None:
+        """Notify the client that the list "tools", "resources" or "prompts" changed."""
+        if self.modern:
+            for stream in list(self._streams.values()):
+                stream.notify_list_changed(name)
+        elif self.initialized:
+            self._notify(f"notifications/{name}/list_changed", None)
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Notify the client that a resource of the gateway changed."""
+        if uri in self._subscribed:
+            self._notify("notifications/resources/updated", wire.encode({"uri": uri}))
+        for stream in list(self._streams.values()):
+            stream.notify_resource_updated(uri)
+
+
+def _raw(value: object) -> Raw:
+    return Raw(wire.encode(value))
+
+
+def _uris(notifications: Mapping[str, Raw]) -> list[str]:
+    found: object = member(wire.encode(notifications), _URIS)
+    return found if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]

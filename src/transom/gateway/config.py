@@ -49,33 +49,21 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def server_from_command(words: Sequence[str], *, name: str | None = None) -> ServerConfig:
-    """The server that a command line starts, named after what it runs.
-
-    Raises:
-        UsageError: there is no command.
-    """
+    """The server that a command line starts, named after what it runs."""
     if not words or not words[0]:
         raise UsageError("no server is named: give a command after --, --url or --config")
     return ServerConfig(name=fitted_name(name or name_of_command(words)), command=tuple(words))
 
 
 def server_from_url(url: str, *, name: str | None = None) -> ServerConfig:
-    """The server at a URL, named after its host.
-
-    Raises:
-        UsageError: it is not a URL of streamable HTTP.
-    """
+    """The server at a URL, named after its host."""
     return ServerConfig(name=fitted_name(name or name_of_url(url)), url=_checked_url(url, "--url"))
 
 
 def read_config(
     path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
 ) -> list[ServerConfig]:
-    """The servers of a configuration file that are not disabled, in its order, with unique names.
-
-    Raises:
-        UsageError: the file cannot be read or used; the text says where and why.
-    """
+    """The servers of a file that are not disabled, in its order, with unique names."""
     file = Path(path)
     entries = dict(_enabled(_read(file), file))
     if not entries:
@@ -91,11 +79,7 @@ def read_config(
 
 
 def variables_of(path: str | os.PathLike[str]) -> list[str]:
-    """The environment variables that a configuration file asks for.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """The environment variables that a configuration file asks for."""
     file = Path(path)
     wanted: dict[str, None] = {}
     for _, entry in _enabled(_read(file), file):

@@ -227,11 +227,7 @@ CLIENTS: Mapping[str, AgentConfig] = _known(
 
 
 def client_named(name: str) -> AgentConfig:
-    """The client of that name.
-
-    Raises:
-        UsageError: there is none; the text names those that there are.
-    """
+    """The client of that name."""
     if name not in CLIENTS:
         raise UsageError(f"no client is called {name!r}: it takes {', '.join(CLIENTS)}")
     return CLIENTS[name]
@@ -269,12 +265,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return jsonc.rendered({self.client.section: {self.name: self.entry}}) + "\n"
 
     def write(self, *, force: bool = False) -> Written:
-        """Put the entry into the file.
-
-        Raises:
-            UsageError: another entry of that name is there and `force` is not given, or the file
-                cannot be read or changed without loss. It is as it was.
-        """
+        """Put the entry into the file."""
         path = self.path.resolve()  # a link to the file stays a link
         data = _bytes_of(path)
         where = str(self.path)
@@ -324,9 +315,6 @@ def make_plan(
 
     Exactly one of `command`, `url` and `config` names the server. `machine` and `transom` say
     where this is and how it is run; by default that is found out.
-
-    Raises:
-        UsageError: no such client, no server or several, or a name that cannot be one.
     """
     chosen = client_named(client)
     here = machine or Machine(Path.home(), Path.cwd(), os.environ, sys.platform)
@@ -466,9 +454,6 @@ def put_table(
 
     A new table is appended, one that is there is replaced. A file that says the same in another way
     (inline tables, dotted keys) is left to its owner.
-
-    Raises:
-        UsageError: the text is not TOML, or this cannot be done without loss.
     """
     before = _read_toml(text, where)
     found: object = before.get(section, {})

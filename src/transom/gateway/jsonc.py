@@ -26,11 +26,7 @@ _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
 def read_object(text: str, where: str) -> Object:
-    """Read one JSON object; comments and trailing commas are allowed.
-
-    Raises:
-        UsageError: it is none; the text says where, as `FILE:LINE:COLUMN`.
-    """
+    """Read one JSON object; comments and trailing commas are allowed."""
     try:
         value: object = json.loads(_plain(text))
     except json.JSONDecodeError as error:
@@ -50,11 +46,7 @@ def rendered(value: object, indent: str | None = "  ") -> str:
 
 
 def put_member(text: str, section: str, name: str, value: object, where: str) -> str:
-    """The text with `{section: {name: value}}` in it, and everything else as it was.
-
-    Raises:
-        UsageError: the text is not JSON, or this cannot be done without loss.
-    """
+    """The text with `{section: {name: value}}` in it, and everything else as it was."""
     style = _Style.of(text)
     if not text.strip("\ufeff \t\r\n"):
         return style.lines(rendered({section: {name: value}}, style.unit)) + style.newline

@@ -31,7 +31,7 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
-from transom.gateway.client_state import ClientState
+from transom.gateway.client import ClientState
 from transom.gateway.config import ServerConfig
 from transom.gateway.merge import fits_template
 from transom.json_values import Json, as_object
@@ -129,11 +129,7 @@ class Member:
         return self.capabilities is None or self.capabilities.get(capability) is not None
 
     async def ready(self) -> None:
-        """Wait for it while it is being started again.
-
-        Raises:
-            ProtocolError: it takes too long.
-        """
+        """Wait for it while it is being started again."""
         connection = self.connection
         if not connection.up and not await connection.wait_up(_PATIENCE):
             text = f"Server {self.name} is not running: {connection.reason}"
@@ -151,24 +147,13 @@ class Member:
         """Send a request on, once the server is there and has read what was sent before.
 
         It is sent without waiting when there is nothing to wait for.
-
-        Raises:
-            ProtocolError: the server's error, or it does not come.
-            InvalidResult: its answer cannot be read.
-            ConnectionClosed: it went meanwhile.
         """
         await self.ready()
         return await self.connection.forward(method, params, on_progress=on_progress)
 
 
 class Members:
-    """All servers of a proxy, in the order of the configuration.
-
-    Args:
-        servers: a name, and what starts or reaches each of them.
-        events: what the proxy does with their messages.
-        state: what the client said.
-    """
+    """All servers of a proxy, in the order of the configuration."""
 
     def __init__(
         self, servers: Sequence[tuple[str, Connect]], events: MemberEvents, state: ClientState
@@ -231,11 +216,7 @@ class Members:
     # --- life --------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start them all; returns when the first is started.
-
-        Raises:
-            NotConnected: none of them can be started.
-        """
+        """Start them all; returns when the first is started."""
         if self.only is not None:
             await self.only.connection.start()
             return
@@ -297,11 +278,7 @@ class Members:
     # --- introducing -------------------------------------------------------------------------
 
     async def initialize(self) -> list[Member]:
-        """Introduce the client to all of several servers; those that can be used then.
-
-        Raises:
-            ProtocolError: none of them can be used.
-        """
+        """Introduce the client to all of several servers; those that can be used then."""
         self._begin_introducing()
         await self._until(self._all_settled, _ALL_WITHIN)
         await self._until(lambda: self.present or self._all_settled(), _ONE_WITHIN)
@@ -354,12 +331,7 @@ class Members:
             self._events.server_came(member)
 
     async def _introduce(self, member: Member) -> None:
-        """Send a server the client's introduction.
-
-        Raises:
-            ProtocolError, InvalidResult: it refused `initialize`, or answered with nonsense.
-            ConnectionClosed: it is gone.
-        """
+        """Send a server the client's introduction."""
         introduction = self._state.introduction
         if introduction is None:
             return
@@ -412,11 +384,7 @@ class Members:
     async def list_all(
         self, method: str, key: str, capability: str
     ) -> list[tuple[Member, list[Raw]]]:
-        """All pages of a list, of each server that has it. Those that fail are left out.
-
-        Raises:
-            TransomError: all of them failed; the error of the first.
-        """
+        """All pages of a list, of each server that has it. Those that fail are left out."""
         asked = self.able(capability)
         found = await asyncio.gather(*(self._list(each, method, key) for each in asked))
         failed = [each for each in found if isinstance(each, TransomError)]
@@ -452,16 +420,8 @@ class Members:
     ) -> tuple[Member, bytes]:
         """Send a request to one after the other, until one answers with a result.
 
-        Args:
-            candidates: whom to ask.
-            method: the request.
-            params: its params.
-            otherwise: raised when there is nobody to ask.
-            only: the code of the one error after which to go on; None: after any.
-            on_progress: takes progress.
-
-        Raises:
-            ProtocolError: none had a result; the error of the first.
+        After an error with another code than `only`, if that is given, nobody else is asked. When
+        all failed, the error of the first is raised; when there is nobody to ask, `otherwise`.
         """
         refusal: ProtocolError | None = None
         for each in candidates:

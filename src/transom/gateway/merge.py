@@ -51,12 +51,7 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
 
 
 def merge_initialized(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
-    """The result of `initialize` for several servers.
-
-    Args:
-        answers: what each server answered, by name; one at least.
-        missing: whether there are more servers, which may come later.
-    """
+    """The result of `initialize` for several servers."""
     versions = [str(member(each, "protocolVersion")) for each in answers.values()]
     capabilities = _merged_capabilities(answers, _POSSIBLE if missing else {})
     merged: dict[str, Any] = {
@@ -146,12 +141,7 @@ def server_names(names: Sequence[str]) -> list[str]:
 
 
 class Names:
-    """One kind of names of all servers, as the client knows them.
-
-    Args:
-        servers: the names of the servers.
-        reserved: names that are no server's.
-    """
+    """One kind of names of all servers, as the client knows them."""
 
     def __init__(self, servers: Sequence[str], reserved: Iterable[str] = ()) -> None:
         self._only = servers[0] if len(servers) == 1 else None

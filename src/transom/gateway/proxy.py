@@ -34,8 +34,14 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
-from transom.gateway.client import Client, progress_token
-from transom.gateway.client_state import ACKNOWLEDGED, OWN_RESOURCES, ClientState, Stream
+from transom.gateway.client import (
+    ACKNOWLEDGED,
+    OWN_RESOURCES,
+    Client,
+    ClientState,
+    Stream,
+    progress_token,
+)
 from transom.gateway.members import LISTS, Member, Members
 from transom.gateway.merge import (
     Names,
@@ -71,13 +77,7 @@ Merge = Callable[[Listed], list[Raw | bytes]]
 
 
 class Proxy:
-    """Serves one client. `run` returns when the client is gone.
-
-    Args:
-        channel: the client.
-        servers: a name, and what starts or reaches each of the servers.
-        views: shows Views, and has their tools.
-    """
+    """Serves one client. `run` returns when the client is gone."""
 
     def __init__(
         self, channel: Channel, servers: Sequence[tuple[str, Connect]], views: ClientViews
@@ -118,11 +118,7 @@ class Proxy:
         views.attach(self._client, self._state)
 
     async def run(self) -> None:
-        """Start the servers and serve the client until it is gone.
-
-        Raises:
-            NotConnected: the server cannot be started; of several, none of them can.
-        """
+        """Start the servers and serve the client until it is gone."""
         try:
             await self._members.start()
             await self._client.serve()
@@ -155,11 +151,7 @@ class Proxy:
         return only.connection.send_request(method, request.params, on_progress=relay)
 
     async def handle_request(self, request: wire.Request) -> bytes:
-        """Answer a request of the client's; the result as JSON.
-
-        Raises:
-            TransomError: there is no result; the error to answer with.
-        """
+        """Answer a request of the client's; the result as JSON."""
         request = self._state.take_request(request)
         if self._members.only is None and request.method not in _FIRST_REQUESTS:
             await self._introduced()
@@ -174,11 +166,7 @@ class Proxy:
             each.connection.notify(notification.method, notification.params)
 
     async def _introduced(self) -> None:
-        """Wait until several servers know of the client.
-
-        Raises:
-            ProtocolError: it has not introduced itself.
-        """
+        """Wait until several servers know of the client."""
         if self._state.introduction is None:
             raise ProtocolError(INVALID_REQUEST, "The first request must be initialize")
         introducing = self._introducing
@@ -216,12 +204,7 @@ class Proxy:
         return await self._forward_first(request, self._members.able())
 
     def handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
-        """Have the client answer a request of a server's.
-
-        Raises:
-            ProtocolError: too many wait for the client already.
-            NotConnected: the client is gone.
-        """
+        """Have the client answer a request of a server's."""
         if member.asking >= _MAX_ASKING:
             text = f"{_MAX_ASKING} requests wait for the client already"
             raise ProtocolError(SERVER_ERROR, text)
@@ -548,11 +531,7 @@ class Proxy:
         return await self._forward(request, server, renamed(request.params, name, own))
 
     async def _prompt(self, name: str) -> tuple[Member, str]:
-        """The server that has a prompt, and its own name for it.
-
-        Raises:
-            ProtocolError: there is none.
-        """
+        """The server that has a prompt, and its own name for it."""
         found = await self._prompts.find(name)
         if found is None:
             raise self._members.unknown("prompt", name)
@@ -575,11 +554,7 @@ class Proxy:
         return await self._forward_any(request)
 
     def _text(self, params: Raw | None, key: str) -> str | None:
-        """A text that params must have; None: it is missing, for the only server to say so.
-
-        Raises:
-            ProtocolError: it is missing, and nobody else could say so.
-        """
+        """A text that params must have; None: it is missing, for the only server to say so."""
         text: object = member_of(params, key)
         if isinstance(text, str):
             return text
@@ -653,12 +628,7 @@ class Proxy:
 
 
 class _Directory:
-    """Which server has what a name means, for one kind of names.
-
-    Args:
-        names: the names.
-        relist: lists everything, which makes the names known.
-    """
+    """Which server has what a name means, for one kind of names."""
 
     def __init__(self, names: Names, relist: Callable[[], Awaitable[object]]) -> None:
         self.names = names
@@ -667,11 +637,7 @@ class _Directory:
         self._relisted_at = float("-inf")
 
     async def find(self, shown: str) -> tuple[str, str] | None:
-        """The server that a name means, and its own name for it; lists before it returns None.
-
-        Raises:
-            TransomError: the servers were asked, and all failed.
-        """
+        """The server that a name means, and its own name for it; lists before it returns None."""
         if (found := self.names.meant(shown)) is not None:
             return found
         async with self._finding:

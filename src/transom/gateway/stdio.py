@@ -44,16 +44,7 @@ def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
 async def serve_stdio(
     servers: Sequence[ServerConfig], views: ClientViews, *, started: Channel | None = None
 ) -> None:
-    """Serve the client on standard input and output until it is gone, or a signal comes.
-
-    Args:
-        servers: the servers behind the gateway.
-        views: shows Views, and has their tools.
-        started: the first server, if it is running already; its caller closes it in the end.
-
-    Raises:
-        NotConnected: a server cannot be started.
-    """
+    """Serve the client on standard input and output until it is gone, or a signal comes."""
     # Imported here, so that whoever needs `on_signals` can start a server before all this loads.
     from transom.gateway.members import connect_to  # noqa: PLC0415
     from transom.gateway.proxy import Proxy  # noqa: PLC0415

@@ -46,16 +46,8 @@ from transom.servers.envelope import (
     with_envelope,
     with_ui,
 )
-from transom.servers.server import (
-    TOOLS_CHANGED,
-    ListObservers,
-    announced_lists,
-    complete_request,
-    list_all,
-)
-from transom.servers.tool_cache import ToolCache
+from transom.servers.server import CachingServer, announced_lists
 from transom.session import OnProgress, SentRequest, Session
-from transom.types import Tool
 from transom.version import __version__
 
 _log = logging.getLogger("transom.servers")
@@ -76,7 +68,7 @@ _UNSUPPORTED_VERSION: Final = -32022
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 
-class ServerConnection:
+class ServerConnection(CachingServer):
     """A server, and the way to it. It is a `Server`.
 
     Args:
@@ -108,6 +100,7 @@ class ServerConnection:
         on_restored: Callable[[ServerConnection], object] | None = None,
         backpressure: Callable[[], Awaitable[None] | None] | None = None,
     ) -> None:
+        super().__init__()
         self.name = name
         self.up = False
         """Whether requests reach the server."""
@@ -117,7 +110,6 @@ class ServerConnection:
         """How often it was reached."""
         self.protocol_version: str | None = None
         """The version that `negotiate` agreed on."""
-        self.tool_cache = ToolCache(self._list_tools, announced=self._announces_tools)
         self._connect = connect
         self._reconnect = reconnect
         self._resume = resume or _negotiate
@@ -127,11 +119,9 @@ class ServerConnection:
         self.on_lost = on_lost
         self._on_restored = on_restored
         self._backpressure = backpressure
-        self._capabilities: Mapping[str, Any] = {}
         self._envelope: Envelope = _no_envelope
         self._channel: Channel | None = None
         self._session: Session | None = None
-        self._observers = ListObservers()
         self._subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
         self._must_listen = False  # whether changed tools are announced on a subscription only
         self._listening = False
@@ -312,11 +302,6 @@ class ServerConnection:
                 return callback(notification)
         return None if self._on_notification is None else self._on_notification(notification)
 
-    def _list_changed(self, method: str) -> None:
-        if method == TOOLS_CHANGED:
-            self.tool_cache.invalidate()
-        self._observers.notify(method)
-
     def _report(self, error: BaseException) -> None:
         if isinstance(error, PeerError):
             _log.debug("server %s: %s", self.name, error)
@@ -403,61 +388,11 @@ class ServerConnection:
         ended.add_done_callback(lambda _: self._subscriptions.pop(ended.id, None))
         return ended
 
-    async def list_all(self, method: str, key: str) -> list[Raw]:
-        """All entries of a list, page after page, each as it came; raises as `request` does."""
-        return await list_all(lambda params: self._stamped(method, params), method, key)
-
-    async def _stamped(
-        self, method: str, params: bytes | None, on_progress: OnProgress | None = None
+    async def _send(
+        self, method: str, params: bytes | None, on_progress: OnProgress | None
     ) -> bytes:
         stamped = with_envelope(params, self._envelope())
         return await self.forward(method, stamped, on_progress=on_progress)
-
-    # --- as a `Server` -----------------------------------------------------------------------
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """See `Server`."""
-        return self._capabilities
-
-    @property
-    def current(self) -> bool:
-        """See `Server`."""
-        return self.tool_cache.current
-
-    async def tools(self) -> Mapping[str, Tool]:
-        """See `Server`."""
-        return await self.tool_cache.tools()
-
-    async def tool(self, name: str) -> Tool | None:
-        """See `Server`."""
-        return await self.tool_cache.tool(name)
-
-    def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
-        """See `Server`."""
-        return self._observers.subscribe(observer)
-
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | bytes | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> bytes:
-        """See `Server`."""
-        given = params if params is None or isinstance(params, bytes) else wire.encode(params)
-
-        return await complete_request(
-            method,
-            given,
-            lambda params: self._stamped(method, params, on_progress),
-            relist=self.tool_cache.relist,
-        )
-
-    async def _list_tools(self) -> list[Raw]:
-        if self._capabilities.get("tools") is None:
-            return []
-        return await self.list_all("tools/list", "tools")
 
     def _announces_tools(self) -> bool:
         return self._listening or not self._must_listen

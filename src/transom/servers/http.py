@@ -17,14 +17,32 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from transom.channel import memory_pair
@@ -36,7 +54,7 @@ from transom.errors import (
     NotConnected,
 )
 from transom.protocol import wire
-from transom.servers.http_headers import HttpHeaders
+from transom.servers.envelope import PROTOCOL_KEY
 
 MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONNECTIONS = 1000
@@ -56,16 +74,7 @@ OnLost = Callable[[str], None]
 async def connect_http(
     url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MAX_BYTES
 ) -> HttpChannel:
-    """Reach a server.
-
-    Args:
-        url: the endpoint, such as `https://example.com/mcp`.
-        headers: sent with every request, such as `Authorization`.
-        max_bytes: how long an answer may be.
-
-    Raises:
-        NotConnected: nothing answers there, or not with MCP; the text says what to do.
-    """
+    """Reach a server."""
     try:
         channel = HttpChannel(url, headers or {}, max_bytes)
     except (httpx2.InvalidURL, ValueError) as error:
@@ -91,11 +100,7 @@ class HttpChannel:
         self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect.
-
-        Raises:
-            NotConnected: nothing answers there, or not with MCP.
-        """
+        """Connect."""
         try:
             await _probe(self._client, self._url)
         except BaseException:
@@ -106,11 +111,7 @@ class HttpChannel:
         await self._opened.wait()
 
     async def send(self, data: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            ChannelClosed: the server is gone.
-        """
+        """Send one message."""
         if self._reason is not None:
             raise ChannelClosed(self._reason)
         try:
@@ -133,11 +134,7 @@ class HttpChannel:
             await self._theirs.send(wire.encode_error(id, INVALID_REQUEST, text))
 
     async def receive(self) -> bytes:
-        """The next message.
-
-        Raises:
-            ChannelClosed: the server is gone; the text says why.
-        """
+        """The next message."""
         try:
             return await self._ours.receive()
         except ChannelClosed:
@@ -301,11 +298,7 @@ def _is_error(body: bytes) -> bool:
 
 
 async def _probe(client: httpx2.AsyncClient, url: str) -> None:
-    """See whether an MCP server listens there.
-
-    Raises:
-        NotConnected: nothing answers, or not with MCP; the text says what to do.
-    """
+    """See whether an MCP server listens there."""
     name = without_secrets(url)
     try:
         async with asyncio.timeout(_CONNECT_WITHIN):
@@ -418,3 +411,76 @@ def _describe(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return str(error)[:300] or type(error).__name__  # pyright: ignore[reportUnknownArgumentType]
+
+
+# --- headers ---------------------------------------------------------------------------------
+
+
+_MAX_PENDING = 1000
+_MAX_TOOLS = 10_000
+
+
+class HttpHeaders:
+    """Makes the headers of one connection. It must see every message, both ways."""
+
+    def __init__(self) -> None:
+        self._version: str | None = None
+        self._pending: dict[RequestId, str] = {}  # the requests whose results matter here
+        self._parameters: dict[str, dict[tuple[str, ...], str]] = {}  # by tool: path -> header
+
+    def headers_for(self, message: JSONRPCMessage) -> dict[str, str]:
+        """The headers for a message to the server."""
+        if not isinstance(message, JSONRPCRequest | JSONRPCNotification):
+            return {}  # the transport repeats the last version
+        if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
+            while len(self._pending) >= _MAX_PENDING:  # a server need not answer what was cancelled
+                del self._pending[next(iter(self._pending))]
+            self._pending[message.id] = message.method
+        params = message.params or {}
+        version = _object(params.get("_meta")).get(PROTOCOL_KEY)
+        if isinstance(version, str):
+            return self._modern(version, message.method, params)
+        return {} if self._version is None else {MCP_PROTOCOL_VERSION_HEADER: self._version}
+
+    def _modern(self, version: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        headers = {
+            MCP_PROTOCOL_VERSION_HEADER: encode_header_value(version),
+            MCP_METHOD_HEADER: encode_header_value(method),
+        }
+        key = NAME_BEARING_METHODS.get(method)
+        name: object = None if key is None else params.get(key)
+        if isinstance(name, str):
+            headers[MCP_NAME_HEADER] = encode_header_value(name)
+            if method == "tools/call" and name in self._parameters:
+                arguments = _object(params.get("arguments"))
+                headers |= mcp_param_headers(self._parameters[name], arguments)
+        return headers
+
+    def learn(self, message: JSONRPCMessage) -> None:
+        """Take from a message of the server's what later headers depend on."""
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
+            return
+        method = self._pending.pop(message.id, None)
+        if method is None or isinstance(message, JSONRPCError):
+            return
+        if method == "initialize":
+            version: object = message.result.get("protocolVersion")
+            self._version = version if isinstance(version, str) else None
+        else:
+            self._learn_tools(message.result.get("tools"))
+
+    def _learn_tools(self, tools: object) -> None:
+        for tool in cast("list[object]", tools) if isinstance(tools, list) else []:
+            name: object = _object(tool).get("name")
+            schema: object = _object(tool).get("inputSchema")
+            if not isinstance(name, str):
+                continue
+            self._parameters.pop(name, None)
+            if len(self._parameters) < _MAX_TOOLS and find_invalid_x_mcp_header(schema) is None:
+                marked = x_mcp_header_map(schema)
+                if marked:
+                    self._parameters[name] = marked
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

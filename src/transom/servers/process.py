@@ -74,17 +74,8 @@ class ServerProcess:
     ) -> ServerProcess:
         """Start a command that speaks MCP on its standard input and output.
 
-        Args:
-            command: the program and its arguments.
-            env: added to its environment.
-            cwd: the directory it runs in.
-            inherit_env: whether it gets all of our environment; else only what a program needs to
-                run, such as `PATH` and `HOME`.
-            forward_stderr: whether what it writes to its standard error goes to ours.
-            max_line: how long a line may be, in bytes.
-
-        Raises:
-            NotConnected: it cannot be started.
+        `env` is added to its environment, which is all of ours with `inherit_env`; else only what
+        a program needs to run, such as `PATH` and `HOME`.
         """
         inherited = {
             key: value
@@ -118,11 +109,7 @@ class ServerProcess:
     # --- messages ----------------------------------------------------------------------------
 
     async def send(self, data: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            ChannelClosed: the process is gone; the text says how it ended.
-        """
+        """Send one message."""
         try:
             await self._channel.send(data)
         except ChannelClosed as error:
@@ -136,19 +123,11 @@ class ServerProcess:
             return False
 
     async def receive(self) -> bytes:
-        """The next message.
-
-        Raises:
-            ChannelClosed: the process is gone; the text says how it ended.
-        """
+        """The next message."""
         return (await self.receive_many(1))[0]
 
     async def receive_many(self, limit: int = 64) -> list[bytes]:
-        """The next messages, as many as are there.
-
-        Raises:
-            ChannelClosed: the process is gone; the text says how it ended.
-        """
+        """The next messages, as many as are there."""
         try:
             return cast("list[bytes]", await self._channel.receive_many(limit))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         except ChannelClosed as error:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Final, cast
 from weakref import WeakValueDictionary
@@ -39,7 +39,6 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from msgspec import Raw
 from pydantic import ValidationError
 
 from transom.errors import (
@@ -54,16 +53,8 @@ from transom.events import is_awaitable
 from transom.mcptypes import error_from_mcp
 from transom.protocol import wire
 from transom.protocol.peer import Progress
-from transom.servers.server import (
-    TOOLS_CHANGED,
-    ListObservers,
-    announced_lists,
-    complete_request,
-    list_all,
-)
-from transom.servers.tool_cache import ToolCache
+from transom.servers.server import TOOLS_CHANGED, CachingServer, announced_lists
 from transom.session import OnProgress
-from transom.types import Tool
 
 _LEAVES_WITHIN = 2.0
 _CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -84,11 +75,7 @@ def is_server_object(value: object) -> bool:
 
 
 async def connect_in_memory(server: object) -> InMemoryChannel:
-    """Run a server object for one client.
-
-    Raises:
-        TypeError: it is none.
-    """
+    """Run a server object for one client."""
     lowlevel = _lowlevel(server)
     if lowlevel is None:
         raise TypeError(f"{type(server).__name__} is not an MCPServer, FastMCP or Server")
@@ -118,11 +105,7 @@ class InMemoryChannel:
             self._closing = asyncio.ensure_future(self._close())
 
     async def send(self, data: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            ChannelClosed: the server has ended.
-        """
+        """Send one message."""
         try:
             message = jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValidationError:
@@ -133,11 +116,7 @@ class InMemoryChannel:
             raise ChannelClosed("the server closed the connection") from None
 
     async def receive(self) -> bytes:
-        """The next message.
-
-        Raises:
-            ChannelClosed: the server has ended.
-        """
+        """The next message."""
         try:
             item = await self._read.receive()
         except _CLOSED:
@@ -178,12 +157,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 def sdk_server(client: Client | ClientSession) -> SdkServer:
-    """The server of a connected client, the same one for everybody who shares the client.
-
-    Raises:
-        NotConnected: the client is not connected.
-        UsageError: it is no MCP client.
-    """
+    """The server of a connected client, the same one for everybody who shares the client."""
     try:
         session: object = client if isinstance(client, ClientSession) else client.session
     except RuntimeError as error:
@@ -222,12 +196,8 @@ class ListChangedHandler:
             await self._handler(message)
 
 
-class SdkServer:
-    """One MCP server, through a client that is connected to it. Get it with `sdk_server`.
-
-    Raises:
-        NotConnected: the client is not connected.
-    """
+class SdkServer(CachingServer):
+    """One MCP server, through a client that is connected to it. Get it with `sdk_server`."""
 
     def __init__(self, session: ClientSession, client: Client | None = None) -> None:
         said = session.server_capabilities
@@ -236,62 +206,23 @@ class SdkServer:
                 "The client's server capabilities are not available: connect it first, as in "
                 "`async with Client(...) as client`"
             )
+        super().__init__()
         self._session = session
         self._client = client
-        self._capabilities: dict[str, Any] = said.model_dump(
-            by_alias=True, mode="json", exclude_none=True
-        )
+        self._capabilities = said.model_dump(by_alias=True, mode="json", exclude_none=True)
         self._lists = announced_lists(self._capabilities)
-        self._observers = ListObservers()
         self._listener: asyncio.Task[None] | None = None
         self._watching = False
         handler = None if client is None else client.message_handler
         if isinstance(handler, ListChangedHandler):
             handler.on_list_changed = self._list_changed
             self._watching = True
-        self.tool_cache = ToolCache(self._list_tools, announced=self._announces_changes)
-
-    @property
-    def capabilities(self) -> Mapping[str, Any]:
-        """See `Server`."""
-        return self._capabilities
-
-    @property
-    def current(self) -> bool:
-        """See `Server`."""
-        return self.tool_cache.current
-
-    async def tools(self) -> Mapping[str, Tool]:
-        """See `Server`."""
-        return await self.tool_cache.tools()
-
-    async def tool(self, name: str) -> Tool | None:
-        """See `Server`."""
-        return await self.tool_cache.tool(name)
-
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | bytes | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> bytes:
-        """See `Server`."""
-        given = params if isinstance(params, bytes) else wire.encode(params or {})
-
-        return await complete_request(
-            method,
-            given,
-            lambda params: self._send(method, params or b"{}", on_progress),
-            relist=self.tool_cache.relist,
-            answer_input=self._answer_input,
-        )
 
     # --- changed lists -----------------------------------------------------------------------
 
     def subscribe(self, observer: Callable[[str], object]) -> Callable[[], None]:
         """See `Server`."""
-        stop = self._observers.subscribe(observer)
+        stop = super().subscribe(observer)
         modern = self._session.protocol_version in MODERN_PROTOCOL_VERSIONS
         if modern and self._lists and self._listener is None:
             self._listener = asyncio.ensure_future(self._listen())
@@ -304,13 +235,8 @@ class SdkServer:
 
         return unsubscribe
 
-    def _announces_changes(self) -> bool:
+    def _announces_tools(self) -> bool:
         return self._watching or not self._lists
-
-    def _list_changed(self, method: str) -> None:
-        if method == TOOLS_CHANGED:
-            self.tool_cache.invalidate()
-        self._observers.notify(method)
 
     async def _listen(self) -> None:
         """Keep a subscription open for as long as somebody observes."""
@@ -345,20 +271,18 @@ class SdkServer:
 
     # --- through the session -----------------------------------------------------------------
 
-    async def _list_tools(self) -> list[Raw]:
-        if self._capabilities.get("tools") is None:
-            return []
+    async def _list_page(self, method: str, params: bytes | None) -> bytes:
+        if method != "tools/list":
+            return await super()._list_page(method, params)
+        # The session's own method: it takes from the schemas which headers a call needs.
+        wanted = mcp.PaginatedRequestParams.model_validate_json(params or b"{}")
+        listed = await _translated(method, self._session.list_tools(params=wanted))
+        return listed.model_dump_json(by_alias=True, exclude_none=True).encode()
 
-        async def page(params: bytes | None) -> bytes:
-            # The session's own method: it takes from the schemas which headers a call needs.
-            wanted = mcp.PaginatedRequestParams.model_validate_json(params or b"{}")
-            listed = await _translated("tools/list", self._session.list_tools(params=wanted))
-            return listed.model_dump_json(by_alias=True, exclude_none=True).encode()
-
-        return await list_all(page, "tools/list", "tools")
-
-    async def _send(self, method: str, params: bytes, on_progress: OnProgress | None) -> bytes:
-        given: dict[str, Any] = msgspec.json.decode(params)
+    async def _send(
+        self, method: str, params: bytes | None, on_progress: OnProgress | None
+    ) -> bytes:
+        given: dict[str, Any] = msgspec.json.decode(params or b"{}")
         request = mcp.Request[dict[str, Any], str](method=method, params=given)
         sending = self._session.send_request(
             request,

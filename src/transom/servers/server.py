@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
@@ -16,15 +16,13 @@ from transom.servers.envelope import is_complete, without_hop_keys
 from transom.session import OnProgress
 from transom.types import Tool
 
+_RELIST_AFTER = 1.0  # seconds between two listings when the server may not announce its changes
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 
 _HEADER_MISMATCH: Final = -32020
 _MAX_ROUNDS: Final = 10  # of asking for input in one request
 _MAX_PAGES: Final = 200
 _MAX_ENTRIES: Final = 10_000
-
-Send = Callable[[bytes | None], Awaitable[bytes]]
-"""Sends one request with these params; its result as it came."""
 
 Observer = Callable[[str], object]
 """Called with the method of a `list_changed`."""
@@ -90,57 +88,10 @@ class InputRequired(ProtocolError):
         self.result = result
 
 
-async def complete_request(
-    method: str,
-    params: bytes | None,
-    send: Send,
-    *,
-    relist: Callable[[], Awaitable[object]],
-    answer_input: Callable[[bytes], Awaitable[object]] | None = None,
-) -> bytes:
-    """Send a request until the server gives its final result.
-
-    Args:
-        method: the request.
-        params: its params.
-        send: sends it once.
-        relist: lists the tools: HTTP headers of a call come from the tool's schema, and a server
-            refuses a call whose headers do not fit.
-        answer_input: makes the `inputResponses` for a result that requires input.
-
-    Raises:
-        InputRequired: the server wants input, and there is no `answer_input`.
-        InvalidResult: it wants input again and again.
-    """
-    try:
-        result = await send(params)
-    except ProtocolError as error:
-        if error.code != _HEADER_MISMATCH or method != "tools/call":
-            raise
-        await relist()
-        result = await send(params)
-    for attempt in range(_MAX_ROUNDS):
-        if is_complete(result):
-            return without_hop_keys(method, result)
-        required, again = members(result), members(params)
-        if members(required.get("inputRequests")):
-            if answer_input is None:
-                raise InputRequired(result)
-            again["inputResponses"] = Raw(wire.encode(await answer_input(result)))
-        else:
-            await asyncio.sleep(min(0.05 * 2**attempt, 0.25))  # the server is not ready yet
-        if "requestState" in required:
-            again["requestState"] = required["requestState"]
-        result = await send(wire.encode(again))
-    raise InvalidResult(f"{method}: the server asked for input {_MAX_ROUNDS} times")
-
-
-async def list_all(send: Send, method: str, key: str) -> list[Raw]:
-    """All entries of a list, page after page, each as it came.
-
-    Raises:
-        InvalidResult: the answer has no list `key`.
-    """
+async def list_all(
+    send: Callable[[bytes | None], Awaitable[bytes]], method: str, key: str
+) -> list[Raw]:
+    """All entries of a list, page after page, each as it came; `send` asks for a page."""
     entries: list[Raw] = []
     seen = {b"null"}  # a cursor that repeats would go on for ever
     params: bytes | None = None
@@ -168,22 +119,179 @@ def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:
     return announced
 
 
-class ListObservers:
-    """Those who want to know when a server's lists change.
+class ToolCache:
+    """The tools of one server: listed once, and kept until the server says that they changed.
 
-    However many notices come in one turn of the event loop, an observer is called once for each
-    list.
+    When it does not announce every change, tools older than a second are listed again.
+    """
+
+    def __init__(
+        self,
+        list_tools: Callable[[], Awaitable[Iterable[Raw]]],
+        *,
+        announced: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._list_tools = list_tools
+        self._announced = announced
+        self._tools: dict[str, Tool] = {}
+        self._version = 0
+        self._known_version = -1
+        self._listed_at = float("-inf")
+        self._listing: asyncio.Task[None] | None = None
+
+    @property
+    def current(self) -> bool:
+        """Whether these are the server's tools now, as far as one can know."""
+        fresh = self._announced() or self._age() < _RELIST_AFTER
+        return fresh and self._known_version >= self._version
+
+    def known(self, name: str) -> Tool | None:
+        """A tool, if it is cached and not out of date."""
+        return self._tools.get(name) if self._known_version >= self._version else None
+
+    def invalidate(self) -> None:
+        """The tools have changed, or may have: list them when they are next needed."""
+        self._version += 1
+
+    def fill(self, entries: Iterable[Raw]) -> None:
+        """Take all tools, as the server has just listed them."""
+        self._store(entries, self._version)
+
+    async def tools(self) -> Mapping[str, Tool]:
+        """All of them by name. Raises what listing them raises."""
+        if not self._announced() and self._age() >= _RELIST_AFTER:
+            self._version += 1
+        wanted = self._version
+        while self._known_version < wanted:
+            if self._listing is None:
+                self._listing = asyncio.ensure_future(self._list())
+                self._listing.add_done_callback(_retrieve)
+            # Shared by all who wait, so one who gives up must not end it for the others.
+            await asyncio.shield(self._listing)
+        return self._tools
+
+    async def relist(self) -> None:
+        """List them now."""
+        self.invalidate()
+        await self.tools()
+
+    async def tool(self, name: str) -> Tool | None:
+        """One of them. Lists again, at most once a second, before it returns None."""
+        found = (await self.tools()).get(name)
+        if found is None and self._age() >= _RELIST_AFTER:
+            self._version += 1
+            found = (await self.tools()).get(name)
+        return found
+
+    def _age(self) -> float:
+        return asyncio.get_running_loop().time() - self._listed_at
+
+    async def _list(self) -> None:
+        version = self._version
+        try:
+            entries = await self._list_tools()
+        finally:
+            self._listing = None
+        self._store(entries, version)
+
+    def _store(self, entries: Iterable[Raw], version: int) -> None:
+        found: dict[str, Tool] = {}
+        for entry in entries:
+            try:
+                tool = msgspec.json.decode(entry, type=Tool)
+            except msgspec.DecodeError:
+                continue  # nothing that could be called
+            found.setdefault(tool.name, tool)
+        self._tools, self._known_version = found, version
+        self._listed_at = asyncio.get_running_loop().time()
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # those who wait have it; there may be none left
+
+
+class CachingServer:
+    """What each `Server` here shares: cached tools, observers of its lists, and whole requests.
+
+    However many notices of changed lists come in one turn of the event loop, an observer is called
+    once for each list.
     """
 
     def __init__(self) -> None:
+        self.tool_cache = ToolCache(self._list_tools, announced=self._announces_tools)
+        self._capabilities: Mapping[str, Any] = {}
         self._observers: list[Observer] = []
         self._changed: set[str] = set()
 
-    def __len__(self) -> int:
-        return len(self._observers)
+    async def _send(
+        self, method: str, params: bytes | None, on_progress: OnProgress | None
+    ) -> bytes:
+        """Send one request; its result as it came."""
+        raise NotImplementedError
+
+    async def _list_page(self, method: str, params: bytes | None) -> bytes:
+        return await self._send(method, params, None)
+
+    async def _answer_input(self, result: bytes) -> dict[str, Any]:
+        """The `inputResponses` for a result that requires input."""
+        raise InputRequired(result)
+
+    def _announces_tools(self) -> bool:
+        return True
+
+    # --- as a `Server` -----------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """See `Server`."""
+        return self._capabilities
+
+    @property
+    def current(self) -> bool:
+        """See `Server`."""
+        return self.tool_cache.current
+
+    async def tools(self) -> Mapping[str, Tool]:
+        """See `Server`."""
+        return await self.tool_cache.tools()
+
+    async def tool(self, name: str) -> Tool | None:
+        """See `Server`."""
+        return await self.tool_cache.tool(name)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | bytes | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> bytes:
+        """See `Server`."""
+        given = params if params is None or isinstance(params, bytes) else wire.encode(params)
+        try:
+            result = await self._send(method, given, on_progress)
+        except ProtocolError as error:
+            if error.code != _HEADER_MISMATCH or method != "tools/call":
+                raise
+            # HTTP headers of a call come from the tool's schema, and did not fit the server's.
+            await self.tool_cache.relist()
+            result = await self._send(method, given, on_progress)
+        for attempt in range(_MAX_ROUNDS):
+            if is_complete(result):
+                return without_hop_keys(method, result)
+            required, again = members(result), members(given)
+            if members(required.get("inputRequests")):
+                again["inputResponses"] = Raw(wire.encode(await self._answer_input(result)))
+            else:
+                await asyncio.sleep(min(0.05 * 2**attempt, 0.25))  # the server is not ready yet
+            if "requestState" in required:
+                again["requestState"] = required["requestState"]
+            result = await self._send(method, wire.encode(again), on_progress)
+        raise InvalidResult(f"{method}: the server asked for input {_MAX_ROUNDS} times")
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        """See `Server`."""
         self._observers.append(observer)
 
         def unsubscribe() -> None:
@@ -192,13 +300,25 @@ class ListObservers:
 
         return unsubscribe
 
-    def notify(self, method: str) -> None:
-        """Call the observers soon."""
+    # --- lists -------------------------------------------------------------------------------
+
+    async def list_all(self, method: str, key: str) -> list[Raw]:
+        """All entries of a list, page after page, each as it came; raises as `request` does."""
+        return await list_all(lambda params: self._list_page(method, params), method, key)
+
+    async def _list_tools(self) -> list[Raw]:
+        if self._capabilities.get("tools") is None:
+            return []
+        return await self.list_all("tools/list", "tools")
+
+    def _list_changed(self, method: str) -> None:
+        if method == TOOLS_CHANGED:
+            self.tool_cache.invalidate()
         if not self._changed:
-            asyncio.get_running_loop().call_soon(self._flush)
+            asyncio.get_running_loop().call_soon(self._notify_observers)
         self._changed.add(method)
 
-    def _flush(self) -> None:
+    def _notify_observers(self) -> None:
         changed, self._changed = self._changed, set()
         for method in sorted(changed):
             for observer in list(self._observers):

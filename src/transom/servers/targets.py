@@ -64,11 +64,7 @@ async def connect(
 
 
 def connected_server(target: Target) -> Server | None:
-    """A `Server`, or the server of a connected SDK client, if `target` is one of these.
-
-    Raises:
-        NotConnected: it is a client that is not connected.
-    """
+    """A `Server`, or the server of a connected SDK client, if `target` is one of these."""
     if isinstance(target, Server):
         return target
     # Whoever gives us an object of the SDK or of FastMCP has loaded it; nobody else has to.
@@ -89,17 +85,7 @@ def way_to(
     forward_stderr: bool = True,
     max_bytes: int = MAX_LINE,
 ) -> Connect:
-    """How to reach a target.
-
-    Args:
-        target: a command, a URL, or a server object.
-        inherit_env: whether a command gets all of our environment.
-        forward_stderr: whether what a command writes to its standard error goes to ours.
-        max_bytes: how long a message of a command or a URL may be.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """How to reach a target."""
     if isinstance(target, str):
         if not target.startswith(("http://", "https://")):
             raise UsageError(
