@@ -23,6 +23,7 @@ UP_TO_SESSION = BOTTOM | {
     "background",
     "json_values",
     "queues",
+    "results",
     "session",
 }
 UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "servers"}
@@ -42,6 +43,7 @@ MAY_IMPORT = {
     "json_values": {"protocol"},
     "naming": set[str](),
     "mcptypes": BOTTOM,
+    "results": BOTTOM | {"schema"},
     "queues": BOTTOM | {"channel", "events"},
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
@@ -76,6 +78,7 @@ PACKAGES = {
     "naming": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),
+    "results": {"msgspec"},
     "session": {"msgspec"},
     "view": {"msgspec"},
     "servers": {"msgspec"} | MCP,

@@ -19,7 +19,7 @@ PROGRAM = """
     from typing import Annotated
     from transom.errors import SchemaError, ValidationError
     from transom.schema import from_return, from_signature, input_schema
-    from transom.view.results import to_result
+    from transom.results import to_result
 
     @dataclass
     class Track:

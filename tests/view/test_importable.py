@@ -36,7 +36,9 @@ before = set(sys.modules)
 
 def modules() -> list[str]:
     """Every module that a View may need."""
-    found = [f"transom.{name}" for name in ("errors", "types", "events", "channel", "queues")]
+    found = [
+        f"transom.{name}" for name in ("errors", "types", "events", "channel", "queues", "results")
+    ]
     for package in (transom.protocol, transom.schema, transom.view):
         found.append(package.__name__)
         inside = pkgutil.walk_packages(package.__path__, package.__name__ + ".")

@@ -99,18 +99,19 @@ class FastServer:
 
     def add_tool(self, tool: AppTool) -> None:
         """Register a tool."""
-        self.server.add_tool(
-            Tool.from_function(
-                # FastMCP would send the client the text of any other exception.
-                tool.bound(mcp.CallToolResult, passed=(FastMCPError,)),
-                name=tool.name,
-                title=tool.title,
-                description=tool.description,
-                annotations=tool.annotations,
-                output_schema=tool.output.schema,
-                meta=tool.meta or None,
-            )
+        made = Tool.from_function(
+            # FastMCP would send the client the text of any other exception.
+            tool.bound(mcp.CallToolResult, passed=(FastMCPError,)),
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            annotations=tool.annotations,
+            output_schema=tool.output.schema,
+            meta=tool.meta or None,
         )
+        if tool.input is not None:
+            made.parameters = tool.input.schema.json_schema
+        self.server.add_tool(made)
 
     def add_page(self, page: ViewPage) -> None:
         """Register a View's page."""

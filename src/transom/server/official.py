@@ -35,6 +35,8 @@ class OfficialGate:
 
     def __init__(self) -> None:
         self.hidden: set[str] = set()
+        self.inputs: dict[str, dict[str, Any]] = {}
+        """Input schemas that were given: the SDK makes its own of a function's signature."""
         self.assume_views = False
 
     async def __call__(
@@ -55,6 +57,9 @@ class OfficialGate:
         if result.get("cacheScope") == "public":
             # The answer depends on the client now: no cache may give it to another one.
             result["cacheScope"] = "private"
+        if ctx.method == "tools/list":
+            for tool in result.get("tools", []):
+                tool["inputSchema"] = self.inputs.get(tool["name"], tool["inputSchema"])
         if plain:
             _filter_list(ctx.method, result)
         return result
@@ -102,16 +107,18 @@ class OfficialServer:
             annotations=tool.annotations,
             meta=tool.meta or None,
         )
-        self.hide(tool)
+        self.prepare(tool)
 
     def add_page(self, page: ViewPage) -> None:
         """Register a View's page."""
         self.server.add_resource(resource_of(page))
 
-    def hide(self, tool: AppTool) -> None:
-        """Refuse calls to a tool by clients that do not show Views, if only a View may call it."""
+    def prepare(self, tool: AppTool) -> None:
+        """Tell the gate what it has to know of a tool."""
         if tool.hidden:
             self._gate.hidden.add(tool.name)
+        if tool.input is not None:
+            self._gate.inputs[tool.name] = tool.input.schema.json_schema
 
 
 def _gate_of(server: MCPServer[Any]) -> OfficialGate:

@@ -17,6 +17,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypedDict, Union, Unpack, cast, get_args, get_origin
 
@@ -25,9 +26,23 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from pydantic import PlainValidator, WithJsonSchema
 
-from transom.errors import ProtocolError, RegistrationError, SchemaError, ToolError
+from transom.errors import (
+    ProtocolError,
+    RegistrationError,
+    SchemaError,
+    ToolError,
+    ValidationError,
+)
 from transom.mcptypes import content_to_mcp, error_to_mcp, result_to_mcp
-from transom.schema import Schema, from_signature, output_schema, to_json
+from transom.results import is_result, read_result
+from transom.schema import (
+    Schema,
+    from_signature,
+    input_schema,
+    is_lazy,
+    output_schema,
+    to_json,
+)
 from transom.server import declare
 from transom.types import ContentBlock, ToolAnnotations, ToolResult
 
@@ -45,6 +60,8 @@ class AppToolOptions(TypedDict, total=False):
     annotations: ToolAnnotations | Mapping[str, Any] | None
     meta: Mapping[str, Any] | None
     text: Callable[[Any], str] | None
+    input_schema: object
+    output_schema: object
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,7 @@ class AppTool:
     meta: dict[str, Any]
     handler: Handler
     signature: inspect.Signature
+    input: GivenInput | None
     output: Output
 
     @property
@@ -73,8 +91,11 @@ class AppTool:
         error; exceptions of the types in `passed` are raised, for the framework to handle; any
         other one is logged, and the caller only learns that the tool failed.
         """
-        handler, output, name = self.handler, self.output, self.name
+        handler, schema, output, name = self.handler, self.input, self.output, self.name
         signature = self.signature.replace(return_annotation=returns)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return handler(*args, **(kwargs if schema is None else schema.arguments(kwargs)))
 
         def failed(error: Exception) -> Outcome:
             if isinstance(error, ToolError):
@@ -90,7 +111,7 @@ class AppTool:
 
             async def run_async(*args: Any, **kwargs: Any) -> Outcome:
                 try:
-                    return output.result(await handler(*args, **kwargs))
+                    return output.result(await call(*args, **kwargs))
                 except Exception as error:  # noqa: BLE001  (the handler is anybody's code)
                     return failed(error)
 
@@ -99,7 +120,7 @@ class AppTool:
 
             def run(*args: Any, **kwargs: Any) -> Outcome:
                 try:
-                    return output.result(handler(*args, **kwargs))
+                    return output.result(call(*args, **kwargs))
                 except Exception as error:  # noqa: BLE001  (the handler is anybody's code)
                     return failed(error)
 
@@ -137,8 +158,12 @@ def app_tool(name: str | None, handler: Handler, **options: Unpack[AppToolOption
         raise RegistrationError(
             f"tool {name}: text is a function from what the tool returns to a string, not {text!r}."
         )
-    signature = _signature(name, handler)
+    source = options.get("input_schema")
+    signature = _signature(name, handler, described=source is not None)
     returns = signature.return_annotation
+    if returns is inspect.Signature.empty:
+        returns = Any
+    given = None if source is None else GivenInput(name, signature, source)
     return AppTool(
         name=name,
         title=options.get("title"),
@@ -146,12 +171,13 @@ def app_tool(name: str | None, handler: Handler, **options: Unpack[AppToolOption
         annotations=declare.to_annotations(name, options.get("annotations")),
         meta=declare.app_tool_meta(name, options.get("meta")),
         handler=handler,
-        signature=without_structs(name, handler, signature),
-        output=Output(name, Any if returns is inspect.Signature.empty else returns, text),
+        signature=given.signature if given else without_structs(name, handler, signature),
+        input=given,
+        output=Output(name, returns, text, options.get("output_schema")),
     )
 
 
-def _signature(name: str, handler: Handler) -> inspect.Signature:
+def _signature(name: str, handler: Handler, *, described: bool) -> inspect.Signature:
     try:
         signature = inspect.signature(handler, eval_str=True)
     except NameError as error:
@@ -162,6 +188,8 @@ def _signature(name: str, handler: Handler) -> inspect.Signature:
     except (TypeError, ValueError) as error:
         raise RegistrationError(f"tool {name}: its signature cannot be read ({error}).") from error
     for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD and described:
+            continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise RegistrationError(
                 f"tool {name}: *{parameter.name} cannot be described to a model. "
@@ -180,6 +208,116 @@ def _is_async(handler: Handler) -> bool:
         handler = handler.func
     call = getattr(handler, "__call__", None)  # noqa: B004  (an object with an async __call__)
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
+
+
+# --- input schemas that are given -------------------------------------------------------------
+
+
+# Stands for an argument that was left out. Text, because frameworks publish defaults as JSON.
+_LEFT_OUT: Final = "\0left out"
+
+
+class GivenInput:
+    """An input schema that was given, for frameworks that read schemas from signatures.
+
+    The function that they get has a parameter for each property. What it is called with is
+    validated against the whole schema. Parameters of the handler that are no properties are left
+    to the framework, which may pass its `Context`.
+    """
+
+    def __init__(self, tool: str, signature: inspect.Signature, source: object) -> None:
+        """Read a schema, and make the signature for the framework.
+
+        Raises:
+            RegistrationError: the schema cannot be used, or does not fit the handler.
+        """
+        self._tool = tool
+        if is_lazy(source):
+            raise RegistrationError(
+                f"tool {tool}: a server's input_schema is a schema, not a function. Only the tools "
+                "of a View can have a lazy one."
+            )
+        try:
+            self.schema = input_schema(source)
+        except SchemaError as error:
+            raise RegistrationError(f"tool {tool}: input_schema: {error}.") from error
+        properties: dict[str, Any] = without_circles(self.schema.json_schema).get("properties", {})
+        required = self.schema.json_schema.get("required", ())
+        own = {name: p for name, p in signature.parameters.items() if p.kind is not p.VAR_KEYWORD}
+        self._object: str | None = None
+        if self.schema.spread:
+            self._check(own, properties, required, takes_any=len(own) < len(signature.parameters))
+        else:
+            typed = (name for name, parameter in own.items() if parameter.annotation is source)
+            self._object = next(typed, next(iter(own), None))
+            if self._object is None:
+                raise RegistrationError(
+                    f"tool {tool}: input_schema gives the function one object, but it has no "
+                    "parameter for it."
+                )
+        self._names = frozenset(properties)
+        others = [p for name, p in own.items() if name not in (*properties, self._object)]
+        parameters = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if name in required else _LEFT_OUT,
+                annotation=_described(part),
+            )
+            for name, part in properties.items()
+        ]
+        keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in others]
+        self.signature = signature.replace(parameters=[*parameters, *keyword_only])
+
+    def _check(
+        self,
+        own: Mapping[str, inspect.Parameter],
+        properties: Mapping[str, Any],
+        required: Sequence[str],
+        *,
+        takes_any: bool,
+    ) -> None:
+        for name, part in properties.items():
+            if not name.isidentifier() or iskeyword(name) or name.startswith("_"):
+                raise RegistrationError(
+                    f"tool {self._tool}: {name!r} in input_schema cannot be the name of a "
+                    "parameter. Choose another name."
+                )
+            if name not in own and not takes_any:
+                raise RegistrationError(
+                    f"tool {self._tool}: input_schema has {name}, but the function has no such "
+                    "parameter."
+                )
+            optional = name not in required and "default" not in (part or {})
+            if optional and name in own and own[name].default is inspect.Parameter.empty:
+                raise RegistrationError(
+                    f"tool {self._tool}: {name} may be left out by input_schema, but not by the "
+                    "function. Give the parameter a default, or list it in required."
+                )
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the handler gets.
+
+        Raises:
+            ToolError: the arguments do not fit the schema.
+        """
+        others = {name: value for name, value in given.items() if name not in self._names}
+        sent = {
+            name: given[name] for name in self._names & given.keys() if given[name] != _LEFT_OUT
+        }
+        try:
+            value = self.schema.validate(sent)
+        except ValidationError as error:
+            problems = "".join(f"\n- {problem}" for problem in error.problems)
+            raise ToolError(f"Invalid arguments for tool {self._tool}:{problems}") from error
+        return {**others, **(value if self._object is None else {self._object: value})}
+
+
+def _described(part: object) -> Any:
+    """A parameter's annotation. Text stays text: the SDK would parse JSON in anything else."""
+    entries = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+    hint = str if entries.get("type") == "string" else Any
+    return Annotated[hint, WithJsonSchema(entries)]
 
 
 # --- parameters that are structs --------------------------------------------------------------
@@ -227,6 +365,8 @@ def without_circles(schema: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(ref := entries.get("$ref"), str):
             return {key: inlined(part, inside) for key, part in entries.items()}
         name = ref.removeprefix("#/$defs/")
+        if name not in definitions:
+            return entries
         return {} if name in inside else inlined(definitions[name], inside | {name})
 
     outside = {key: part for key, part in schema.items() if key != "$defs"}
@@ -265,9 +405,13 @@ class Output:
     """What one tool declares to return, and how to turn what it returned into a result."""
 
     def __init__(
-        self, tool: str, annotation: Any, text: Callable[[Any], str] | None = None
+        self,
+        tool: str,
+        annotation: Any,
+        text: Callable[[Any], str] | None = None,
+        given: object = None,
     ) -> None:
-        """Read the schema from a return annotation; `text` makes the text out of a value.
+        """Take the given schema, or read it from the annotation; `text` makes text of a value.
 
         Raises:
             RegistrationError: the type has no JSON form.
@@ -275,11 +419,13 @@ class Output:
         self._tool = tool
         self._text = text
         self._schema: Schema | None = None
-        declared = _declared(annotation)
+        declared = _declared(annotation) if given is None else given
         if declared is not None:
             try:
                 self._schema = output_schema(declared)
             except SchemaError as error:
+                if given is not None:
+                    raise RegistrationError(f"tool {tool}: output_schema: {error}.") from error
                 raise RegistrationError(
                     f"tool {tool}: its return type has no JSON form: {error}. Return a struct, a "
                     "dataclass, a TypedDict, a pydantic model, a dict or a str."
@@ -311,6 +457,8 @@ class Output:
             if self._schema is not None and not value.is_error:
                 self._schema.validate(value.structured_content)
             return self._readable(value)
+        if isinstance(value, Mapping) and is_result(cast("Any", value), self._schema):
+            return self.result(read_result(cast("Any", value)))
         if (blocks := _blocks(value)) is not None:
             return self._readable(mcp.CallToolResult(content=blocks))
         return self._from_data(value)

@@ -139,7 +139,8 @@ class Views(Extension):
         The function may be sync or async and may ask for the framework's own `Context`. What it
         returns becomes `structuredContent` for the View, described by `outputSchema`, and text
         for the model: a struct, dataclass, TypedDict, pydantic model, dict, str, content blocks or
-        a whole `ToolResult`. Raise `ToolError` for a "no" that the model should read.
+        a whole `ToolResult`, in its wire form too. Raise `ToolError` for a "no" that the model
+        should read.
 
         Args:
             function: never passed: write `@views.tool(opens=...)`.
@@ -152,6 +153,9 @@ class Views(Extension):
             meta: more `_meta` keys.
             text: makes the text for the model out of what the function returned. The data as
                 JSON when left out.
+            input_schema: a JSON Schema dict, a type, or an object with `json_schema()` and
+                `validate()`; from the type hints when left out.
+            output_schema: the same for the result.
 
         Raises:
             RegistrationError: something about it is wrong; the text says what to write instead.
@@ -223,7 +227,7 @@ class Views(Extension):
         self._targets.append(place)
         bindings: list[ToolBinding] = []
         for tool in self._tools.values():
-            place.hide(tool)
+            place.prepare(tool)
             keywords = {
                 "name": tool.name,
                 "title": tool.title,
@@ -309,6 +313,9 @@ def register_app_tool(
         description: the handler's docstring when left out.
         annotations: hints such as `{"readOnlyHint": True}`.
         text: makes the text for the model out of what the handler returned.
+        input_schema: a JSON Schema dict, a type, or an object with `json_schema()` and
+            `validate()`; from the handler's type hints when left out.
+        output_schema: the same for the result.
 
     From then on clients that do not show Views get this server's tools without links to Views.
 

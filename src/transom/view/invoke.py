@@ -37,9 +37,9 @@ from transom.errors import (
     ValidationError,
 )
 from transom.events import is_awaitable, is_own_cancellation
+from transom.results import encode_result
 from transom.schema import Schema
 from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
-from transom.view.results import encode_result
 
 Outcome = bytes | Task | Awaitable["bytes | Task"]
 """What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.ids import plain
 from transom.errors import ValidationError
+from transom.results import to_result
 from transom.schema import Schema, output_schema
 from transom.types import (
     AudioContent,
@@ -29,7 +30,6 @@ from transom.types import (
     TextContent,
     ToolResult,
 )
-from transom.view.results import to_result
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 8
 HELLO = TextContent("hello")

@@ -84,8 +84,8 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
     if isinstance(value, ToolResult):
         return _checked(value, output)
     if _is_mapping(value):
-        if _is_result(value) and not _declares_content(output):
-            return _checked(_read_result(value), output)
+        if is_result(value, output):
+            return _checked(read_result(value), output)
         content = [_block(value)] if output is None and _is_wire_block(value) else None
     elif output is None or _is_content(value):
         content = _content(value)
@@ -164,9 +164,11 @@ def _is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     return type(value) is dict or isinstance(value, Mapping)
 
 
-def _is_result(value: Mapping[str, Any]) -> bool:
-    """Whether it is a result, and not data that happens to have a key named `content`."""
+def is_result(value: Mapping[str, Any], output: Schema | None) -> bool:
+    """Whether it is a result in wire form, and not data that happens to have a key `content`."""
     if _MARKS.isdisjoint(value):
+        return False
+    if output is not None and "content" in output.json_schema.get("properties", ()):
         return False
     content = value.get("content")
     if isinstance(content, list) and content:
@@ -174,12 +176,12 @@ def _is_result(value: Mapping[str, Any]) -> bool:
     return _RESULT_KEYS.issuperset(value) and (content == [] or "content" not in value)
 
 
-def _declares_content(output: Schema | None) -> bool:
-    """Whether the tool's output schema has a property named `content`."""
-    return output is not None and "content" in output.json_schema.get("properties", ())
+def read_result(value: Mapping[str, Any]) -> ToolResult:
+    """A result in wire form as a struct.
 
-
-def _read_result(value: Mapping[str, Any]) -> ToolResult:
+    Raises:
+        ValidationError: it is malformed.
+    """
     for name, wire_name in (("is_error", "isError"), ("structured_content", "structuredContent")):
         if name in value:
             why = f"a result given as a mapping has wire names: {wire_name}, not {name}"
