@@ -11,7 +11,7 @@ import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
@@ -30,6 +30,7 @@ __all__ = [
     "bridge_calls_per_second",
     "change_among",
     "host_calls_per_second",
+    "lazy_among",
     "measure",
     "memory_per_view",
 ]
@@ -199,6 +200,53 @@ async def change_among(views: int, *, tools: int = 20, rounds: int = 40) -> floa
         return sorted(times)[len(times) // 2]
 
 
+async def lazy_among(
+    views: int = 20, *, tools: int = 20, rounds: int = 200
+) -> tuple[float, float, float]:
+    """The surface over so many Views of which one has a lazy schema.
+
+    Returns:
+        How many Views are listed again for one `list_tools`, the seconds it takes, and the seconds
+        it takes to list just that View.
+    """
+    listings = 0
+    lazy = msgspec.structs.replace(definitions(1)[0], meta={"transom/lazy": True})
+
+    def make() -> App:
+        nonlocal first
+        offered = [lazy if first else definitions(1)[0], *definitions(tools)[1:]]
+        first = False
+
+        def listed() -> list[Tool]:
+            nonlocal listings
+            listings += 1
+            return offered
+
+        app = App("bench", "1.0")
+        app.on_list_tools = listed
+        return app
+
+    first = True
+    async with bench_host(views, make) as host:
+        [bridge] = [
+            view.bridge
+            for view in host.views.values()
+            if any(tool.meta for tool in view.tools) and view.bridge is not None
+        ]
+        await host.list_tools()
+        before = listings
+        surface = [await _seconds(host.list_tools()) for _ in range(rounds)]
+        per_listing = (listings - before) / rounds
+        alone = [await _seconds(bridge.list_tools()) for _ in range(rounds)]
+        return per_listing, sorted(surface)[rounds // 2], sorted(alone)[rounds // 2]
+
+
+async def _seconds(work: Awaitable[object]) -> float:
+    began = time.perf_counter()
+    await work
+    return time.perf_counter() - began
+
+
 async def memory_per_view(
     views: int = 1000, *, tools: int = 20, distinct: bool = False
 ) -> dict[str, float]:
@@ -254,12 +302,15 @@ def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:
     bridge = asyncio.run(bridge_calls_per_second(seconds))
     host = asyncio.run(host_calls_per_second(seconds))
     few, many = asyncio.run(change_among(10)), asyncio.run(change_among(1000))
+    listings, surface, alone = asyncio.run(lazy_among())
     size = asyncio.run(memory_per_view())["host"] / 1024
     within = many / few <= 1.5
     return [
         ("Host.call_tool", host, "/s", "Bridge.call_tool", bridge, bridge / host, "", None),
         ("one of 1,000 Views changes", 1 / many, "/s", "one of 10", 1 / few, many / few,
          "<= 1.5x the time", within),
+        ("list_tools, one of 20 Views lazy", 1 / surface, "/s", "that View alone", 1 / alone,
+         surface / alone, "one round trip", listings == 1),
         ("memory of an idle View", size, "KB", "", None, None, "<= 64 KB", size <= 64),
     ]  # fmt: skip
 
@@ -273,6 +324,9 @@ async def main() -> None:
     few, many = await change_among(10), await change_among(1000)
     print(f"one change        {few * 1e6:10,.0f} us among 10 Views")
     print(f"                  {many * 1e6:10,.0f} us among 1,000   {many / few:.2f}x")
+    listings, surface, alone = await lazy_among()
+    print(f"one of 20 lazy    {surface * 1e6:10,.0f} us a list_tools, {listings:g} round trips")
+    print(f"                  {alone * 1e6:10,.0f} us to list that View alone")
     memory = await memory_per_view()
     print(f"an idle View      {memory['host'] / 1024:10,.1f} KB in the host, 20 tools")
     print(f"                  {memory['all'] / 1024:10,.1f} KB with its App")

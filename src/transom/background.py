@@ -125,7 +125,7 @@ class Debounced:
         self._delay = delay
         self._loop: asyncio.AbstractEventLoop | None = None
         self._handle: asyncio.Handle | None = None
-        self._running: asyncio.Task[None] | None = None
+        self._running: asyncio.Future[Any] | None = None
         self._again = False
         self._closed = False
 
@@ -181,15 +181,13 @@ class Debounced:
             self._on_error(error)
             return
         if is_awaitable(waiting):
-            self._running = asyncio.get_running_loop().create_task(self._finish(waiting))
+            self._running = asyncio.ensure_future(waiting)
+            self._running.add_done_callback(self._finished)
 
-    async def _finish(self, waiting: Awaitable[object]) -> None:
-        try:
-            await waiting
-        except Exception as error:  # noqa: BLE001 - as above
+    def _finished(self, task: asyncio.Future[Any]) -> None:
+        self._running = None
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._on_error(error)
-        finally:
-            self._running = None
-            if self._again:
-                self._again = False
-                self.trigger()
+        if self._again:
+            self._again = False
+            self.trigger()

@@ -68,6 +68,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "token": None,
         "max_clients": 100,
         "idle": 30,
+        "fresh": False,
         "verbose": False,
     }
 

@@ -15,7 +15,7 @@ def test_the_demo_goes_through_and_says_what_it_does() -> None:
         cwd=ROOT,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count("✓") == 10
+    assert run.stdout.count("✓") == 11
     assert "✗" not in run.stdout
     assert "Tool remove_from_queue is disabled: the queue is empty" in run.stdout
     assert "transom open" in run.stdout

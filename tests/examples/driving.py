@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,9 @@ class Shown:
                 tools = await self.tools()
                 if so(tools):
                     return tools
-                await self._changed.wait()
+                with suppress(TimeoutError):  # a lazy schema changes without a word
+                    async with asyncio.timeout(0.1):
+                        await self._changed.wait()
 
 
 def enum(tools: dict[str, Tool], tool: str, argument: str) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.memory import PNG, TOOLS, Server, gateway, text, tool, words
 from transom import Allow, App, CallContext, Deny
 from transom.errors import ProtocolError
-from transom.types import TextContent
+from transom.types import TextContent, Tool
 
 INDIRECT = ["list_view_tools", "call_view_tool"]
 SHOWN = ["show", "plain", "only-model", *INDIRECT]
@@ -599,3 +599,48 @@ async def test_a_server_keeps_the_names_it_uses():
         assert await at.call("list_view_tools") == text("called list_view_tools")
         assert await at.call(f"{VIEW}__read") == text(f"called {VIEW}__read")
         assert words(await at.call(f"{VIEW}__write", words="w")) == ["wrote w"]
+
+
+# --- lazy schemas ----------------------------------------------------------------------------
+
+
+class Tracks:
+    """A View with a tool whose schema follows a list, which says nothing when the list changes."""
+
+    def __init__(self, **meta: Any) -> None:
+        self.now = ["a"]
+        self._meta: dict[str, Any] = meta
+
+    def __call__(self, app: App) -> None:
+        @app.on_list_tools
+        def _() -> list[Tool]:
+            schema = {"type": "object", "properties": {"id": {"enum": list(self.now)}}}
+            return [Tool(name="play", input_schema=schema, meta=self._meta)]
+
+
+def choices(listed: Any) -> list[str]:
+    [play] = [each for each in listed if each["name"].endswith("play")]
+    return play["inputSchema"]["properties"]["id"]["enum"]
+
+
+async def test_a_lazy_schema_is_listed_as_it_is_now_without_a_notice():
+    tracks = Tracks(**{"transom/lazy": True})
+    async with gateway(setup=tracks) as at:
+        await at.open()
+        for _ in range(10):
+            tracks.now.append("b")
+            listed = (await at.ask("tools/list"))["tools"]
+            assert choices(listed) == tracks.now
+            assert all("_meta" not in each for each in listed if each["name"].startswith(VIEW))
+        tracks.now.append("c")
+        [view] = (await at.call("list_view_tools"))["structuredContent"]["views"]
+        assert choices(view["tools"]) == tracks.now
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+async def test_a_gateway_may_list_every_view_again_each_time(fresh: bool):
+    tracks = Tracks()
+    async with gateway(setup=tracks, fresh=fresh) as at:
+        await at.open()
+        tracks.now.append("b")
+        assert choices((await at.ask("tools/list"))["tools"]) == (["a", "b"] if fresh else ["a"])

@@ -243,6 +243,7 @@ class GatewayOptions(argparse.Namespace):
     no_open: bool
     surface: Style
     approve: Approval
+    fresh: bool
     csp: CspMode
     http: str | None
     token: str | None
@@ -293,6 +294,11 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "Who is asked before a View's tool runs that may change something: the client does it as "
         "for any tool; the user on the page; the user through the client; nobody, so that it does "
         "not run.",
+    )
+    command.flag(
+        "--fresh",
+        "List every View's tools again whenever the client lists tools, also those of Views that "
+        "did not say that they changed. Views made with Transom need no such thing.",
     )
     command.choice("--csp", _CSP, _CSP_HELP)
     command.option(

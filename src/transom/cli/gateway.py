@@ -89,7 +89,13 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
     async with page:
 
         def views(label: str) -> ClientViews:
-            return ClientViews(page, surface=options.surface, approval=options.approve, label=label)
+            return ClientViews(
+                page,
+                surface=options.surface,
+                approval=options.approve,
+                fresh=options.fresh,
+                label=label,
+            )
 
         if options.http is None:
             from transom.gateway.stdio import serve_stdio

@@ -31,7 +31,7 @@ from transom.errors import (
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState, progress_token
-from transom.host.policy import ApprovalRequest, Decision, Deny, model_may_call
+from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, model_may_call
 from transom.host.surface import INDIRECT_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
@@ -313,11 +313,13 @@ class ClientViews:
         *,
         surface: Style = "both",
         approval: Approval = "client",
+        fresh: bool = False,
         label: str = "",
     ) -> None:
         self._screen = screen
         self._style: Style = surface
         self._approval: Approval = approval
+        self._fresh = fresh
         self._label = label
         self._messages = ViewMessages()
         self._background = Background(_log_problem)
@@ -362,7 +364,11 @@ class ClientViews:
         self._on_page: Any = getattr(renderer, "approve", None)
         policy = policy_for(self._approval, self._ask_on_page, self._elicitation.approve)
         host: Host = module.Host(
-            renderer=renderer, policy=policy, naming=self._style, call_timeout=None
+            renderer=renderer,
+            policy=policy,
+            limits=Limits(fresh=self._fresh),
+            naming=self._style,
+            call_timeout=None,
         )
         if self._state.supports("sampling") and not self._state.modern:
             host.on_create_message = self._create_message
@@ -438,7 +444,7 @@ class ClientViews:
         shown = list(self._standing().values())
         host = self._host
         if host is not None and host.views:
-            await host.list_tools()  # lists those again that said that they changed
+            await host.list_tools()  # lists those again that may have changed
             if self._style != "indirect":
                 for view_id in host.views:
                     shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]

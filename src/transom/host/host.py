@@ -164,10 +164,17 @@ class Host(CallsTools):
         self.audit.on_problem = self._report
         self._background = Background(self._report)
         self._reports = Background(_log_failure, limit=_MAX_REPORTS)
-        self._tools_changed = Debounced(partial(self._fire, "on_tools_changed"), self._report)
+        fire_tools_changed = partial(self._fire, "on_tools_changed")
+        self._tools_changed = Debounced(fire_tools_changed, self._report)
+        # Of changes that a listing found by itself. Whoever listed has them, and often lists again
+        # when it is called: a View whose list always differs must not keep that going.
+        self._changes_found = Debounced(
+            fire_tools_changed, self._report, delay=self.limits.relist_interval
+        )
         self._call_timeout = call_timeout
         self._surface = Surface(naming, max_description=self.limits.max_description)
         self._stale: set[Refresh] = set()
+        self._pulled: set[Refresh] = set()
         self._tasks = TaskRegister()
         self._task_views: dict[str, View] = {}
         self._approvals = Approvals(policy or Policy(), self.audit, self._report)
@@ -186,6 +193,7 @@ class Host(CallsTools):
             approvals=self._approvals,
             tasks=self._tasks,
             stale=self._stale,
+            pulled=self._pulled,
             host_info=info or Implementation("transom", __version__),
             context=context or HostContext(),
             open_timeout=open_timeout,
@@ -230,6 +238,7 @@ class Host(CallsTools):
                 await asyncio.gather(*(view.close("the host was closed") for view in views))
             await self._servers.close()
             self._tools_changed.close()
+            self._changes_found.close()
             await self._background.aclose()
             await self._reports.aclose()
 
@@ -281,8 +290,9 @@ class Host(CallsTools):
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now, to be read like any list.
 
-        Servers and Views that said that their tools changed are listed again first, all at once.
-        After half a second (`Limits.fresh_timeout`) the last list of the others is shown.
+        Servers and Views that said that their tools changed are listed again first, and so are
+        Views that have a lazy schema (all Views with `Limits.fresh`), all at once. After half a
+        second (`Limits.fresh_timeout`) the last list of the others is shown; the audit says so.
         """
         self._check_open()
         await self._refresh()
@@ -291,6 +301,8 @@ class Host(CallsTools):
     async def _refresh(self) -> None:
         await asyncio.sleep(0)  # let notifications that have arrived be handled first
         self._servers.refresh_outdated()
+        for refresh in list(self._pulled):
+            refresh.pull()
         if self._stale:
             await wait_refreshed(list(self._stale), self.limits.fresh_timeout)
 
@@ -402,8 +414,12 @@ class Host(CallsTools):
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
     async def _list_view_tools(self, view_id: str | None) -> ToolResult:
-        await self._refresh()
-        views = self._views.values() if view_id is None else [self.view(view_id)]
+        if view_id is None:
+            await self._refresh()
+            views = list(self._views.values())
+        else:
+            views = [self.view(view_id)]
+            await views[0].refreshed()
         return view_listing((view.label, self._surface.shown(view.id)) for view in views)
 
     # --- Views -------------------------------------------------------------------------------
@@ -548,9 +564,9 @@ class Host(CallsTools):
         if not view.pinned and view.state == "live":
             self._background.start(view.close("it asked to be closed"))
 
-    def _view_listed(self, view: View) -> None:
+    def _view_listed(self, view: View, pulled: bool) -> None:
         change = self._surface.put_view(view.label, view.tools)
-        self._surface_changed(view.server, view.id, change)
+        self._surface_changed(view.server, view.id, change, found=pulled)
 
     def _view_ended(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
@@ -613,7 +629,10 @@ class Host(CallsTools):
 
     # --- events ------------------------------------------------------------------------------
 
-    def _surface_changed(self, server: str, view_id: str | None, change: Change) -> None:
+    def _surface_changed(
+        self, server: str, view_id: str | None, change: Change, *, found: bool = False
+    ) -> None:
+        """Record a change and tell the host's handlers; `found`: nobody announced it."""
         record = partial(self.audit.record, "registration", server=server, view=view_id)
         for outcome, entries in (
             ("added", change.added),
@@ -625,7 +644,7 @@ class Host(CallsTools):
         for name, reason in change.left_out.items():
             record("left out", tool=name[:128], detail=reason)
         if change:
-            self._tools_changed.trigger()
+            (self._changes_found if found else self._tools_changed).trigger()
 
     def _fire(self, event: str, *about: object) -> None:
         self._background.fire(getattr(self, event), *about)

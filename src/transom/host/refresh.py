@@ -1,4 +1,8 @@
-"""Listing again what may have changed: one listing at a time, at a limited rate."""
+"""Listing again what may have changed: one listing at a time, at a limited rate.
+
+1. A change that somebody else announced (`trigger`) is listed as soon as the rate allows.
+2. A list that a model wants now (`pull`) is listed now, by a listing that begins after the pull.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from transom.background import Debounced
+
+LATE = "it did not list its tools in time: its last list was used"
+"""What the audit says when that happens."""
 
 _BURST = 5  # listings that may follow each other without a pause
 
@@ -19,9 +26,24 @@ class Refresh:
             without a pause, so a list is fresh right after a change.
         stale: all lists that are out of date; this one adds and removes itself.
         on_error: called with whatever `list_tools` raises.
+        on_late: called when the last list is used because a newer one did not come in time.
     """
 
-    __slots__ = ("_interval", "_list_tools", "_next", "_run", "_stale", "_starts", "done", "slow")
+    __slots__ = (
+        "_announced",
+        "_due",
+        "_interval",
+        "_list_tools",
+        "_listing",
+        "_next",
+        "_pause",
+        "_pulled",
+        "_run",
+        "_stale",
+        "on_late",
+        "pulling",
+        "slow",
+    )
 
     def __init__(
         self,
@@ -29,58 +51,83 @@ class Refresh:
         interval: float,
         stale: set[Refresh],
         on_error: Callable[[BaseException], object],
+        on_late: Callable[[], object],
     ) -> None:
-        self.done: asyncio.Future[None] | None = None
-        """Set when the listing that is due is done; None when the list is up to date."""
         self.slow = False
         """Whether somebody waited for this listing in vain. Others do not wait for it then."""
+        self.pulling = False
+        """Whether the listing that runs is for somebody who pulled, and for nobody else."""
+        self.on_late = on_late
         self._list_tools = list_tools
         self._interval = interval
         self._stale = stale
         self._next = 0.0
-        self._starts = 0.0
+        self._announced = self._pulled = False  # why a listing is due
+        self._pause: asyncio.Future[None] | None = None
+        # Done with the listing that is due, and with the one that runs.
+        self._due: asyncio.Future[None] | None = None
+        self._listing: asyncio.Future[None] | None = None
         self._run = Debounced(self._list, on_error)
 
     def trigger(self) -> None:
         """The list may have changed: list it again, now or as soon as the rate allows."""
-        if self.done is None:
-            self._mark_stale()
+        self._announced = True
+        self._request()
+
+    def pull(self) -> None:
+        """List it again now, whatever the rate, which is for changes that a stranger announces."""
+        self._pulled = True
+        self._request()
+        _finish(self._pause)
+
+    def _request(self) -> None:
+        if self._due is None:
+            self._due = asyncio.get_running_loop().create_future()
+            self._stale.add(self)
         self._run.trigger()
         self._run.flush()  # it need not wait for the next turn of the event loop
 
-    def starts_within(self, seconds: float) -> bool:
-        """Whether the listing that is due begins that soon."""
-        return self._starts - asyncio.get_running_loop().time() <= seconds
+    def listing(self, seconds: float) -> asyncio.Future[None] | None:
+        """The listing that is due, if it begins that soon, or else the one that runs."""
+        soon = self._pulled or self._seconds_to_start() <= seconds
+        return self._due if self._due is not None and soon else self._listing
 
     def stop(self) -> None:
         """List no more. Whoever waits goes on."""
         self._run.close()
-        self._mark_fresh()
+        self._stale.discard(self)
+        _finish(self._due)
+        _finish(self._listing)
+
+    def _seconds_to_start(self) -> float:
+        now = asyncio.get_running_loop().time()
+        return self._next - (_BURST - 1) * self._interval - now
 
     async def _list(self) -> None:
-        clock = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
+        if not self._pulled and (pause := self._seconds_to_start()) > 0:
+            self._pause = loop.create_future()
+            await asyncio.wait([self._pause], timeout=pause)
+            self._pause = None
+        self._run.drop()  # the listing that begins now serves every request up to here
+        if not self._pulled:
+            self._next = max(self._next, loop.time()) + self._interval
+        self.pulling = not self._announced
+        self._announced = self._pulled = False
+        self._listing, self._due = self._due, None
         try:
-            self._starts = self._next - (_BURST - 1) * self._interval
-            if (pause := self._starts - clock()) > 0:
-                await asyncio.sleep(pause)
-            self._run.drop()  # the listing that begins now serves every trigger up to here
-            self._next = max(self._next, clock()) + self._interval
             await self._list_tools()
         finally:
             self.slow = False
-            self._mark_fresh()
-            if self._run.pending:
-                self._mark_stale()
+            _finish(self._listing)
+            self._listing = None
+            if self._due is None:
+                self._stale.discard(self)
 
-    def _mark_stale(self) -> None:
-        self.done = asyncio.get_running_loop().create_future()
-        self._stale.add(self)
 
-    def _mark_fresh(self) -> None:
-        self._stale.discard(self)
-        done, self.done = self.done, None
-        if done is not None and not done.done():
-            done.set_result(None)
+def _finish(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
 
 
 async def wait_refreshed(
@@ -93,16 +140,15 @@ async def wait_refreshed(
         seconds: how long to wait.
         slow_ones: wait also for those that somebody has waited for in vain.
     """
-    waiting = {
-        refresh: refresh.done
-        for refresh in refreshes
-        if refresh.done is not None
-        and (slow_ones or not refresh.slow)
-        and refresh.starts_within(seconds)
-    }
-    if not waiting:
-        return
-    await asyncio.wait(waiting.values(), timeout=seconds)
-    for refresh, done in waiting.items():
-        if not done.done():
+    listings = {refresh: refresh.listing(seconds) for refresh in refreshes}
+    awaited = [
+        listing
+        for refresh, listing in listings.items()
+        if listing is not None and (slow_ones or not refresh.slow)
+    ]
+    if awaited:
+        await asyncio.wait(awaited, timeout=seconds)
+    for refresh, listing in listings.items():
+        if listing is not None and not listing.done():
             refresh.slow = True
+            refresh.on_late()

@@ -21,7 +21,7 @@ from transom.errors import (
 )
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
-from transom.host.refresh import Refresh
+from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface, check_server_name
 from transom.host.tasks import owned_task, task_in
 from transom.protocol.messages import TaskRequest
@@ -119,7 +119,13 @@ class ServerTools:
         check_server_name(name)
         if name in self._servers:
             raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
-        refresh = Refresh(partial(self._list, name), self._interval, self._stale, self._on_problem)
+        refresh = Refresh(
+            partial(self._list, name),
+            self._interval,
+            self._stale,
+            self._on_problem,
+            partial(self._audit.record, "server", "late", server=name, detail=LATE),
+        )
         entry = _Connected(name, refresh)
         self._servers[name] = entry
         began = time.perf_counter()

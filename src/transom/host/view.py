@@ -40,8 +40,8 @@ from transom.host.approval import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.page import load_page
-from transom.host.policy import Limits, model_may_call
-from transom.host.refresh import Refresh, wait_refreshed
+from transom.host.policy import Limits, fingerprint, model_may_call
+from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import Label
 from transom.host.tasks import TaskRegister, owned_task
@@ -99,6 +99,8 @@ class ViewEnvironment:
     approvals: Approvals
     tasks: TaskRegister
     stale: set[Refresh]
+    pulled: set[Refresh]
+    """Lists that are only true when they are asked for, so that each listing asks again."""
     host_info: Implementation
     context: HostContext
     open_timeout: float
@@ -108,7 +110,8 @@ class ViewEnvironment:
     """Connects the events of a View's Bridge to those of the host."""
     fire: Callable[..., object]
     """Calls the host's handlers: takes the name of the event, and its arguments."""
-    on_listed: Callable[[View], object]
+    on_listed: Callable[[View, bool], object]
+    """Called with a View that was listed, and whether only because somebody wanted its list."""
     on_ended: Callable[[View], object]
 
 
@@ -165,7 +168,11 @@ class View(CallsTools):
         self._silent = False  # whether it never says that its tools changed
         self._reason = "it is not open yet"
         self._refresh = Refresh(
-            self._list, environment.limits.relist_interval, environment.stale, self._report
+            self._list,
+            environment.limits.relist_interval,
+            environment.stale,
+            self._report,
+            partial(self.record, "view", "late", detail=LATE),
         )
 
     def __repr__(self) -> str:
@@ -253,15 +260,21 @@ class View(CallsTools):
             raise self._refused(name, arguments, self.closed_error())
         tool = self._callable.get(name)
         if tool is None:
-            tool = await self._find_late(name, arguments)
+            tool = await self._find_refreshed(name, arguments)
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        request = env.approvals.check(self.id, self.origin.server, bridge.app_info, tool, given)
+        check = partial(env.approvals.check, self.id, self.origin.server, bridge.app_info)
+        request = check(tool, given)
+        if request is not None and self._refresh in env.pulled:
+            # The user is asked about the tool as it is now.
+            tool = await self._find_refreshed(name, arguments)
+            request = check(tool, given)
         if request is not None:
             await env.approvals.obtain(request)
             given = request.arguments
             if self.state != "live":
                 raise self._refused(name, given, self.closed_error())
-            if self._callable.get(name) != tool:
+            now = self._callable.get(name)
+            if now is None or (now != tool and fingerprint(now) != fingerprint(tool)):
                 env.approvals.refuse(request, "the tool changed while the user was asked")
         began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
@@ -289,8 +302,8 @@ class View(CallsTools):
             if self._silent and self.state == "live":
                 self._refresh.trigger()
 
-    async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Tool:
-        """A tool that is not in the last listing; a listing that is due may have it."""
+    async def _find_refreshed(self, name: str, arguments: Mapping[str, Any] | None) -> Tool:
+        """A tool after a listing that is due, if there is one."""
         await self.refreshed()
         if self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
@@ -316,7 +329,9 @@ class View(CallsTools):
         return self.state == "live" and name not in self._tools and self._env.approvals.trusting
 
     async def refreshed(self) -> None:
-        """Wait a little for a listing that is due, if there is one."""
+        """Wait a little for a listing that is due or that this View needs each time, if any."""
+        if self._refresh in self._env.pulled:
+            self._refresh.pull()
         await wait_refreshed([self._refresh], self._env.limits.fresh_timeout, slow_ones=True)
 
     def _refused(
@@ -500,6 +515,7 @@ class View(CallsTools):
             return
         self.state, self._reason = state, reason
         self._refresh.stop()
+        self._env.pulled.discard(self._refresh)
         self._tools, self._callable = {}, {}
         self._context = None
         self._env.on_ended(self)
@@ -533,7 +549,11 @@ class View(CallsTools):
         if self.state == "live":
             self._tools = {tool.name: tool for tool in listed}
             self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
-            self._env.on_listed(self)
+            if self._env.limits.fresh or any(tool.lazy for tool in listed):
+                self._env.pulled.add(self._refresh)
+            else:
+                self._env.pulled.discard(self._refresh)
+            self._env.on_listed(self, self._refresh.pulling)
 
     def _report(self, error: BaseException) -> None:
         if self._bridge is not None:
