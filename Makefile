@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format docs bench compat
+.PHONY: help setup demo test check format docs bench compat dist
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -20,7 +20,7 @@ setup: ## prepare everything: Python and npm packages, example servers, Chromium
 
 demo: ## show Transom at work
 	@scripts/setup python chromium
-	@$(PYTHON_IN_VENV) -m examples.demo $(ARGS)
+	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
 test: check ## check, then run every test (ARGS go to pytest)
 	@scripts/setup
@@ -49,3 +49,7 @@ bench: ## measure Transom and its peers in one run and print the ratios
 compat: ## show the official example servers' Views in Chromium and write docs/compatibility.md
 	@scripts/setup
 	@$(PYTHON_IN_VENV) scripts/compat.py $(ARGS)
+
+dist: ## build wheel and sdist, install the wheel into an empty environment and run the demo there
+	@scripts/setup python chromium
+	@scripts/dist

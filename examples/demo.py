@@ -1,8 +1,8 @@
 """An agent that has never heard of MCP Apps plays music in one.
 
-    python -m examples.demo
+    transom demo
 
-The gateway stands in front of `examples/music.py`. The agent is a plain MCP client with a script in
+The gateway stands in front of `music.py`. The agent is a plain MCP client with a script in
 place of a model. The View runs in a browser without a window. Every step is checked: the demo fails
 loudly if one does not go as it says.
 """
@@ -10,12 +10,14 @@ loudly if one does not go as it says.
 import asyncio
 import base64
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from mcp import Client, StdioServerParameters, stdio_client
@@ -23,16 +25,30 @@ from mcp.types import CallToolResult, ImageContent, TextContent, Tool
 from rich.console import Console
 from rich.markup import escape
 
-ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "build" / "demo.png"
+SERVER = Path(__file__).with_name("music.py")
+PICTURE = Path("transom-demo.png")
 GATEWAY = [sys.executable, "-m", "transom", "gateway", "--headless", "--"]
-MUSIC = [sys.executable, "examples/music.py"]
+MUSIC = [sys.executable, str(SERVER)]
 
-NEXT = """\
-  .venv/bin/transom open examples/music.py show_player       the player, in your browser
-  .venv/bin/transom gateway install --client claude-code -- \\
-      .venv/bin/python examples/music.py                     your own agent plays music
-  .venv/bin/transom check examples/music.py                  its contract, checked"""
+
+def next_steps() -> str:
+    """What to try now, as it can be typed here."""
+    command = Path(sys.executable).with_name("transom")
+    if which("transom"):
+        command = Path("transom")
+    elif command.is_relative_to(Path.cwd()):
+        command = command.relative_to(Path.cwd())
+    transom = shlex.quote(str(command))
+    server = shlex.quote(str(SERVER))
+    python = shlex.quote(sys.executable)
+    return f"""\
+  The player, in your browser:
+    {transom} open {server} show_player
+  Its contract, checked:
+    {transom} check {server}
+  Your own agent plays music:
+    {transom} gateway install --client claude-code -- {python} {server}"""
+
 
 out = Console(highlight=False, width=100)
 
@@ -118,7 +134,7 @@ async def main() -> None:
     """The whole story."""
     began = time.perf_counter()
     out.print("[bold]Transom: MCP Apps for every agent[/bold]")
-    say(f"transom gateway --headless -- python {MUSIC[1]}")
+    say(f"transom gateway --headless -- python {SERVER.name}")
     changed = asyncio.Event()
 
     async def heard(message: object) -> None:
@@ -126,7 +142,7 @@ async def main() -> None:
             changed.set()
 
     parameters = StdioServerParameters(
-        command=GATEWAY[0], args=[*GATEWAY[1:], *MUSIC], cwd=str(ROOT), env=dict(os.environ)
+        command=GATEWAY[0], args=[*GATEWAY[1:], *MUSIC], env=dict(os.environ)
     )
     async with Client(stdio_client(parameters), mode="legacy", message_handler=heard) as client:
         agent = Agent(client, changed)
@@ -170,12 +186,11 @@ async def main() -> None:
         step("5. The user sees all of that")
         picture = await agent.client.call_tool("screenshot_view", {"view_id": "music-1"})
         image = next(block for block in picture.content if isinstance(block, ImageContent))
-        PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_bytes(base64.b64decode(image.data))
-        check(f"a picture of the View is {PICTURE.relative_to(ROOT)}", PICTURE.stat().st_size > 0)
+        size = await asyncio.to_thread(PICTURE.write_bytes, base64.b64decode(image.data))
+        check(f"a picture of the View is {PICTURE}", size > 0)
 
     out.print(f"\nAll of it went as it should, in {time.perf_counter() - began:.0f} s. Try next:\n")
-    out.print(NEXT, markup=False)
+    out.print(next_steps(), markup=False, soft_wrap=True)
 
 
 def offer_to_open() -> None:
@@ -184,8 +199,8 @@ def offer_to_open() -> None:
     if not display or not sys.stdin.isatty() or not sys.stdout.isatty():
         return
     if out.input("\nOpen the player in your browser now? [y/N] ").strip().lower() == "y":
-        command = [sys.executable, "-m", "transom", "open", "examples/music.py", "show_player"]
-        subprocess.run(command, cwd=ROOT, check=False)
+        command = [sys.executable, "-m", "transom", "open", str(SERVER), "show_player"]
+        subprocess.run(command, check=False)
 
 
 if __name__ == "__main__":

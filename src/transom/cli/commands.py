@@ -38,12 +38,13 @@ class Command:
     """One command: how its line is read, and its help.
 
     `module` has the function that runs it, `run(options) -> exit code`. The first paragraph of
-    `text` is its summary.
+    `text` is its summary. A command with an empty `usage` needs no words: it runs without any.
     """
 
     def __init__(
         self, name: str, module: str, usage: str, text: str, options: type[argparse.Namespace]
     ) -> None:
+        self.needs_words = bool(usage)
         self.name = name
         self.module = module
         self._usage = usage
@@ -529,12 +530,38 @@ written to.""",
     return command
 
 
+class DemoOptions(argparse.Namespace):
+    """`transom demo --help` explains each."""
+
+    examples: bool
+
+
+def _demo() -> Command:
+    command = Command(
+        "demo",
+        "transom.cli.demo",
+        "",
+        """\
+Show Transom at work: an agent that knows nothing of MCP Apps plays music in one.
+
+The gateway stands before an example server; the agent is a plain MCP client with a script in place
+of a model; the View runs in Chromium without a window (`pip install "transom[headless]"`). Every
+step is checked. It takes about ten seconds, and leaves a picture in the current folder.
+
+Exit codes: 0 all went as it should, 1 a step failed.""",
+        DemoOptions,
+    )
+    command.flag("--examples", "Only print the folder that has the examples.")
+    return command
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
     "open": _open,
     "check": _check,
     "js": _js,
+    "demo": _demo,
 }
 
 

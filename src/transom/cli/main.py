@@ -41,9 +41,10 @@ def run(words: Sequence[str]) -> int:
         command, rest = find_command(words)
         program = f"transom {command.name}"
         before_dashes = rest[: rest.index("--")] if "--" in rest else rest
-        if not rest or not set(before_dashes).isdisjoint(_HELP):
+        lost = not rest and command.needs_words
+        if lost or not set(before_dashes).isdisjoint(_HELP):
             command.print_help()
-            return 0 if rest else 2
+            return 2 if lost else 0
         options = command.read(rest)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\nTry: {program} --help\n")
