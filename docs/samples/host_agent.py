@@ -8,13 +8,12 @@ from sample_shop import ORDERS, orders_view, server
 
 # region loop
 from transom import Host, InProcessRenderer, Policy
-from transom.errors import ProtocolError, Refused, RequestEnded, ViewClosed
 
 
 async def turn(host: Host, model: Any, messages: list[dict[str, Any]]) -> str:
     """Let the model work until it has an answer."""
     while True:
-        tools = await host.tools_for("anthropic")  # anew each time: Views change their tools
+        tools = await host.tools_for("anthropic")  # each time: Views change their tools
         reply = await model(messages, tools)
         messages.append({"role": "assistant", "content": reply})
         calls = [block for block in reply if block["type"] == "tool_use"]
@@ -26,16 +25,12 @@ async def turn(host: Host, model: Any, messages: list[dict[str, Any]]) -> str:
 
 async def answer(host: Host, call: Mapping[str, Any]) -> dict[str, Any]:
     """A call of the model and what came of it: a failure is for the model to read, too."""
-    try:
-        result = await host.call_tool(call["name"], call["input"])
-        text, failed = result.text, result.is_error
-    except (ProtocolError, Refused, RequestEnded, ViewClosed) as error:
-        text, failed = str(error), True
+    result = await host.answer(call["name"], call["input"])
     return {
         "type": "tool_result",
         "tool_use_id": call["id"],
-        "content": text,
-        "is_error": bool(failed),
+        "content": result.text,
+        "is_error": bool(result.is_error),
     }
 
 

@@ -27,6 +27,48 @@ async def changed_list(host: Host, view: BareView, *tools: dict[str, Any]) -> No
     host.on_tools_changed = None
 
 
+# --- answers for a model ---------------------------------------------------------------------
+
+
+async def test_what_a_model_should_read_is_an_answer_and_never_raised():
+    async with hosting(policy=Policy()) as host:
+        await host.call_tool("show_orders")
+        assert (await host.answer("orders-1__read")).text == "nothing"
+        refused = await host.answer("orders-1__write", {"words": "x"})
+        unknown = await host.answer("orders-1__fly")
+        nowhere = await host.answer("nothing_like_it", {"a": 1})
+        await host.views["orders-1"].close("enough")
+        closed = await host.answer("orders-1__read")
+        for result, words in (
+            (refused, "Policy(approve=...)"),
+            (unknown, "Tool orders-1__fly not found"),
+            (nowhere, "nothing_like_it not found"),
+            (closed, "is closed: enough"),
+        ):
+            assert result.is_error
+            assert words in result.text
+            assert "-326" not in result.text
+
+
+async def test_a_call_that_takes_too_long_is_answered_with_that():
+    renderer = BareRenderer({"tools/call": never})
+    async with hosting(renderer=renderer, policy=Policy.trusting()) as host:
+        await host.call_tool("show_orders")
+        late = await host.answer("orders-1__echo", timeout=0.05)
+        assert late.is_error
+        assert "no answer within 0.05 s" in late.text
+
+
+async def test_a_host_that_is_not_open_is_the_callers_mistake_and_raised():
+    host = Host(renderer=BareRenderer())
+    with pytest.raises(UsageError):
+        await host.answer("anything")
+
+
+async def never(params: Any) -> Any:
+    await asyncio.Event().wait()
+
+
 # --- approval --------------------------------------------------------------------------------
 
 

@@ -62,7 +62,7 @@ from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
 from transom.session import OnProgress
-from transom.types import HostContext, Implementation, Task, Tool, ToolResult
+from transom.types import HostContext, Implementation, Task, TextContent, Tool, ToolResult
 from transom.version import __version__
 
 __all__ = ["AttachesToHost", "Host"]
@@ -343,6 +343,30 @@ class Host(CallsTools):
         found = self._surface.find_view_tool(view.id, call.name)
         name = call.name if found is None else found.tool.name
         return await view.call(name, call.arguments, timeout, on_progress, task)
+
+    async def answer(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """`call_tool` for an agent's loop: what the model should read comes back as a result.
+
+        A call that is refused, that times out, whose View or server is gone, or that names a tool
+        that is not there answers with `is_error` and a text that says why.
+
+        Raises:
+            UsageError: the host is used wrongly: the model can do nothing about it.
+        """
+        try:
+            return await self.call(name, arguments, timeout, on_progress)
+        except UsageError:
+            raise
+        except TransomError as error:
+            text = error.message if isinstance(error, ProtocolError) else str(error)
+            return ToolResult(content=[TextContent(text)], is_error=True)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""
