@@ -50,12 +50,9 @@ def view_uri(tool: Tool) -> str | None:
     """
     meta = tool.meta or {}
     nested = as_object(meta.get("ui"))
-    if "resourceUri" in nested:
-        uri: object = nested["resourceUri"]
-    elif LEGACY_URI_KEY in meta:
-        uri = meta[LEGACY_URI_KEY]
-    else:
+    if "resourceUri" not in nested and LEGACY_URI_KEY not in meta:
         return None
+    uri: object = nested["resourceUri"] if "resourceUri" in nested else meta[LEGACY_URI_KEY]
     if not isinstance(uri, str) or not uri.startswith("ui://"):
         shown = msgspec.json.encode(uri).decode()[:200]
         raise InvalidResult(f"Tool {tool.name[:128]} links no ui:// resource but {shown}")
@@ -65,12 +62,7 @@ def view_uri(tool: Tool) -> str | None:
 async def load_page(
     server: Server, *, view_id: str, server_name: str, uri: str, max_bytes: int
 ) -> Page:
-    """Read a View's page from its server.
-
-    Raises:
-        ProtocolError: the server's error.
-        InvalidResult: what the server has there is not a page.
-    """
+    """Read a View's page from its server; `InvalidResult` if what it has there is none."""
     raw = await server.request("resources/read", {"uri": uri})
     result: ReadResourceResult = read_result("resources/read", ReadResourceResult, raw)
     usable = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,29 +37,35 @@ from transom.types import Task, Tool, ToolResult
 _DISCONNECT_GRACE = 10.0  # seconds: a process gets a few to end by itself
 
 
+@dataclass(eq=False, slots=True)
 class _Connected:
     """A server of the host, from when it is being connected."""
 
-    def __init__(self, name: str, refresh: Refresh) -> None:
-        self.name = name
-        self.refresh = refresh
-        self.server: Server | None = None
-        self.connection: ServerConnection | None = None  # if it is ours to close
-        self.unsubscribe: Callable[[], None] | None = None
-        self.added = False
+    name: str
+    refresh: Refresh
+    server: Server | None = None
+    connection: ServerConnection | None = None  # if it is ours to close
+    unsubscribe: Callable[[], None] | None = None
+    added: bool = False
+
+    def stop_watching(self) -> None:
+        """List it no more."""
+        self.refresh.stop()
+        if self.unsubscribe is not None:
+            self.unsubscribe()
+
+    async def disconnect(self) -> None:
+        """List it no more, and close the connection if it is ours."""
+        self.stop_watching()
+        if self.connection is not None:
+            await self.connection.aclose()
 
 
 class ServerTools:
     """Connects servers, keeps their tools on the surface, and calls them.
 
-    Args:
-        surface: the tools a model may call.
-        audit: records servers and calls.
-        stale: all lists that are out of date.
-        interval: seconds between two listings of one server, on average.
-        on_changed: called with a server and the change of its tools.
-        on_lost: called with a server that went by itself, and the reason.
-        on_problem: called with the error when a server could not be listed.
+    `on_changed` is called with a server and the change of its tools, `on_lost` with a server that
+    went by itself and the reason, `on_problem` with the error when a server could not be listed.
     """
 
     def __init__(
@@ -130,13 +137,20 @@ class ServerTools:
         self._servers[name] = entry
         began = time.perf_counter()
         try:
-            server = await self._connect(entry, target, timeout)
+            server = entry.server = connected_server(target)
+            if server is None:
+                server = entry.server = entry.connection = await connect(
+                    target,
+                    name=name,
+                    timeout=timeout,
+                    on_lost=lambda _, reason: self._lost(entry, reason),
+                )
             entry.unsubscribe = server.subscribe(partial(self._list_changed, entry))
             tools = await self._first_listing(name, server, timeout)
         except BaseException as error:
             if self._servers.get(name) is entry:
                 del self._servers[name]
-            await self._disconnect(entry)
+            await entry.disconnect()
             self._audit.record("server", "failed", server=name, detail=str(error)[:500])
             raise
         entry.added = True
@@ -145,19 +159,7 @@ class ServerTools:
         self._audit.record("server", "added", server=name, ms=ms)
         self._on_changed(name, self._surface.put_server(name, tools.values()))
         # For a change between the listing and the moment from which changes are announced.
-        asyncio.get_running_loop().call_later(self._interval, self._refresh_outdated, entry)
-
-    async def _connect(self, entry: _Connected, target: Target, timeout: float) -> Server:
-        server = connected_server(target)
-        if server is None:
-            server = entry.connection = await connect(
-                target,
-                name=entry.name,
-                timeout=timeout,
-                on_lost=lambda _, reason: self._lost(entry, reason),
-            )
-        entry.server = server
-        return server
+        asyncio.get_running_loop().call_later(self._interval, self.refresh_outdated)
 
     @staticmethod
     async def _first_listing(name: str, server: Server, timeout: float) -> Mapping[str, Tool]:
@@ -181,19 +183,19 @@ class ServerTools:
             raise UsageError(f"There is no server {name}; there are: {', '.join(self.names)}")
         self._audit.record("server", "removed", server=name)
         self._withdraw(name, "it was removed")
-        await self._disconnect(entry)
+        await entry.disconnect()
 
     async def close(self) -> None:
         """Disconnect them all."""
         entries = list(self._servers.values())
         for entry in entries:
             self._withdraw(entry.name, "the host was closed")
-        await asyncio.gather(*(self._disconnect(entry) for entry in entries))
+        await asyncio.gather(*(entry.disconnect() for entry in entries))
         await self._background.aclose(grace=_DISCONNECT_GRACE)
 
     def _withdraw(self, name: str, reason: str) -> None:
         entry = self._servers.pop(name)
-        self._stop_watching(entry)
+        entry.stop_watching()
         self._gone[name] = reason
         self._on_changed(name, self._surface.drop("server", name))
 
@@ -202,19 +204,8 @@ class ServerTools:
             return  # it was removed, or `add` raises
         self._audit.record("server", "lost", server=entry.name, detail=reason)
         self._withdraw(entry.name, reason)
-        self._background.start(self._disconnect(entry))
+        self._background.start(entry.disconnect())
         self._on_lost(entry.name, reason)
-
-    async def _disconnect(self, entry: _Connected) -> None:
-        self._stop_watching(entry)
-        if entry.connection is not None:
-            await entry.connection.aclose()
-
-    @staticmethod
-    def _stop_watching(entry: _Connected) -> None:
-        entry.refresh.stop()
-        if entry.unsubscribe is not None:
-            entry.unsubscribe()
 
     # --- tools -------------------------------------------------------------------------------
 
@@ -225,12 +216,8 @@ class ServerTools:
     def refresh_outdated(self) -> None:
         """List those servers again whose tools may have changed without a notification."""
         for entry in list(self._servers.values()):
-            self._refresh_outdated(entry)
-
-    def _refresh_outdated(self, entry: _Connected) -> None:
-        here = self._servers.get(entry.name) is entry and entry.added
-        if here and entry.server is not None and not entry.server.current:
-            entry.refresh.trigger()
+            if entry.added and entry.server is not None and not entry.server.current:
+                entry.refresh.trigger()
 
     async def _list(self, name: str) -> None:
         try:
@@ -250,13 +237,7 @@ class ServerTools:
         on_progress: OnProgress | None,
         task: TaskRequest | None,
     ) -> ToolResult | Task:
-        """Call a server's tool for the model.
-
-        Raises:
-            ProtocolError, InvalidResult: the server's answer.
-            RequestTimeout: there was none in time, nor any progress.
-            ConnectionClosed: the server is gone.
-        """
+        """Call a server's tool for the model; raises what `request` does."""
         params: dict[str, Any] = {"name": tool, "arguments": dict(arguments or {})}
         if task is not None:
             params["task"] = msgspec.to_builtins(task)

@@ -14,11 +14,10 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import Raw
 
-from transom.errors import InvalidResult
 from transom.host.policy import Limits
 from transom.json_values import depth_exceeds
 from transom.protocol import wire
-from transom.protocol.methods import describe
+from transom.protocol.methods import describe, read_result
 from transom.types import Tool
 
 _MAX_NAME = 128
@@ -35,25 +34,14 @@ class _ToolPage(msgspec.Struct, rename="camel"):
     next_cursor: str | None = None
 
 
-_decode_page = msgspec.json.Decoder(_ToolPage).decode
 _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
-def _read_page(raw: Raw) -> _ToolPage:
-    try:
-        return _decode_page(raw)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise InvalidResult(f"Invalid result for tools/list: {describe(error)}") from None
-
-
-class _Definition:
+class _Definition(msgspec.Struct, frozen=True, weakref=True):
     """A definition that was read, kept as long as some View lists it."""
 
-    __slots__ = ("__weakref__", "data", "tool")
-
-    def __init__(self, data: bytes, tool: Tool) -> None:
-        self.data = data
-        self.tool = tool
+    data: bytes
+    tool: Tool
 
 
 @lru_cache(maxsize=16)
@@ -63,14 +51,13 @@ def _shared_definitions(limits: Limits) -> WeakValueDictionary[bytes, _Definitio
     return WeakValueDictionary()
 
 
-class ToolListing:
+class ToolListing(msgspec.Struct):
     """One listing: the tools that can be used, and those left out with the reason."""
 
-    def __init__(self) -> None:
-        self.tools: dict[str, Tool] = {}
-        self.left_out: dict[str, str] = {}
-        self.known: dict[bytes, _Definition] = {}
-        self.number = 0
+    tools: dict[str, Tool] = {}
+    left_out: dict[str, str] = {}
+    known: dict[bytes, _Definition] = {}
+    number: int = 0
 
     def leave_out(self, name: str, reason: str) -> None:
         """Keep why a tool, or with "" several tools, were left out; up to a number of reasons."""
@@ -89,8 +76,7 @@ class ToolDefinitions:
     async def list_all(self, request: Callable[[bytes], Awaitable[Raw]]) -> ToolListing:
         """List, page by page, but no more pages or tools than the limits allow.
 
-        Args:
-            request: sends `tools/list` with these params, returns its result.
+        `request` sends `tools/list` with these params, and returns its result.
 
         Raises:
             InvalidResult: the answer is not a page of tools at all.
@@ -100,7 +86,7 @@ class ToolDefinitions:
         seen: set[str] = set()
         for _ in range(limits.max_pages):
             params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
-            page = _read_page(await request(params))
+            page: _ToolPage = read_result("tools/list", _ToolPage, await request(params))
             if not self._add_page(listing, page):
                 listing.leave_out("", f"the View has more than {limits.max_tools} tools")
                 break
