@@ -37,7 +37,7 @@ async def test_it_has_a_tool_that_opens_one_that_answers_and_helpers(name: str) 
     shapes = {tool: listed.get("_meta", {}).get("ui") for tool, listed in tools.items()}
     uri = shapes.pop(opens)["resourceUri"]
     assert uri.startswith(f"ui://{name}/")
-    assert shapes.pop(answers) is None
+    assert shapes.pop(answers) == {"visibility": ["model"]}
     assert shapes == {helper: {"visibility": ["app"]} for helper in helpers}
 
 

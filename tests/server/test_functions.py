@@ -313,3 +313,43 @@ async def test_a_mounted_fastmcp_server_keeps_its_helpers_to_itself(namespace: s
         assert set(await clients.tools_of(client)) == {f"{prefix}show", f"{prefix}refresh"}
         result = await clients.call(client, f"{prefix}refresh", {"status": "x"})
         assert not result.is_error
+
+
+@every_framework
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("client", ["shows Views", "no extensions"])
+async def test_plain_tools_are_the_models_alone_on_a_server_with_views(
+    framework: str, era: str, client: str
+) -> None:
+    server = bare(framework)
+    both = {"ui": {"visibility": ["model", "app"]}, "mine": 1}
+    server.tool(name="before")(show)
+    register_app_resource(server, URI, html=shop.PAGE)
+    register_app_tool(server, "opener", show, meta={"ui": {"resourceUri": URI}})
+    register_app_tool(server, "silent", show)
+    server.tool(name="after")(show)
+    server.tool(name="open_to_views", meta=both)(show)
+    server.tool(name="linked", meta={"ui/resourceUri": URI})(show)
+    async with clients.memory_client(server, CLIENTS[client], era) as connected:
+        found = await clients.tools_of(connected)
+    shown = {name: tool.get("_meta", {}).get("ui") for name, tool in found.items()}
+    if client == "no extensions":
+        assert set(shown.values()) == {None}
+        assert found["open_to_views"]["_meta"]["mine"] == 1
+        return
+    assert shown == {
+        "before": {"visibility": ["model"]},
+        "opener": {"resourceUri": URI},
+        "silent": None,
+        "after": {"visibility": ["model"]},
+        "open_to_views": {"visibility": ["model", "app"]},
+        "linked": None,
+    }
+
+
+@every_framework
+async def test_a_server_without_views_is_listed_as_it_was(framework: str) -> None:
+    server = bare(framework)
+    server.tool(name="plain")(show)
+    async with clients.memory_client(server, SHOWS_VIEWS) as connected:
+        assert "ui" not in (await clients.tools_of(connected))["plain"].get("_meta", {})

@@ -71,14 +71,17 @@ async def test_the_tool_for_the_view_alone(framework: str):
 
 @every_framework
 @pytest.mark.parametrize("client", ["shows Views", "no extensions"])
-async def test_the_tool_for_the_model_alone_is_untouched(framework: str, client: str):
+async def test_a_plain_tool_is_only_marked_as_the_models_alone(framework: str, client: str):
     bare: Any = MCPServer("x") if framework == "official" else fastmcp.FastMCP("x")
     (bare.tool() if framework == "official" else bare.tool)(shop.count_orders)
     async with clients.memory_client(bare, {}) as expected:
         want = (await clients.tools_of(expected))["count_orders"]
     extensions = clients.CLIENTS[client]
     async with clients.memory_client(shop.make(framework), extensions) as connected:
-        assert (await clients.tools_of(connected))["count_orders"] == want
+        found = (await clients.tools_of(connected))["count_orders"]
+        if client == "shows Views":
+            assert found["_meta"].pop("ui") == {"visibility": ["model"]}
+        assert {"_meta": {}} | found == {"_meta": {}} | want
         result = await clients.call(connected, "count_orders", {"status": "open"})
     assert result.structured_content == {"result": 4}
 

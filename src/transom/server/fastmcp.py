@@ -22,10 +22,12 @@ _log = logging.getLogger(__name__)
 
 
 class FastGate(Middleware):
-    """The middleware that leaves out what a client cannot use."""
+    """The middleware that makes the lists fit the client."""
 
     def __init__(self) -> None:
         self.assume_views = False
+        self.declared: set[str] = set()
+        """Tools that were declared for Views."""
 
     def _is_plain(self, context: MiddlewareContext[Any]) -> bool:
         """Whether the request is from a client without Views, and not from the server itself."""
@@ -39,10 +41,15 @@ class FastGate(Middleware):
         context: MiddlewareContext[mcp.ListToolsRequest],
         call_next: CallNext[mcp.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """Leave out links to Views, and tools that only Views may call."""
+        """Leave out links to Views and tools that only Views may call, or say who calls what."""
         tools = await call_next(context)
         if not self._is_plain(context):
-            return tools
+            return [
+                tool
+                if tool.name in self.declared
+                else tool.model_copy(update={"meta": gate.model_only(tool.meta)})
+                for tool in tools
+            ]
         return [
             tool.model_copy(update={"meta": gate.without_view(tool.meta)})
             for tool in tools
@@ -96,6 +103,7 @@ class FastServer:
             # First, so that a cache of the user's stays inside and is filtered for each client.
             server.middleware.insert(0, found)
         found.assume_views |= assume_views
+        self._gate = found
 
     def add_tool(self, tool: AppTool) -> None:
         """Register a tool."""
@@ -111,6 +119,7 @@ class FastServer:
         )
         if tool.input is not None:
             made.parameters = tool.input.schema.json_schema
+        self._gate.declared.add(tool.name)
         self.server.add_tool(made)
 
     def add_page(self, page: ViewPage) -> None:

@@ -1,8 +1,9 @@
-"""What is left out for a client that does not show Views.
+"""How the lists of a server with Views depend on the client.
 
-It gets the same tools for its model, without the link to a View; no tools that only a View may
-call; and no pages in the list of resources. It may still read a page whose URI it knows, which does
-no harm. Everything here works on JSON in wire form.
+A client that does not show Views gets the same tools for its model, without the link to a View; no
+tools that only a View may call; and no pages in the list of resources. It may still read a page
+whose URI it knows, which does no harm. For one that shows Views, tools that were not declared for
+Views are the model's alone, unless they say otherwise. Everything here works on JSON in wire form.
 """
 
 from __future__ import annotations
@@ -32,6 +33,18 @@ def hidden(meta: Mapping[str, Any] | None) -> bool:
         return False
     visibility = cast("Mapping[str, object]", ui).get("visibility")
     return isinstance(visibility, list) and "model" not in visibility
+
+
+def model_only(meta: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A plain tool's `_meta`: the model alone calls it, unless it says who does or opens a View."""
+    known = dict(meta or {})
+    ui = known.get("ui", {})
+    if not isinstance(ui, Mapping) or LEGACY_URI_KEY in known:
+        return known
+    given = cast("Mapping[str, Any]", ui)
+    if "resourceUri" not in given:
+        known["ui"] = {"visibility": ["model"], **given}
+    return known
 
 
 def without_view(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:

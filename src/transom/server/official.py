@@ -31,10 +31,12 @@ _FRAMES_UP = 12
 
 
 class OfficialGate:
-    """The middleware that leaves out what a client cannot use."""
+    """The middleware that makes the lists fit the client."""
 
     def __init__(self) -> None:
         self.hidden: set[str] = set()
+        self.declared: set[str] = set()
+        """Tools that were declared for Views."""
         self.inputs: dict[str, dict[str, Any]] = {}
         """Input schemas that were given: the SDK makes its own of a function's signature."""
         self.assume_views = False
@@ -60,6 +62,8 @@ class OfficialGate:
         if ctx.method == "tools/list":
             for tool in result.get("tools", []):
                 tool["inputSchema"] = self.inputs.get(tool["name"], tool["inputSchema"])
+                if tool["name"] not in self.declared:
+                    tool["_meta"] = gate.model_only(tool.get("_meta"))
         if plain:
             _filter_list(ctx.method, result)
         return result
@@ -115,6 +119,7 @@ class OfficialServer:
 
     def prepare(self, tool: AppTool) -> None:
         """Tell the gate what it has to know of a tool."""
+        self._gate.declared.add(tool.name)
         if tool.hidden:
             self._gate.hidden.add(tool.name)
         if tool.input is not None:
