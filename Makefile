@@ -9,11 +9,11 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format docs bench compat dist
+.PHONY: help setup demo test check format docs bench compat dist test-all
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
-	  awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
+	  awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 setup: ## prepare everything: Python and npm packages, example servers, Chromium
 	@scripts/setup
@@ -26,13 +26,16 @@ test: check ## check, then run every test (ARGS go to pytest)
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m pytest -q -n 3 --dist worksteal $(ARGS)
 
+test-all: ## run every test with each of Python 3.11, 3.12 and 3.13 that is found
+	@scripts/test-all $(ARGS)
+
 check: ## lint, formatting and types
 	@scripts/setup python node
 	@$(PYTHON_IN_VENV) -m ruff check --quiet
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
 	@node_modules/.bin/pyright
 
-format: ## mend what lint and formatting can mend by themselves
+format: ## fix what lint and formatting can fix by themselves
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
 	@$(PYTHON_IN_VENV) -m ruff format --quiet
