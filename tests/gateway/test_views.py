@@ -226,6 +226,17 @@ async def test_app_only_tools_are_not_shown_and_model_only_ones_are_refused_to_v
         assert called == ["show", "only-app"]
 
 
+@pytest.mark.parametrize("lists", [True, False], ids=["listed", "not listed"])
+async def test_an_app_only_tool_cannot_be_called_by_who_knows_its_name(lists: bool):
+    async with gateway() as at:
+        if lists:
+            await at.tools()
+        assert (await at.call("only-app"))["message"] == "Unknown tool: only-app"
+        await at.open()
+        assert (await at.call("only-app"))["message"] == "Unknown tool: only-app"
+        assert [p["name"] for p in at.server.now.requests("tools/call")] == ["show"]
+
+
 async def test_a_hidden_tool_on_a_later_page_is_hidden_too():
     pages = {
         None: {"tools": TOOLS[:2], "nextCursor": "2"},

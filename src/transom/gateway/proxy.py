@@ -53,6 +53,7 @@ from transom.gateway.merge import (
     with_own_capabilities,
 )
 from transom.gateway.views import SCREENSHOT_VIEW, ClientViews, ToolCall, ToolHead
+from transom.host.policy import model_may_call
 from transom.host.surface import INDIRECT_TOOLS
 from transom.json_values import member as member_of
 from transom.json_values import members, with_entries
@@ -512,6 +513,9 @@ class Proxy:
             await server.ready()
             with suppress(TransomError):
                 await server.connection.tools()
+        tool = server.connection.tool_cache.known(own)
+        if tool is not None and not model_may_call(tool):
+            raise self._members.unknown("tool", name)
 
         async def forward() -> bytes:
             result = await self._forward(request, server, params)

@@ -490,13 +490,18 @@ class ClientViews:
     # --- opening -----------------------------------------------------------------------------
 
     def has_part_in(self, connection: ServerConnection, params: Raw | None) -> bool:
-        """Whether a call opens a View, is a View's, or brings messages of Views, or may do so."""
+        """Whether a call opens a View, is a View's, or brings messages of Views, or may do so.
+
+        Neither is a call of what only a View may call passed on unseen.
+        """
         cache = connection.tool_cache
         if self._needed or params is None or not cache.current:
             return True
         try:
             tool = cache.known(_read_name(params).name)
-            return tool is not None and self._screen is not None and _opens_view(tool.meta)
+            if tool is None:
+                return False
+            return not model_may_call(tool) or (self._screen is not None and _opens_view(tool.meta))
         except msgspec.DecodeError:
             return True
 
