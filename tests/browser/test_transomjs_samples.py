@@ -24,6 +24,9 @@ EDITOR = """
   const getSelectedText = () => "selected";
   const formatText = (given) => JSON.stringify(given);
   const select = () => getSelection().selectAllChildren(document.getElementById("text"));
+  const deselect = () => getSelection().removeAllRanges();
+  const written = () => inserted;
+  const dirty = () => listeners.dirty();
 </script>
 """
 
@@ -40,6 +43,14 @@ def page_with_names_alone() -> str:
         r'\{ (?:name): ("[a-z-]+"), inputSchema: \{ type: "object" \} \}', r"\1", code
     )
     assert count == 2
+    return bundled_page(code, alias=(EXT_APPS,), body=EDITOR)
+
+
+def page_that_lists_its_form() -> str:
+    """The sample of errors, which calls its tool by name only, with the tool in a list."""
+    listed = 'app.onlisttools = () => ({ tools: ["submit-form"] });'
+    code = (PAGES / "samples" / "errors.ts").read_text()
+    code = code.replace("await app.connect();", f"{listed}\nawait app.connect();")
     return bundled_page(code, alias=(EXT_APPS,), body=EDITOR)
 
 

@@ -94,6 +94,20 @@ class TestListing:
             expected = [f"t{i}" for i in range(120)] + [f"v{i}" for i in range(99)] + ["u1"]
             assert names == expected
 
+    async def test_onlisttools_gets_the_params_and_what_belongs_to_the_request(
+        self, context: BrowserContext
+    ):
+        page = app_with("""
+          globalThis.given = [];
+          app.onlisttools = async (params, extra) => {
+            given.push([params.cursor ?? null, extra.signal.aborted]);
+            return params.cursor ? { tools: ["b"] } : { tools: ["a"], nextCursor: "more" };
+          };
+        """)
+        async with mounted(context, page) as view:
+            assert await view.names() == ["a", "b"]
+            assert await view.run("given") == [[None, False], ["more", False]]
+
     async def test_a_cursor_that_is_not_ours_is_invalid_params(self, context: BrowserContext):
         async with mounted(context, app_with('app.registerTool("t", {}, () => "");')) as view:
             for cursor in ("nonsense", "-1", "1.5", ""):

@@ -19,7 +19,9 @@ MUSIC = """
   const player = { played: [], play: (id) => player.played.push(id) };
   const queue = { listeners: [], on: (_, listener) => queue.listeners.push(listener),
     set: (tracks) => queue.listeners.forEach((listener) => listener(tracks)) };
-  Object.assign(globalThis, { library, player, queue });
+  const stock = (tracks) => { library.tracks = tracks; };
+  const enqueue = queue.set, played = () => player.played;
+  Object.assign(globalThis, { library, player, queue, stock, enqueue, played });
 """
 APP = """
   globalThis.app = new App({ name: "music", version: "1" }, {}, { autoResize: false });
@@ -60,6 +62,11 @@ async def strawman_works(view: View) -> None:
     assert await view.text("remove_from_queue", {"position": 0}) == "Done."
     await view.run("queue.set([])")
     assert await view.names() == ["play_track"]
+
+
+ATTEMPT = """(call) => {
+  try { return `returned ${call()}`; } catch (error) { return error.message; }
+}"""
 
 
 class TestByItself:
@@ -214,9 +221,6 @@ class TestByItself:
     async def test_what_is_gone_says_what_to_use_now(self, context: BrowserContext):
         page = page_with(f"{APP}\nvoid navigator.modelContext;\nawait app.connect();")
         async with mounted(context, page) as view:
-            attempt = """(call) => {
-              try { return `returned ${call()}`; } catch (error) { return error.message; }
-            }"""
             for call, said in {
                 "document.modelContext.provideContext({ tools: [] })":
                     "provideContext() is gone from WebMCP: use registerTool() for each tool, and "
@@ -227,7 +231,7 @@ class TestByItself:
                 "navigator.modelContextTesting.executeTool('a', '{}')": TESTING,
                 "navigator.modelContextTesting.addEventListener('toolchange', () => 1)": TESTING,
             }.items():  # fmt: skip
-                assert await view.run(f"({attempt})(() => {call})") == said
+                assert await view.run(f"({ATTEMPT})(() => {call})") == said
 
     async def test_a_page_that_says_nothing_of_webmcp_does_not_carry_it(
         self, context: BrowserContext
@@ -411,6 +415,16 @@ class TestBesideTheBrowsersOwn:
             assert text == "own 1"
             refused = await view.run(use, ["own", {"n": "x"}])
             assert refused["isError"]
+
+    async def test_what_the_browser_has_given_up_says_what_to_use_there_too(
+        self, webmcp: BrowserContext
+    ):
+        async with host_page(webmcp, view=self.PAGE) as view:
+            await self.open(view, "tools")
+            assert await view.run("document.modelContext === navigator.modelContext")
+            for call in ("provideContext({ tools: [] })", "clearContext()"):
+                said = await view.run(f"({ATTEMPT})(() => document.modelContext.{call})")
+                assert "is gone from WebMCP: use " in said
 
     async def test_changes_on_either_side_show_on_both(self, webmcp: BrowserContext):
         async with host_page(webmcp, view=self.PAGE) as view:
