@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Raw
@@ -47,37 +47,31 @@ from transom.session import OnProgress, SentRequest, Session
 
 _log = logging.getLogger("transom.gateway")
 
+Notify = Callable[[str, bytes | None], object]
+"""Sends a notification: method, params."""
+
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 200
 _MAX_INCOMING = 10_000  # requests of the client that are worked on at the same time
 _MAX_OUTGOING = 100_000  # requests to the client; each server has a limit of its own
 
 
-class RequestHandler(Protocol):
-    """What a proxy does with the messages of its client."""
-
-    def pass_on(self, request: wire.Request) -> SentRequest | None:
-        """Send a request to a server whose result is the answer; None when there is more to do."""
-        ...
-
-    async def handle_request(self, request: wire.Request) -> bytes:
-        """Answer a request with a result as JSON."""
-        ...
-
-    def handle_notification(self, notification: wire.Notification) -> None:
-        """Take a notification."""
-        ...
-
-    def wait_for_servers(self) -> Awaitable[None] | None:
-        """What to await while the servers are slow to read."""
-        ...
-
-
 class Client:
     """One client."""
 
-    def __init__(self, channel: Channel, handler: RequestHandler) -> None:
-        self._handler = handler
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        pass_on: Callable[[wire.Request], SentRequest | None],
+        on_request: Callable[[wire.Request], Awaitable[bytes]],
+        on_notification: Callable[[wire.Notification], None],
+        wait_for_servers: Callable[[], Awaitable[None] | None],
+    ) -> None:
+        self._pass_on = pass_on
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._wait_for_servers = wait_for_servers
         self._queued = False
         self._session = Session(
             Throttled(channel, self._wait_for_room),
@@ -108,23 +102,23 @@ class Client:
         return None if self._session.writable else self._session.wait_writable()
 
     def _wait_for_room(self) -> Awaitable[None] | None:
-        return self._handler.wait_for_servers() or self.wait_writable()
+        return self._wait_for_servers() or self.wait_writable()
 
     # --- from the client ---------------------------------------------------------------------
 
     def _handle_request(self, request: wire.Request) -> Awaitable[bytes | Raw]:
-        passed = None if self._queued else self._handler.pass_on(request)
+        passed = None if self._queued else self._pass_on(request)
         if passed is not None:
             return passed
         self._queue()
-        return self._handler.handle_request(request)
+        return self._on_request(request)
 
     def _handle_notification(self, notification: wire.Notification) -> None:
         if self._queued:
-            handle = self._handler.handle_notification
-            asyncio.get_running_loop().call_soon(_guarded, handle, notification)
+            loop = asyncio.get_running_loop()
+            loop.call_soon(_guarded, self._on_notification, notification)
         else:
-            _guarded(self._handler.handle_notification, notification)
+            _guarded(self._on_notification, notification)
 
     def _queue(self) -> None:
         """Have what comes next wait behind a task that is about to begin."""
@@ -154,26 +148,29 @@ class Client:
         return bytes(await self.send_request(method, params))
 
     def progress_relay(self, params: Raw | None) -> OnProgress | None:
-        """What passes progress on to the client, under the token in its request's params.
-
-        None when it did not ask for progress.
-        """
-        token = progress_token(params)
-        if token is None:
-            return None
-
-        def relay(progress: Progress) -> None:
-            params = wire.encode({**members(progress.params), "progressToken": token})
-            self.notify("notifications/progress", params)
-
-        return relay
+        """What passes progress on to the client; None when its request did not ask for that."""
+        return progress_relay(params, self.notify)
 
 
-def progress_token(params: Raw | bytes | None) -> Raw | None:
-    """The progress token of a request, unread; None when it has none."""
+def progress_relay(params: Raw | None, notify: Notify) -> OnProgress | None:
+    """What passes progress on under the token in a request's params; None when there is none."""
     if params is None or b'"progressToken"' not in bytes(params):
         return None
-    return members(members(params).get("_meta")).get("progressToken")
+    token = members(members(params).get("_meta")).get("progressToken")
+    if token is None:
+        return None
+
+    def relay(progress: Progress) -> None:
+        given: dict[str, object] = {**members(progress.params)}
+        if progress.params is None:
+            given["progress"] = progress.progress
+            if progress.total is not None:
+                given["total"] = progress.total
+            if progress.message is not None:
+                given["message"] = progress.message
+        notify("notifications/progress", wire.encode({**given, "progressToken": token}))
+
+    return relay
 
 
 def _guarded(call: Callable[..., object], *arguments: object) -> None:
@@ -203,9 +200,6 @@ OWN_RESOURCES: Final = "transom://"
 _MAX_EARLY = 1000  # notifications kept for a stream that is not acknowledged yet
 _URIS: Final = "resourceSubscriptions"
 _ENVELOPE_MARK: Final = PROTOCOL_KEY.encode()
-
-Notify = Callable[[str, bytes | None], object]
-"""Sends the client a notification: method, params."""
 
 
 class _Filter(msgspec.Struct, rename="camel"):

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Raw
 
@@ -36,10 +36,9 @@ from transom.gateway.config import ServerConfig
 from transom.gateway.merge import fits_template
 from transom.json_values import Json, as_object
 from transom.json_values import member as member_of
-from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import ServerProcess
-from transom.session import OnProgress, SentRequest
+from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
 
@@ -68,30 +67,6 @@ def connect_to(server: ServerConfig) -> Connect:
         return await ServerProcess.start(server.command, env=server.env, cwd=server.cwd)
 
     return connect
-
-
-class MemberEvents(Protocol):
-    """What a proxy does with the messages of its servers."""
-
-    def handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
-        """Answer a server's request."""
-        ...
-
-    def handle_server_notification(self, notification: wire.Notification) -> None:
-        """Take a server's notification."""
-        ...
-
-    def wait_for_client(self) -> Awaitable[None] | None:
-        """What to await while the client is slow to read."""
-        ...
-
-    def server_lost(self, member: Member, reason: str) -> None:
-        """A server that could be used is gone; it will be started again."""
-        ...
-
-    def server_came(self, member: Member) -> None:
-        """A server can be used: again, or after the client's introduction was answered."""
-        ...
 
 
 class Member:
@@ -156,37 +131,29 @@ class Members:
     """All servers of a proxy, in the order of the configuration."""
 
     def __init__(
-        self, servers: Sequence[tuple[str, Connect]], events: MemberEvents, state: ClientState
+        self,
+        connections: Sequence[ServerConnection],
+        state: ClientState,
+        *,
+        on_lost: Callable[[Member, str], None],
+        on_came: Callable[[Member], None],
     ) -> None:
-        self._events = events
         self._state = state
+        self._on_lost = on_lost
+        self._on_came = on_came
         self._background = Background(_report)
         self._changed = asyncio.Event()
         self._introducing = False  # the client waits for the answer to its introduction
         self._starting: list[asyncio.Task[bool]] = []
-        self._all = [self._member(name, connect) for name, connect in servers]
+        self._all = [Member(each) for each in connections]
         self._by_name = {each.name: each for each in self._all}
         self.only = self._all[0] if len(self._all) == 1 else None
         """The only one, if there is one only: everything passes through to it."""
+        for each in connections:
+            each.on_lost, each.on_restored = self._lost, self._restored
+            each.resume, each.resume_timeout = self._resume, _INTRODUCED_WITHIN
         if self.only is not None:
             self.only.connection.introduced(_ASSUMED, lambda: state.envelope)
-
-    def _member(self, name: str, connect: Connect) -> Member:
-        events = self._events
-        return Member(
-            ServerConnection(
-                name,
-                connect,
-                reconnect=True,
-                resume=self._resume,
-                resume_timeout=_INTRODUCED_WITHIN,
-                on_request=lambda request: events.handle_server_request(self[name], request),
-                on_notification=events.handle_server_notification,
-                on_lost=self._lost,
-                on_restored=self._restored,
-                backpressure=events.wait_for_client,
-            )
-        )
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._all)
@@ -259,7 +226,7 @@ class Members:
         was_used = member.introduction is not None or member is self.only
         self._failed(member, reason)
         if was_used:
-            self._events.server_lost(member, reason)
+            self._on_lost(member, reason)
 
     def _restored(self, connection: ServerConnection) -> None:
         member = self[connection.name]
@@ -268,7 +235,7 @@ class Members:
         _log.warning("Server %s is there", member.name)
         member.failure = None
         self._changed.set()
-        self._events.server_came(member)
+        self._on_came(member)
 
     def _failures(self) -> str:
         return "; ".join(
@@ -328,7 +295,7 @@ class Members:
             return  # it is gone, and is introduced again when it is back
         self._changed.set()
         if member.present and not self._introducing:
-            self._events.server_came(member)
+            self._on_came(member)
 
     async def _introduce(self, member: Member) -> None:
         """Send a server the client's introduction."""

@@ -40,7 +40,7 @@ from transom.gateway.client import (
     Client,
     ClientState,
     Stream,
-    progress_token,
+    progress_relay,
 )
 from transom.gateway.members import LISTS, Member, Members
 from transom.gateway.merge import (
@@ -58,8 +58,7 @@ from transom.host.surface import INDIRECT_TOOLS
 from transom.json_values import member as member_of
 from transom.json_values import members, with_entries
 from transom.protocol import wire
-from transom.protocol.peer import Progress
-from transom.servers.connection import Connect
+from transom.servers.connection import Connect, ServerConnection
 from transom.session import SentRequest
 
 _RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
@@ -86,11 +85,31 @@ class Proxy:
         self.closing = False
         """Whether everything is being closed, which is best let alone then."""
         names = server_names([name for name, _ in servers])
-        connects = [connect for _, connect in servers]
         self._views = views
-        self._client = Client(channel, self)
+        self._client = Client(
+            channel,
+            pass_on=self._pass_on,
+            on_request=self._handle_request,
+            on_notification=self._handle_notification,
+            wait_for_servers=lambda: self._members.wait_writable(),
+        )
         self._state = ClientState(self._client.notify)
-        self._members = Members(list(zip(names, connects, strict=True)), self, self._state)
+        connections = [
+            ServerConnection(
+                name,
+                connect,
+                reconnect=True,
+                on_request=lambda request, name=name: self._handle_server_request(
+                    self._members[name], request
+                ),
+                on_notification=self._handle_server_notification,
+                backpressure=self._client.wait_writable,
+            )
+            for name, (_, connect) in zip(names, servers, strict=True)
+        ]
+        self._members = Members(
+            connections, self._state, on_lost=self._server_lost, on_came=self._server_came
+        )
         self._introducing: asyncio.Future[Any] | None = None
         standing = [SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)]
         self._tools = _Directory(Names(names, standing), self._relist_tools)
@@ -130,7 +149,7 @@ class Proxy:
 
     # --- from the client ---------------------------------------------------------------------
 
-    def pass_on(self, request: wire.Request) -> SentRequest | None:
+    def _pass_on(self, request: wire.Request) -> SentRequest | None:
         """Send a request to the only server, if its answer passes as it is and nothing has to wait.
 
         Returns:
@@ -151,7 +170,7 @@ class Proxy:
         relay = self._client.progress_relay(request.params)
         return only.connection.send_request(method, request.params, on_progress=relay)
 
-    async def handle_request(self, request: wire.Request) -> bytes:
+    async def _handle_request(self, request: wire.Request) -> bytes:
         """Answer a request of the client's; the result as JSON."""
         request = self._state.take_request(request)
         if self._members.only is None and request.method not in _FIRST_REQUESTS:
@@ -159,7 +178,7 @@ class Proxy:
         otherwise = self._forward_task if request.method.startswith("tasks/") else self._forward_any
         return await self._handlers.get(request.method, otherwise)(request)
 
-    def handle_notification(self, notification: wire.Notification) -> None:
+    def _handle_notification(self, notification: wire.Notification) -> None:
         """Pass a notification of the client's on to every server."""
         if notification.method == "notifications/initialized":
             self._state.initialized = self._state.initialize is not None
@@ -204,16 +223,11 @@ class Proxy:
     async def _forward_any(self, request: wire.Request) -> bytes:
         return await self._forward_first(request, self._members.able())
 
-    def handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
+    def _handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
         """Have the client answer a request of a server's."""
         if member.asking >= _MAX_ASKING:
             text = f"{_MAX_ASKING} requests wait for the client already"
             raise ProtocolError(SERVER_ERROR, text)
-        token = progress_token(request.params)
-
-        def relay(progress: Progress) -> None:
-            params = wire.encode({**members(progress.params), "progressToken": token})
-            member.connection.notify("notifications/progress", params)
 
         def answered(_: object) -> None:
             member.asking -= 1
@@ -221,13 +235,13 @@ class Proxy:
         sent = self._client.send_request(
             request.method,
             None if request.params is None else bytes(request.params),
-            on_progress=None if token is None else relay,
+            on_progress=progress_relay(request.params, member.connection.notify),
         )
         member.asking += 1
         sent.add_done_callback(answered)
         return sent
 
-    def handle_server_notification(self, notification: wire.Notification) -> None:
+    def _handle_server_notification(self, notification: wire.Notification) -> None:
         """Pass a notification of a server's on to the client."""
         method, params = notification.method, notification.params
         unsolicited = self._state.initialize is not None and not self._state.initialized
@@ -235,20 +249,12 @@ class Proxy:
             return  # one server was quicker than others, and the client has not listed anything
         self._client.notify(method, None if params is None else bytes(params))
 
-    def wait_for_client(self) -> Awaitable[None] | None:
-        """What to await while the client is slow to read."""
-        return self._client.wait_writable()
-
-    def wait_for_servers(self) -> Awaitable[None] | None:
-        """What to await while the servers are slow to read."""
-        return self._members.wait_writable()
-
-    def server_lost(self, member: Member, reason: str) -> None:
+    def _server_lost(self, member: Member, reason: str) -> None:
         """A server is gone: so are its Views and what it listed."""
         self._views.server_lost(member.name, reason)
-        self.server_came(member)
+        self._server_came(member)
 
-    def server_came(self, member: Member) -> None:
+    def _server_came(self, member: Member) -> None:
         """A server can be used: its lists have changed."""
         for name in LISTS:
             if member.can(name):

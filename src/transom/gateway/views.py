@@ -30,16 +30,16 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
-from transom.gateway.client import Client, ClientState, progress_token
+from transom.gateway.client import Client, ClientState
 from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, model_may_call
 from transom.host.surface import INDIRECT_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.protocol.messages import LEGACY_URI_KEY
 from transom.protocol.methods import read_result
-from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
 from transom.servers.envelope import is_complete, without_hop_keys
+from transom.session import OnProgress
 from transom.types import ImageContent, TextContent, Tool, ToolAnnotations, ToolResult
 
 if TYPE_CHECKING:
@@ -472,20 +472,10 @@ class ClientViews:
             return wire.encode({**members(answer), "resultType": "complete"})
         return answer
 
-    def _progress_relay(self, params: Raw | None) -> Callable[[Progress], None] | None:
-        token = progress_token(params)
-        if token is None:
-            return None
-
-        def relay(progress: Progress) -> None:
-            told: dict[str, object] = {"progressToken": token, "progress": progress.progress}
-            if progress.total is not None:
-                told["total"] = progress.total
-            if progress.message is not None:
-                told["message"] = progress.message
-            self._client.notify("notifications/progress", wire.encode(told))
-
-        return relay
+    def _progress_relay(self, params: Raw | None) -> OnProgress | None:
+        relay = self._client.progress_relay(params)
+        # A View's own params do not reach the client.
+        return relay and (lambda progress: relay(msgspec.structs.replace(progress, params=None)))
 
     # --- opening -----------------------------------------------------------------------------
 

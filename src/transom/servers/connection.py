@@ -112,12 +112,12 @@ class ServerConnection(CachingServer):
         """The version that `negotiate` agreed on."""
         self._connect = connect
         self._reconnect = reconnect
-        self._resume = resume or _negotiate
-        self._resume_timeout = resume_timeout
+        self.resume = resume or _negotiate
+        self.resume_timeout = resume_timeout
         self._on_request = on_request or _answer_ping
         self._on_notification = on_notification
         self.on_lost = on_lost
-        self._on_restored = on_restored
+        self.on_restored = on_restored
         self._backpressure = backpressure
         self._envelope: Envelope = _no_envelope
         self._channel: Channel | None = None
@@ -267,23 +267,23 @@ class ServerConnection(CachingServer):
 
     async def _restore(self, session: Session) -> str | None:
         """Run `resume`; why it failed, unless because the server went again."""
-        resuming = asyncio.ensure_future(self._resume(self))
+        resuming = asyncio.ensure_future(self.resume(self))
         closed = asyncio.ensure_future(session.wait_closed())
         try:
             await asyncio.wait(
                 [resuming, closed],
-                timeout=self._resume_timeout,
+                timeout=self.resume_timeout,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if session.closed:
                 return None
             if not resuming.done():
-                return f"it did not answer within {self._resume_timeout:g} s"
+                return f"it did not answer within {self.resume_timeout:g} s"
             if (error := resuming.exception()) is not None:
                 return _text(error)
             self._set_up()
-            if self._on_restored is not None:
-                self._guard(self._on_restored, self)
+            if self.on_restored is not None:
+                self._guard(self.on_restored, self)
             return None
         finally:
             resuming.cancel()
