@@ -518,12 +518,55 @@ async def test_a_2026_07_28_client_is_asked_by_an_answer():
         allowed = await at.ask("tools/call", again("accept"))
         assert words(allowed) == ["wrote w"]
         assert allowed["resultType"] == "complete"
+        for other in ({"requestState": "forged"}, {"arguments": {"words": "else"}}):
+            wanted = await at.ask("tools/call", again("accept", **other))
+            assert wanted["resultType"] == "input_required"
+        wanted = await at.ask("tools/call", call)
         refused = await at.ask("tools/call", again("decline"))
         assert refused["isError"] is True
-        for other in ({"requestState": "forged"}, {"arguments": {"words": "else"}}):
-            asked = await at.ask("tools/call", again("accept", **other))
-            assert asked["resultType"] == "input_required"
         assert at.client.asked == []
+
+
+async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
+    async with gateway(approval="elicit", capabilities={"elicitation": {}}, modern=True) as at:
+        await at.open()
+        call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
+
+        async def ask(**answer: Any) -> tuple[str, dict[str, Any]]:
+            """The state of the question and its params."""
+            wanted = await at.ask("tools/call", {**call, **answer})
+            assert wanted["resultType"] == "input_required", wanted
+            return wanted["requestState"], wanted["inputRequests"]["transom-approval"]["params"]
+
+        def always(state: str) -> dict[str, Any]:
+            accepted = {"action": "accept", "content": {"always": True}}
+            return {"inputResponses": {"transom-approval": accepted}, "requestState": state}
+
+        write = next(each for each in at.shop.made[0].tools if each.name == "write")
+        state, question = await ask()
+        assert "Write it." in question["message"]
+        write.update(description="Delete it all.", annotations={"destructiveHint": True})
+        await at.tools()
+        state, question = await ask(**always(state))  # an old yes, for what it was before
+        assert "Delete it all." in question["message"]
+        assert "destructiveHint: true" in question["message"]
+        write.update(description="Write it.", annotations={})
+        await at.tools()
+        again, _ = await ask(**always(state))
+        await ask(**always(state))  # it was used, though in vain
+        done = await at.ask("tools/call", {**call, **always(again)})
+        assert words(done) == ["wrote w"]
+
+
+async def test_a_yes_for_once_does_not_run_a_tool_twice():
+    async with gateway(approval="elicit", capabilities={"elicitation": {}}, modern=True) as at:
+        await at.open()
+        call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
+        wanted = await at.ask("tools/call", call)
+        yes = {"inputResponses": {"transom-approval": {"action": "accept", "content": {}}}}
+        answer = {**call, **yes, "requestState": wanted["requestState"]}
+        assert words(await at.ask("tools/call", answer)) == ["wrote w"]
+        assert (await at.ask("tools/call", answer))["resultType"] == "input_required"
 
 
 # --- 2026-07-28 ------------------------------------------------------------------------------

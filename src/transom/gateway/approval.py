@@ -8,7 +8,6 @@ nobody may be asked, so only what says that it just reads runs.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -17,7 +16,16 @@ from typing import Any, Literal
 import msgspec
 
 from transom.errors import ProtocolError
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
+from transom.host.policy import (
+    Allow,
+    AllowAlways,
+    ApprovalRequest,
+    Approve,
+    Decision,
+    Deny,
+    Policy,
+    fingerprint,
+)
 from transom.json_values import clean
 from transom.protocol import wire
 
@@ -25,6 +33,8 @@ Approval = Literal["client", "page", "elicit", "never"]
 APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
 
 _MAX_SHOWN = 2000
+_MAX_DESCRIPTION = 500
+_MAX_OPEN = 256  # questions of one client that are not answered
 
 
 def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
@@ -77,7 +87,7 @@ class Elicitation:
         self._possible = possible
         self._modern = modern
         self._otherwise = otherwise
-        self._secret = secrets.token_bytes(16)
+        self._open: dict[str, bytes] = {}  # questions by `requestState`: a digest of what was shown
         self._round: ContextVar[_Round | None] = ContextVar("approval", default=None)
 
     def begin(self, params: dict[str, Any]) -> _Round:
@@ -120,10 +130,16 @@ class Elicitation:
         asking = self._round.get()
         if asking is None:
             return Deny("The user could not be asked")
-        state = self._state(request)
+        shown = wire.encode([question, fingerprint(request.tool), request.arguments])
+        digest = hashlib.sha256(shown).digest()
         given = asking.responses.get(_QUESTION)
-        if given is not None and hmac.compare_digest(asking.state or "", state):
+        # An answer counts once, and for exactly what the user was shown: anything else asks again.
+        if given is not None and self._open.pop(asking.state or "", None) == digest:
             return _decision(wire.encode(given))
+        state = secrets.token_urlsafe(16)
+        self._open[state] = digest
+        if len(self._open) > _MAX_OPEN:
+            del self._open[next(iter(self._open))]
         asking.wanted = wire.encode(
             {
                 "resultType": "input_required",
@@ -133,21 +149,25 @@ class Elicitation:
         )
         return Deny("The user is being asked")
 
-    def _state(self, request: ApprovalRequest) -> str:
-        """Binds an answer to the call that it was asked for."""
-        said = wire.encode([request.view_id, request.tool.name, request.arguments])
-        return hmac.new(self._secret, said, hashlib.sha256).hexdigest()
-
 
 def _words(request: ApprovalRequest) -> str:
     arguments = wire.encode(request.arguments).decode()
     shown = arguments if len(arguments) <= _MAX_SHOWN else f"{arguments[:_MAX_SHOWN]}…"
     app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
     changed = " It has changed since you allowed it for good." if request.changed else ""
-    return (
+    asked = (
         f"May {clean(request.tool.name, 128)} of View {request.view_id}{app}, from server "
-        f"{request.server}, run with these arguments?{changed}\n{shown}"
+        f"{request.server}, run with these arguments?{changed}"
     )
+    lines = [asked, shown]
+    if request.tool.description:
+        description = clean(request.tool.description, _MAX_DESCRIPTION)
+        lines.append(f"The View describes it so: {description}")
+    hints: dict[str, object] = msgspec.to_builtins(request.tool.annotations) or {}
+    claims = [f"{hint}: {str(it).lower()}" for hint, it in hints.items() if isinstance(it, bool)]
+    if claims:
+        lines.append(f"The View claims: {', '.join(claims)}")
+    return "\n".join(lines)
 
 
 def _decision(raw: bytes) -> Decision:
