@@ -20,7 +20,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^(?:\$| *- run:) (.*)$", re.MULTILINE)
 INLINE = re.compile(r"`(--[a-z][a-z-]*)\b[^`]*`")
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+EXTRAS = set(
+    tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+)
 READERS = {"json": json.loads, "toml": tomllib.loads}
 
 
@@ -63,7 +66,12 @@ def test_a_command_can_be_typed_as_it_stands(command: Quoted) -> None:
     if program == "make":
         assert words[1:] == [] or words[1] in TARGETS
         return
-    assert program == "transom", "a page shows commands of Transom and make"
+    if words[:2] == ["pip", "install"]:
+        extras = re.fullmatch(r"transom(?:\[([a-z,]+)\])?", words[2])
+        assert extras is not None
+        assert set((extras[1] or "headless").split(",")) <= EXTRAS
+        return
+    assert program == "transom", "a page shows commands of Transom, make and pip"
     assert read(words[1:]) in COMMANDS
 
 

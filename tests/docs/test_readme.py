@@ -16,11 +16,7 @@ QUOTED = re.findall(r"^```\w+ (\S+)\n(.*?)^```$", README, re.MULTILINE | re.DOTA
 RUNNABLE = re.findall(
     r"^```python (\S+)\n(?:(?!```).)*```\n\n```text\n(.*?)^```$", README, re.MULTILINE | re.DOTALL
 )
-COMMANDS = [
-    line.removeprefix("$ .venv/bin/")
-    for line in README.splitlines()
-    if line.startswith("$ .venv/bin/")
-]
+COMMANDS = [line[2:] for line in README.splitlines() if line.startswith("$ transom ")]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -49,6 +45,7 @@ def test_both_examples_with_an_output_are_run() -> None:
 
 async def test_the_gateway_runs_as_the_snippet_for_a_client_says() -> None:
     (install,) = [words for words in COMMANDS if "gateway install" in words]
+    install = install.replace("-- python ", f"-- {sys.executable} ")
     printed = run(sys.executable, "-m", *shlex.split(install))
     assert printed.returncode == 0, printed.stderr
     (entry,) = json.loads(printed.stdout)["mcpServers"].values()
