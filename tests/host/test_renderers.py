@@ -319,15 +319,17 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    ("renderer", "said"),
+    ("renderer", "timeout", "said"),
     [
-        (Silent(), "could not be opened: it was not initialised within 0.05 s"),
-        (Failing(RuntimeError()), "could not be opened: it could not be shown: RuntimeError"),
+        (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s"),
+        (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
     ],
 )
-async def test_the_error_of_a_view_that_failed_always_says_why(renderer: Renderer, said: str):
+async def test_the_error_of_a_view_that_failed_always_says_why(
+    renderer: Renderer, timeout: float, said: str
+):
     failed: list[Exception] = []
-    async with Host(renderer=renderer, open_timeout=0.05) as host:
+    async with Host(renderer=renderer, open_timeout=timeout) as host:
         host.on_view_failed = lambda _, error: failed.append(error)
         await host.add_server("orders", shop())
         await host.call_tool("show_orders")
