@@ -146,13 +146,14 @@ class Throttled:
 # --- in memory -------------------------------------------------------------------------------
 
 
-class _Pipe:
+class Pipe:
     """One direction: a bounded queue. Messages leave it in order, one at a time."""
 
     def __init__(self, capacity: int) -> None:
         self.messages: deque[bytes] = deque()
         self.capacity = capacity
         self.closed = False
+        self.reason = "The other side closed the channel"
         self.receiver: Receiver | None = None
         self.delivering = False
         self.reader: asyncio.Future[None] | None = None
@@ -191,6 +192,22 @@ class _Pipe:
         self.delivering = False
         self.deliver(receiver)
 
+    def attach(self, receiver: Receiver) -> None:
+        self.receiver = receiver
+        if self.messages or self.closed:
+            asyncio.get_running_loop().call_soon(self.wake_reader)
+
+    async def receive(self) -> bytes:
+        while not self.messages:
+            if self.closed:
+                raise ChannelClosed(self.reason)
+            self.reader = asyncio.get_running_loop().create_future()
+            await self.reader
+        message = self.messages.popleft()
+        if self.writers.queue:
+            self.writers.wake_one()
+        return message
+
     def close(self) -> None:
         self.closed = True
         self.wake_reader()
@@ -198,9 +215,11 @@ class _Pipe:
 
 
 class _MemoryChannel:
-    def __init__(self, incoming: _Pipe, outgoing: _Pipe) -> None:
+    def __init__(self, incoming: Pipe, outgoing: Pipe) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self.attach = incoming.attach
+        self.receive = incoming.receive
 
     async def send(self, data: bytes) -> None:
         pipe = self._outgoing
@@ -219,23 +238,6 @@ class _MemoryChannel:
         pipe.put(data)
         return True
 
-    def attach(self, receiver: Receiver) -> None:
-        self._incoming.receiver = receiver
-        if self._incoming.messages or self._incoming.closed:
-            asyncio.get_running_loop().call_soon(self._incoming.wake_reader)
-
-    async def receive(self) -> bytes:
-        pipe = self._incoming
-        while not pipe.messages:
-            if pipe.closed:
-                raise ChannelClosed("The other side closed the channel")
-            pipe.reader = asyncio.get_running_loop().create_future()
-            await pipe.reader
-        message = pipe.messages.popleft()
-        if pipe.writers.queue:
-            pipe.writers.wake_one()
-        return message
-
     async def aclose(self) -> None:
         if not self._incoming.closed:
             self._incoming.messages.clear()
@@ -250,7 +252,7 @@ def memory_pair(*, capacity: int = 1024) -> tuple[Channel, Channel]:
     Each holds at most `capacity` unread messages. An end that a `Session` reads gets its messages
     during the other end's `send`.
     """
-    there, back = _Pipe(capacity), _Pipe(capacity)
+    there, back = Pipe(capacity), Pipe(capacity)
     return _MemoryChannel(back, there), _MemoryChannel(there, back)
 
 

@@ -10,8 +10,7 @@ from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.page import Page
-from transom.web.page_messages import FailedView
-from transom.web.stage import Stage, Violation
+from transom.web.stage import FailedView, Stage, Violation
 from transom.web.stage_server import StageServer
 
 

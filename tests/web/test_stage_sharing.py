@@ -385,7 +385,7 @@ async def test_a_stranger_is_not_invited(
     monkeypatch.setattr(sharing, "_ANSWER_WITHIN", 0.5)
     async with sharing_stage() as (stage, running), stranger(runtime, said) as heard:
         assert await running.join() is False
-        assert stage._invitation is None
+        assert stage._invited is None
         assert len(heard) <= 2
         assert stage.token not in str(heard)
 

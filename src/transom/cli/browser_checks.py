@@ -42,9 +42,7 @@ _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
 class BrowserObserver:
     """Renders Views in a browser without a window and records what they did.
 
-    Args:
-        wait: seconds a View has to complete the handshake.
-        settle: seconds it is watched after it got its tool's result.
+    A View has `wait` seconds for the handshake, and is watched for `settle` seconds after it.
     """
 
     def __init__(self, *, wait: float = _WAIT, settle: float = _SETTLE) -> None:
@@ -209,7 +207,7 @@ class _Rendering:
 
     def _seen_so_far(self, waited: float) -> ViewObservation:
         uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
-        # Which of the denied permissions an error is about cannot be told, so all are named.
+        # Which of the denied permissions an error is about is not known, so all are named.
         wanted = ", ".join(as_object(self._page.effective_ui.get("permissions")))
         denied = [(wanted, text) for text in uncaught if wanted and _DENIED.search(text)]
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}

@@ -53,11 +53,7 @@ def run(options: CheckOptions) -> int:
 
 
 def _report(options: CheckOptions) -> Report:
-    """Check the server.
-
-    Raises:
-        UsageError: the command line makes no sense; nothing was started.
-    """
+    """Check the server; a UsageError says that the command line makes no sense."""
     rules = selected(RULES, options.select, options.ignore)
     server, host = _server(options.target)
     with _progress() as progress:

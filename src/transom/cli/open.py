@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console
@@ -26,7 +26,7 @@ from transom.servers.targets import Target
 from transom.types import Tool, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.renderers import BrowserRenderer, open_in_browser
-from transom.web.stage import Violation
+from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
     from transom.cli.commands import OpenOptions
@@ -227,29 +227,20 @@ def _name_of(text: str, target: list[str] | str) -> str:
 # --- the steps -------------------------------------------------------------------------------
 
 
-class _ReportsViolations(Protocol):
-    on_violation: Callable[[Violation], object]
-
-
 class OpenCommand:
     """Opens the View of one tool and tries the View's tools, step by step.
 
     Each step is an event, a JSON object: `opened`, `tools` (again whenever they change), `call`,
     `violation`, `closed`. A page that is reloaded closes its View and opens it again.
 
-    Args:
-        renderer: what shows the View.
-        stage: what tells of violations.
-        on_event: gets each event.
-        on_trouble: gets what went wrong beside the steps, as text.
-        before: awaited before the tool is called, such as until the user has a page open.
-        timeout: seconds for the server to start, for the View to open, and for each call.
+    `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
+    called. The server's start, the View's opening and each call have `timeout` seconds.
     """
 
     def __init__(
         self,
         renderer: Renderer,
-        stage: _ReportsViolations,
+        stage: Stage,
         on_event: Callable[[Event], object],
         *,
         on_trouble: Callable[[str], object] = lambda _: None,
@@ -286,11 +277,7 @@ class OpenCommand:
         screenshot: Callable[[bytes], object] | None = None,
         stay: bool = False,
     ) -> None:
-        """Open the View and make the calls; then end, or stay until cancelled.
-
-        Raises:
-            TransomError: the server could not be started, or the View not be opened.
-        """
+        """Open the View and make the calls; then end, or stay until cancelled."""
         async with self._host as host:
             host.on_error(self._on_error)
             host.on_server_lost(self._on_server_lost)

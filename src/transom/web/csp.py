@@ -59,13 +59,7 @@ _PERMISSIONS = {
 def build_csp(
     declared: Mapping[str, Any] | None, mode: CspMode = "compat", *, ancestors: str = "'none'"
 ) -> str:
-    """The header for a View whose resource declares `declared` (`_meta.ui.csp`).
-
-    Args:
-        declared: the four lists of domains; anything in them that is no origin is dropped.
-        mode: which local sources are allowed.
-        ancestors: who may frame the sandbox page.
-    """
+    """The header for a View whose resource declares `declared` (`_meta.ui.csp`)."""
     taken = {field: _taken(declared, field)[0] for field in _FIELDS}
     policy = dict(_LOCAL[mode])
     for directive in _RESOURCES:
@@ -82,7 +76,7 @@ def build_csp(
 
 
 def dropped_entries(declared: Mapping[str, Any] | None) -> list[str]:
-    """Declared entries that are not honoured, to tell their author about."""
+    """Declared entries that are not honoured."""
     return [entry for field in _FIELDS for entry in _taken(declared, field)[1]]
 
 

@@ -1,7 +1,9 @@
-"""A link to one Stage page that outlives its socket: nothing is lost and nothing arrives twice.
+"""The link to one Stage page, and the channels to its Views, which share it.
+
+It outlives its socket: nothing is lost and nothing arrives twice.
 
 1. Every frame has a number. Each side keeps what it sent until the other has acknowledged it.
-2. When a socket is gone, the link waits `grace` seconds for another. Page and link then tell each
+2. When a socket is gone, the link waits `grace` seconds for another. Page and link then send each
    other the last number they have, and both send the rest again. A page that announced that it is
    leaving is reloading or closed for good, which shows within `leaving_grace` seconds.
 3. A frame that arrived before is dropped; a frame out of order ends the socket, not the link.
@@ -22,11 +24,13 @@ from collections import deque
 from collections.abc import Callable
 
 from transom.background import Debounced
-from transom.errors import PeerError
+from transom.channel import Pipe
+from transom.errors import ChannelClosed, PeerError
 
 CONTROL = "-"
 """The view of frames that are about the Stage itself."""
 
+_MAX_UNREAD = 4096
 _ACK_EVERY = 32
 _ACK_SOON = 0.05
 
@@ -42,15 +46,8 @@ def _raise(error: BaseException) -> None:
 class Link:
     """Numbered frames to and from one page.
 
-    Args:
-        on_frame: gets the view and the message of each frame, once, in order.
-        on_over: called once, with the reason, when the link has ended.
-        grace: seconds to wait for the page to come back.
-        leaving_grace: the same for a page that announced that it is leaving.
-        patience: seconds a page that is there may take nothing of what was sent to it.
-        high_water: bytes on their way above which senders wait.
-        max_waiting: bytes on their way at which the link is given up.
-        on_away: called whenever the page's socket is gone.
+    `on_frame` gets the view and the message of each frame, `on_over` the reason when the link has
+    ended. `on_away` is called whenever the page's socket is gone.
     """
 
     def __init__(
@@ -77,7 +74,8 @@ class Link:
         self._send: Callable[[str], object] | None = None
         self._hang_up: Callable[[str], object] = _ignore
         self._sent = 0
-        self._received = 0
+        self.received = 0
+        """The number of the last frame that has arrived."""
         self._acknowledged = 0
         self._kept: deque[tuple[int, str]] = deque()
         self._kept_bytes = 0
@@ -88,11 +86,6 @@ class Link:
         self._took_at = 0.0
         self._decided: asyncio.Future[None] | None = None
         self.over = False
-
-    @property
-    def received(self) -> int:
-        """The number of the last frame that has arrived."""
-        return self._received
 
     @property
     def full(self) -> bool:
@@ -107,16 +100,7 @@ class Link:
         received: int,
         hang_up: Callable[[str], object] | None = None,
     ) -> None:
-        """Use this socket from now on, beginning with what the page does not have yet.
-
-        Args:
-            send: puts a text on it.
-            received: the number of the last frame that the page has.
-            hang_up: closes it, given the reason.
-
-        Raises:
-            PeerError: the page claims what was never sent.
-        """
+        """Send by this socket from now on, beginning after the last frame that the page has."""
         if received > self._sent or received < 0:
             raise PeerError("The page claims frames that were never sent")
         self._cancel_timer()
@@ -129,9 +113,7 @@ class Link:
     def detach(self, send: Callable[[str], object], *, leaving: bool = False) -> None:
         """That socket is gone; the page has `grace` seconds to come back on another.
 
-        Args:
-            send: as given to `attach`.
-            leaving: the page announced that it is being closed or reloaded.
+        `leaving`: the page announced that it is being closed or reloaded.
         """
         if self._send is not None and self._send != send:
             return  # the page is back on another socket already
@@ -261,11 +243,7 @@ class Link:
     # --- in ----------------------------------------------------------------------------------
 
     def feed(self, text: str) -> None:
-        """Handle what arrived on the socket.
-
-        Raises:
-            PeerError: it is not what a page sends; the socket should be closed.
-        """
+        """Handle what arrived on the socket; a PeerError says that the socket should be closed."""
         head, newline, message = text.partition("\n")
         number_text, _, view = head.partition(" ")
         if not number_text.isascii() or not number_text.isdecimal() or len(number_text) > 15:
@@ -277,22 +255,87 @@ class Link:
             if not self._forget(number):
                 self._send_ack()  # no news: the page wants to know whether anybody is there
             return
-        if number <= self._received:
+        if number <= self.received:
             return  # sent again, because our acknowledgement was lost
-        if number != self._received + 1:
-            raise PeerError(f"Frame {number} came after {self._received}")
-        self._received = number
-        self._acknowledge()
-        self._on_frame(view, message.encode())
-
-    def _acknowledge(self) -> None:
-        if self._received - self._acknowledged >= _ACK_EVERY:
+        if number != self.received + 1:
+            raise PeerError(f"Frame {number} came after {self.received}")
+        self.received = number
+        if number - self._acknowledged >= _ACK_EVERY:
             self._send_ack()
         else:
             self._ack.trigger()
+        self._on_frame(view, message.encode())
 
     def _send_ack(self) -> None:
         self._ack.drop()
-        self._acknowledged = self._received
+        self._acknowledged = self.received
         if self._send is not None:
-            self._send(str(self._received))
+            self._send(str(self.received))
+
+
+class ViewChannel:
+    """A Channel to one View, over whichever link the Stage has to its page now.
+
+    Messages are forwarded as they are, never decoded.
+    """
+
+    def __init__(
+        self, view_id: str, link: Callable[[], Link | None], on_close: Callable[[str], object]
+    ) -> None:
+        self.view_id = view_id
+        self._link = link
+        self._on_close = on_close
+        self._incoming = Pipe(_MAX_UNREAD)
+        self.attach = self._incoming.attach
+        self.receive = self._incoming.receive
+        self.reason: str | None = None
+        """Why it is closed; None while it is not."""
+        self.spoken = False
+        """Whether the View has sent anything yet."""
+
+    async def send(self, data: bytes) -> None:
+        """Send one message; waits while the page is slow."""
+        link = self._live()
+        if link.full:
+            await link.room(self.view_id)
+            link = self._live()
+        link.post(self.view_id, data)
+
+    def send_nowait(self, data: bytes) -> bool:
+        """Send one message, or return False when the page is slow."""
+        link = self._live()
+        if link.full:
+            return False
+        link.post(self.view_id, data)
+        return True
+
+    def _live(self) -> Link:
+        link = self._link()
+        if self.reason is not None or link is None or link.over:
+            raise ChannelClosed(self.reason or "There is no page to show the View")
+        return link
+
+    def feed(self, message: bytes) -> None:
+        """A message of the View has arrived."""
+        if self.reason is not None:
+            return
+        self.spoken = True
+        if len(self._incoming.messages) >= _MAX_UNREAD:
+            self.end("The View sends more than anyone reads")
+        else:
+            self._incoming.put(message)
+
+    def end(self, reason: str) -> None:
+        """The View is gone. What arrived before can still be read."""
+        if self.reason is None:
+            self.reason = self._incoming.reason = reason
+            if (link := self._link()) is not None:
+                link.free(self.view_id)
+            self._incoming.close()
+
+    async def aclose(self) -> None:
+        """Take the View off the Stage."""
+        if self.reason is None:
+            self._incoming.messages.clear()
+            self.end("This side closed the channel")
+        self._on_close(self.view_id)

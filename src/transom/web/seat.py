@@ -1,4 +1,4 @@
-"""Seats: several Hosts show their Views on one Stage, and each is told about its own Views only.
+"""Seats: several Hosts show their Views on one Stage, and each deals with its own Views only.
 
 1. What a Host calls its View and what the Stage calls it differ by the mark of the Host's seat.
    Marks are never used again, so no View of one Host is ever taken for another's.
@@ -26,8 +26,7 @@ from transom.host.view import View
 from transom.host.view_requests import Download
 from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents
-from transom.web.page_messages import DisplayMode, FailedView
-from transom.web.stage import Stage
+from transom.web.stage import DisplayMode, FailedView, Stage
 
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
@@ -38,7 +37,7 @@ _MAX_DESCRIPTION = 1000  # characters that a user can be expected to read
 class Seats:
     """All seats of a Stage: forwards what happens to a View to the Host that it belongs to.
 
-    `confirm` says whether somebody is there who can be asked.
+    `confirm`: somebody is there who can be asked.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Seats:
         stage.on_retry = self._on_retry
 
     def new_mark(self) -> str:
-        """What tells the next seat's Views from all others."""
+        """The mark of the next seat."""
         self._made += 1
         return f"{_MARK}{self._made}"
 
@@ -73,12 +72,10 @@ class Seats:
     def leave(self, seat: Seat) -> None:
         """No Host uses this seat any more: remove its Views."""
         self._taken.pop(seat.mark, None)
-        for key in self.stage.views:
-            if _mark_of(key) == seat.mark:
-                self.stage.remove(key, "its host was closed")
-        for key in list(self.stage.failures):
-            if _mark_of(key) == seat.mark:
-                self.stage.remove_failure(key)
+        for key in [key for key in self.stage.views if _mark_of(key) == seat.mark]:
+            self.stage.remove(key, "its host was closed")
+        for key in [key for key in self.stage.failures if _mark_of(key) == seat.mark]:
+            self.stage.remove_failure(key)
 
     async def close(self) -> None:
         """Have every Host leave its seat."""
@@ -90,24 +87,20 @@ class Seats:
             seat.set_context(changes)
 
     def _on_mode(self, key: str, changes: dict[str, Any]) -> None:
-        seat = self._taken.get(_mark_of(key))
-        if seat is not None:
-            seat.set_view_context(seat.id_of(key), changes)
+        if (seat := self._taken.get(_mark_of(key))) is not None:
+            seat.set_view_context(key, changes)
 
     def _on_lost(self, keys: list[str]) -> None:
         for key in keys:
-            seat = self._taken.get(_mark_of(key))
-            if seat is not None:
-                seat.reopen_view(seat.id_of(key))
+            self._on_retry(key)
 
     def _on_retry(self, key: str) -> None:
-        seat = self._taken.get(_mark_of(key))
-        if seat is not None:
-            seat.reopen_view(seat.id_of(key))
+        if (seat := self._taken.get(_mark_of(key))) is not None:
+            seat.reopen_view(key)
 
     def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
-        if seat is None or not seat.close_view(seat.id_of(key)):
+        if seat is None or not seat.close_view(key):
             self.stage.remove(key, "the user closed it")
 
 
@@ -124,7 +117,7 @@ class Seat:
         self._seats = seats
         self._stage = seats.stage
         self._host: Host | None = None
-        self._background = _background()
+        self._background = Background(_ignore)
 
     @property
     def url(self) -> str:
@@ -134,10 +127,6 @@ class Seat:
     def key_of(self, view_id: str) -> str:
         """What the Stage calls a View of this Host."""
         return view_id + self.mark
-
-    def id_of(self, key: str) -> str:
-        """What this Host calls a View of its own."""
-        return key.removesuffix(self.mark)
 
     async def open(self, page: Page) -> Channel:
         """Show a View, on a page that is opened if there is none."""
@@ -155,7 +144,7 @@ class Seat:
         if self._host is not None and self._host is not host:
             raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
         self._host = host
-        self._background = _background()
+        self._background = Background(_ignore)
         self._seats.take(self)
         modes = ["inline", "fullscreen", "pip"]
         host.set_context(
@@ -188,36 +177,36 @@ class Seat:
         if self._host is not None:
             self._host.set_context(**changes)
 
-    def set_view_context(self, view_id: str, changes: dict[str, Any]) -> None:
+    def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
         """Tell a View how it is shown now."""
-        view = self._view(view_id)
+        view = self._view(key)
         if view is not None and view.bridge is not None:
             self._background.start(view.bridge.set_context(**changes))
 
-    def reopen_view(self, view_id: str) -> None:
-        """Show a View again whose page is gone, if there is another page: it was reloaded."""
+    def reopen_view(self, key: str) -> None:
+        """Open a View again that failed, or whose page was reloaded."""
         if self._host is not None and self._stage.has_page:
-            self._background.start(self._reopen(self._host, view_id))
+            self._background.start(self._reopen(self._host, key))
 
-    def close_view(self, view_id: str) -> bool:
+    def close_view(self, key: str) -> bool:
         """Close a View as the user wants; False: this Host has none of that id."""
-        view = self._view(view_id)
+        view = self._view(key)
         if view is not None:
             self._background.start(view.close("the user closed it"))
         return view is not None
 
-    def _view(self, view_id: str) -> View | None:
-        return None if self._host is None else self._host.views.get(view_id)
+    def _view(self, key: str) -> View | None:
+        return None if self._host is None else self._host.views.get(key.removesuffix(self.mark))
 
-    async def _reopen(self, host: Host, view_id: str) -> None:
-        view = host.views.get(view_id)
+    async def _reopen(self, host: Host, key: str) -> None:
+        view = self._view(key)
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
-        failure = self._stage.failures.get(self.key_of(view_id))
+        failure = self._stage.failures.get(key)
         try:
-            await host.reopen(view_id)
+            await host.reopen(key.removesuffix(self.mark))
         except TransomError as error:
-            if failure is not None and self._stage.failures.get(failure.view) is failure:
+            if failure is not None and self._stage.failures.get(key) is failure:
                 # It did not get as far as to be opened: the page still shows what was before.
                 self._stage.fail(msgspec.structs.replace(failure, reason=str(error)))
 
@@ -286,8 +275,8 @@ class Seat:
             raise Refused(str(error)) from None
 
 
-def _background() -> Background:
-    return Background(lambda _: None)  # the Host reports what fails in opening and closing Views
+def _ignore(_: BaseException) -> None:
+    """The Host reports what fails in opening and closing Views."""
 
 
 def _mark_of(key: str) -> str:
@@ -312,6 +301,5 @@ def file_of(resource: ResourceContents) -> tuple[str, str]:
     raise Refused("The file has no content")
 
 
-def _decoded_size(base64: str) -> int:
-    """How many bytes it stands for."""
-    return len(base64) * 3 // 4 - base64.count("=")
+def _decoded_size(data: str) -> int:
+    return len(data) * 3 // 4 - data.count("=")

@@ -19,7 +19,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,24 +27,51 @@ import msgspec
 from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.page import Page
 from transom.json_values import clean
+from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
-from transom.web.page_link import CONTROL, Link
-from transom.web.page_messages import (
-    CloseRequested,
-    DisplayMode,
-    FailedView,
-    MessageNotForwarded,
-    ModeChanged,
-    QuestionAnswered,
-    RetryRequested,
-    SurroundingsChanged,
-    ViewBroken,
-    ViewMessage,
-    decode_page_message,
-)
-from transom.web.view_channel import ViewChannel
+from transom.web.page_link import CONTROL, Link, ViewChannel
 
 __all__ = ["DisplayMode", "Hello", "MountedView", "Questions", "Stage", "Violation"]
+
+
+DisplayMode = Literal["inline", "fullscreen", "pip"]
+
+
+class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
+    theme: Literal["light", "dark"] | None = None
+    locale: str | None = None
+    time_zone: str | None = None
+    user_agent: str | None = None
+    platform: Literal["web", "desktop", "mobile"] | None = None
+    device_capabilities: DeviceCapabilities | None = None
+    container_dimensions: ContainerDimensions | None = None
+
+
+class _PageMessage(msgspec.Struct):
+    """What the page sends on its own behalf, as opposed to that of a View.
+
+    The user closes a View or tries it again (`closed`, `retry`), or answers a question (`answer`).
+    A View is shown in another `mode`, cannot go on (`broken`), or a message of it was not forwarded
+    (`refused`). What the page knows of its user has changed (`surroundings`).
+    """
+
+    do: Literal["closed", "retry", "mode", "refused", "broken", "answer", "surroundings"]
+    view: str = ""
+    reason: str = ""
+    mode: DisplayMode = "inline"
+    size: ContainerDimensions | None = None
+    id: int = 0
+    value: bool | str | _Surroundings = False
+
+
+class FailedView(msgspec.Struct, frozen=True, tag_field="do", tag="failed"):
+    """A View failed: what it is called by the Stage and to the user, whose it is, and why."""
+
+    view: str
+    shown: str
+    server: str
+    client: str
+    reason: str
 
 
 _MAX_QUESTIONS = 20  # cards a user can be expected to look through
@@ -57,11 +84,7 @@ class _Question(msgspec.Struct, eq=False):
 
 
 class Questions:
-    """The questions that are open.
-
-    Args:
-        send: sends a message to the page.
-    """
+    """The questions that are open. `send` sends a message to the page."""
 
     def __init__(self, send: Callable[[dict[str, Any]], object]) -> None:
         self._send = send
@@ -69,12 +92,7 @@ class Questions:
         self._next = 1
 
     async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
-        """Ask, and wait for the answer.
-
-        Raises:
-            Refused: the same question about that View is open already, or too many are.
-            TransomError: it was given up.
-        """
+        """Ask, and wait for the answer, as `Stage.ask` does."""
         repeated = any(q.view == view_id and q.kind == kind for q in self._open.values())
         if (repeated and kind != "approve") or len(self._open) >= _MAX_QUESTIONS:
             raise Refused("The user has not answered what was asked before")
@@ -111,6 +129,9 @@ _MAX_NAME = 60  # characters that are shown of what a View calls itself
 _MAX_VERSION = 20
 
 
+_decode_page_message = msgspec.json.Decoder(_PageMessage).decode
+
+
 class Violation(msgspec.Struct, frozen=True):
     """Something a View tried and was not allowed."""
 
@@ -128,11 +149,6 @@ class Hello(msgspec.Struct):
     token: str
     page: str | None = None
     received: int = 0
-
-
-class _Invitation(msgspec.Struct, frozen=True):
-    origin: str
-    token: str
 
 
 class MountedView(msgspec.Struct, eq=False):
@@ -203,7 +219,7 @@ class Stage:
         """The Views that failed, the oldest first; `fail` adds one."""
         self._link: Link | None = None
         self._page_origin: str | None = None
-        self._invitation: _Invitation | None = None
+        self._invited: tuple[str, str] | None = None  # a page's origin, and its token
         self._page_ready = asyncio.Event()
         self._questions = Questions(self._send)
 
@@ -217,13 +233,8 @@ class Stage:
     def mount(self, page: Page, *, key: str | None = None, client: str = "") -> ViewChannel:
         """Put a View on the Stage and return the channel to it.
 
-        Args:
-            page: the View.
-            key: what the Stage calls it; its own id unless given. The user never sees it.
-            client: for whom the View's Host works, for the user to see.
-
-        Raises:
-            UsageError: a View of that key is there already.
+        `key` is what the Stage calls it, its own id unless given; the user sees the id. `client` is
+        for whom the View's Host works.
         """
         key = page.view_id if key is None else key
         if key in self._views:
@@ -319,23 +330,12 @@ class Stage:
         """A View tried something that its policy does not allow."""
         if mounted.violations < _MAX_VIOLATIONS:
             mounted.violations += 1
-            self.on_violation(
-                Violation(
-                    mounted.page.view_id,
-                    directive[:100],
-                    blocked[:500],
-                    source[:200],
-                    mounted.client,
-                )
-            )
+            view, client = mounted.page.view_id, mounted.client
+            found = Violation(view, directive[:100], blocked[:500], source[:200], client)
+            self.on_violation(found)
 
     async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
-        """Ask the user on the page, and wait for the answer.
-
-        Args:
-            kind: `approve`, `link` or `download`.
-            view_id: the View it is about.
-            **details: what the question shows.
+        """Ask the user on the page (`approve`, `link`, `download`), and wait for the answer.
 
         Raises:
             Refused: the same question about that View is open already, or too many are.
@@ -376,26 +376,19 @@ class Stage:
 
         It counts until another page is invited, or one of this Stage's own connects.
         """
-        self._invitation = _Invitation(origin, secrets.token_urlsafe(24))
-        return self._invitation.token
+        self._invited = origin, secrets.token_urlsafe(24)
+        return self._invited[1]
 
     def join(self, origin: str, token: str) -> None:
         """Have this Stage's page show the Views of another Stage, too, that has invited it."""
         self._send({"do": "join", "origin": origin, "token": token})
 
-    def allows_origin(self, origin: str | None) -> bool:
+    def allows_origin(self, origin: str) -> bool:
         """Whether a page of that origin may connect."""
-        guest = self._invitation
-        return origin is not None and (
-            origin == self.origin or (guest is not None and origin == guest.origin)
-        )
+        return origin == self.origin or (self._invited is not None and origin == self._invited[0])
 
     def connect_page(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
         """A page connects: the link it is to use, and whether that continues where it was.
-
-        Args:
-            hello: its first message.
-            origin: where it is from; this Stage's own origin unless given.
 
         Raises:
             PeerError: the token is wrong.
@@ -403,11 +396,10 @@ class Stage:
         """
         origin = self.origin if origin is None else origin
         own = origin == self.origin and _same(hello.token, self.token)
-        guest = self._invitation
-        if not own and (
-            guest is None or origin != guest.origin or not _same(hello.token, guest.token)
-        ):
-            raise PeerError("The token is wrong")
+        if not own:
+            guest, token = self._invited or ("", "")
+            if not guest or origin != guest or not _same(hello.token, token):
+                raise PeerError("The token is wrong")
         link = self._link
         if link is not None and not link.over and hello.page is not None:
             if hello.page == link.id:
@@ -421,7 +413,7 @@ class Stage:
             on_away=lambda: self.on_away(),
         )
         if own:
-            self._invitation = None
+            self._invited = None
         self._page_origin = origin
         if link is not None:
             link.end("another page took over")
@@ -468,46 +460,45 @@ class Stage:
                 mounted.channel.feed(data)
             return
         try:
-            message = decode_page_message(data)
+            message = _decode_page_message(data)
         except msgspec.DecodeError:
             return  # a page of another version has messages that this one does not know
         match message:
-            case QuestionAnswered():
-                self._questions.answer(message.id, message.value)
-            case SurroundingsChanged():
-                self.surroundings = msgspec.to_builtins(message.value)
+            case _PageMessage(do="answer", value=bool() | str() as value):
+                self._questions.answer(message.id, value)
+            case _PageMessage(do="surroundings", value=_Surroundings() as value):
+                self.surroundings = msgspec.to_builtins(value)
                 self._page_ready.set()
                 self.on_surroundings(self.surroundings)
-            case _ if message.view in self._views:
-                self._handle_view_message(self._views[message.view], message)
-            case RetryRequested() if message.view in self.failures:
-                self.on_retry(message.view)
-            case CloseRequested():
-                self.remove_failure(message.view)
+            case _PageMessage(view=view) if view in self._views:
+                self._handle_view_message(self._views[view], message)
+            case _PageMessage(do="retry", view=view) if view in self.failures:
+                self.on_retry(view)
+            case _PageMessage(do="closed", view=view):
+                self.remove_failure(view)
             case _:
                 pass
 
-    def _handle_view_message(self, mounted: MountedView, message: ViewMessage) -> None:
-        match message:
-            case CloseRequested() if self.on_close is not None:
-                self.on_close(mounted.key)
-            case CloseRequested():
-                self.remove(mounted.key, "the user closed it")
-            case ViewBroken():
-                self.remove(mounted.key, message.reason[:_MAX_REASON])
-                page, client = mounted.page, mounted.client
-                self.fail(
-                    FailedView(mounted.key, page.view_id, page.server, client, message.reason)
-                )
-            case MessageNotForwarded():
+    def _handle_view_message(self, mounted: MountedView, message: _PageMessage) -> None:
+        key, page = mounted.key, mounted.page
+        match message.do:
+            case "closed" if self.on_close is not None:
+                self.on_close(key)
+            case "closed":
+                self.remove(key, "the user closed it")
+            case "broken":
+                reason = message.reason[:_MAX_REASON]
+                self.remove(key, reason)
+                self.fail(FailedView(key, page.view_id, page.server, mounted.client, reason))
+            case "refused":
                 self.report_violation(mounted, "message", message.reason)
-            case RetryRequested():
-                pass  # it is being opened again already
-            case ModeChanged():
+            case "mode":
                 changes: dict[str, Any] = {"displayMode": message.mode}
                 if message.size is not None:
                     changes["containerDimensions"] = msgspec.to_builtins(message.size)
-                self.on_mode(mounted.key, changes)
+                self.on_mode(key, changes)
+            case _:
+                pass
 
     def close(self) -> None:
         """Remove every View, and end the page."""

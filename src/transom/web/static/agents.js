@@ -1,6 +1,6 @@
 /**
  * The agents whose Views this page shows, each over a link of its own: the one whose Stage this is,
- * and others of the same user that were told to join. None knows of another.
+ * and others of the same user that joined. None knows of another.
  */
 import { CONTROL, Link } from "./link.js";
 import { keepJoined, keptJoined } from "./tabs.js";
@@ -24,7 +24,7 @@ class Agent {
     this.link = new Link({ url, token, on: this.#on });
   }
 
-  tell = (message) => this.link.send(CONTROL, JSON.stringify(message));
+  notify = (message) => this.link.send(CONTROL, JSON.stringify(message));
 
   send = (view, text) => this.link.send(view, text);
 
@@ -41,7 +41,7 @@ class Agent {
   };
 
   #answer({ id, kind, url }, value) {
-    this.tell({ do: "answer", id, value });
+    this.notify({ do: "answer", id, value });
     // Here and now, in the user's press: a browser opens no window otherwise.
     if (kind === "link" && value) window.open(url, "_blank", "noopener,noreferrer");
   }
@@ -66,7 +66,7 @@ class Agent {
     fresh: () => this.#clear(),
     flood: (view) => {
       this.#views.drop(this, view);
-      this.tell({ do: "broken", view, reason: "it sends more than the host takes" });
+      this.notify({ do: "broken", view, reason: "it sends more than the host takes" });
     },
   };
 }
@@ -99,8 +99,8 @@ export class Agents {
     this.#onConnected = onConnected;
   }
 
-  /** Begin with the agent whose page this is, and with those that had joined before a reload. */
-  begin(url, token) {
+  /** Start with the agent whose page this is, and with those that had joined before a reload. */
+  start(url, token) {
     const before = keptJoined();
     this.#own = this.#add(url, { url, token });
     for (const joined of before) if (joined.url !== url) this.join(joined.origin, joined.token);

@@ -26,7 +26,7 @@ export class Link {
   #page = null;
   #sent = 0;
   #received = 0;
-  #told = 0;
+  #acknowledged = 0;
   #kept = []; // what was sent, up to `#forgotten` of which the host has
   #forgotten = 0;
   #waiting = new Map();
@@ -42,7 +42,7 @@ export class Link {
    *   frame: (view: string, text: string) => void,
    *   state: (state: "connected" | "reconnecting" | "over", why?: string) => void,
    *   fresh: () => void, flood: (view: string) => void}}} options
-   *   `fresh`: the host has forgotten this page and begins anew with it; `flood`: a View sends more
+   *   `fresh`: the host has forgotten this page and starts over with it; `flood`: a View sends more
    *   than the host takes.
    */
   constructor({ url, token, on }) {
@@ -74,7 +74,7 @@ export class Link {
     this.#waiting.delete(view);
   }
 
-  /** Say goodbye: this page is being closed or loaded anew. */
+  /** Say goodbye: this page is being closed or reloaded. */
   leave() {
     this.#socket?.close(LEAVING, "leaving");
   }
@@ -114,7 +114,7 @@ export class Link {
     };
     socket.onmessage = ({ data }) => {
       if (this.#socket !== socket) return;
-      this.#heard();
+      this.#restartSilence();
       if (socket.ready) this.#take(data);
       else this.#welcomed(socket, JSON.parse(data));
     };
@@ -130,7 +130,7 @@ export class Link {
 
   // --- silence: a host that hangs, or a network that drops everything, closes no socket ---------
 
-  #heard() {
+  #restartSilence() {
     if (this.#silent) this.#on.state("connected");
     this.#silent = false;
     this.#inSilence(ASK_AFTER, () => this.#askWhetherThere());
@@ -148,13 +148,13 @@ export class Link {
     this.#on.state("reconnecting");
     this.#inSilence(DROP_AFTER, () => {
       const socket = this.#socket;
-      this.#socket = null; // its end may take long to be told
+      this.#socket = null; // its close event may take long
       socket?.close();
       this.#again();
     });
   }
 
-  /** What to do when nothing is heard for so long, by a page that listens all the time. */
+  /** Call `act` after so long without a message, unless the page itself was busy or hidden. */
   #inSilence(wait, act) {
     const due = performance.now() + wait;
     clearTimeout(this.#silenceTimer);
@@ -175,7 +175,7 @@ export class Link {
 
   #welcomed(socket, { page, received, resumed }) {
     if (this.#page !== null && !resumed) {
-      this.#sent = this.#received = this.#told = 0;
+      this.#sent = this.#received = this.#acknowledged = 0;
       this.#kept = [];
       this.#forgotten = 0;
       this.#waiting.clear();
@@ -219,14 +219,14 @@ export class Link {
 
   #acknowledge() {
     // In a page that nobody looks at, timers may take a minute.
-    if (this.#received - this.#told >= ACK_EVERY || document.hidden) this.#ack();
+    if (this.#received - this.#acknowledged >= ACK_EVERY || document.hidden) this.#ack();
     else this.#ackTimer ||= setTimeout(() => this.#ack(), ACK_SOON);
   }
 
   #ack() {
     clearTimeout(this.#ackTimer);
     this.#ackTimer = 0;
-    this.#told = this.#received;
+    this.#acknowledged = this.#received;
     if (this.#socket?.ready) this.#socket.send(String(this.#received));
   }
 

@@ -76,10 +76,10 @@ function withArguments({ arguments: given }) {
 }
 
 function granted({ changed, granted: tools = [] }) {
-  const said = [];
-  if (changed) said.push("You always allowed this tool. It has changed since, so you are asked again.");
-  if (tools.length) said.push(`You always allow this View: ${tools.join(", ")}.`);
-  return said.map(paragraph);
+  const lines = [];
+  if (changed) lines.push("You always allowed this tool. It has changed since, so you are asked again.");
+  if (tools.length) lines.push(`You always allow this View: ${tools.join(", ")}.`);
+  return lines.map(paragraph);
 }
 
 export class Questions {
@@ -97,8 +97,8 @@ export class Questions {
 
   /**
    * @param {HTMLElement} place where the question is shown
-   * @param {(asker: object, question: object) => HTMLIFrameElement | undefined} onShown told which
-   *   question is shown now, without arguments when none is; the frame of the View it is about
+   * @param {(asker: object, question: object) => HTMLIFrameElement | undefined} onShown called with the
+   *   question that is shown now, without arguments when none is; the frame of the View it is about
    */
   constructor(place, onShown) {
     this.#place = place;
@@ -204,7 +204,7 @@ export class Questions {
     this.#look();
   }
 
-  /** Whether another window is used is not told by an event while a View has the focus. */
+  /** While a View has the focus, no event says that another window is used: look again and again. */
   #look() {
     const now = performance.now();
     if (document.hidden || !document.hasFocus()) this.#since = now;

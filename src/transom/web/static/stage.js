@@ -4,7 +4,7 @@ import { Questions } from "./questions.js";
 import { findOther, letOthersIn, takeToken } from "./tabs.js";
 import { element, inlineSize, Views } from "./views.js";
 
-const GONE_AFTER = 30_000; // milliseconds without an agent until the user is told more
+const GONE_AFTER = 30_000; // milliseconds without an agent until the banner says more
 
 const place = document.getElementById("views");
 const bar = document.getElementById("state");
@@ -20,7 +20,7 @@ const questions = new Questions(document.getElementById("questions"), (agent, qu
 const agents = new Agents({
   views,
   questions,
-  onConnected: (agent) => agent.tell(surroundings()),
+  onConnected: (agent) => agent.notify(surroundings()),
   onState(now, alone, why) {
     if (now !== "reconnecting") hideBanner();
     else if (bar.dataset.state !== now) showBanner(alone ? "the agent" : "an agent");
@@ -54,8 +54,8 @@ async function explainEnd(why) {
   if (why === "the agent has ended") empty.textContent = "The agent has ended. You can close this page.";
   else if (why === "unknown") await offerOtherTab();
   else {
-    const said = why ? `${why[0].toUpperCase()}${why.slice(1)}` : "The agent has hung up";
-    offer(`${said}.`, () => location.reload());
+    const text = why ? `${why[0].toUpperCase()}${why.slice(1)}` : "The agent has hung up";
+    offer(`${text}.`, () => location.reload());
   }
 }
 
@@ -90,8 +90,8 @@ const surroundings = () => ({
   },
 });
 
-function tellSurroundings() {
-  for (const agent of agents) agent.tell(surroundings());
+function sendSurroundings() {
+  for (const agent of agents) agent.notify(surroundings());
 }
 
 function hurry() {
@@ -102,11 +102,11 @@ let resizing = 0;
 addEventListener("resize", () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
-    tellSurroundings();
+    sendSurroundings();
     views.resized();
   }, 150);
 });
-dark.addEventListener("change", tellSurroundings);
+dark.addEventListener("change", sendSurroundings);
 
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape") views.fullscreen?.setMode("inline");
@@ -117,9 +117,9 @@ addEventListener("pagehide", () => {
 addEventListener("online", hurry);
 document.addEventListener("visibilitychange", hurry);
 
-// --- begin ------------------------------------------------------------------------------------
+// --- start ------------------------------------------------------------------------------------
 
-const own = agents.begin(new URL("socket", location.href).href.replace("http", "ws"), takeToken());
+const own = agents.start(new URL("socket", location.href).href.replace("http", "ws"), takeToken());
 letOthersIn(() => own.state === "connected");
 
 const { link } = own;

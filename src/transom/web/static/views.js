@@ -1,6 +1,6 @@
 /**
- * Views on the Stage, each in a sandbox on an origin of its own. None is trusted: a View is told
- * apart by its window and origin, and can speak for itself only. Everything shown about one is set
+ * Views on the Stage, each in a sandbox on an origin of its own. None is trusted: a View is known
+ * by its window and origin, and can speak for itself only. Everything shown about one is set
  * as text.
  */
 const SANDBOX = "ui/notifications/sandbox-";
@@ -68,7 +68,7 @@ class View extends HTMLElement {
   #waiting = 0;
   #buttons = {};
 
-  /** Show what an agent mounts; `stage` has `tell(message)`, `send(view, text)`, `place`. */
+  /** Show what an agent mounts; `stage` has `notify(message)`, `send(view, text)`, `place`. */
   start(mount, stage) {
     this.#mount = mount;
     this.#stage = stage;
@@ -96,7 +96,7 @@ class View extends HTMLElement {
     this.append(element("div", { class: "caption" }, whose, this.own, buttons), this.frame);
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
-      this.#stage.tell({ do: "broken", view, reason });
+      this.#stage.notify({ do: "broken", view, reason });
     }, SANDBOX_WITHIN);
   }
 
@@ -139,21 +139,21 @@ class View extends HTMLElement {
       this.#buttons[name].setAttribute("aria-pressed", String(mode === name));
     }
     this.#stage.rearrange();
-    this.tellMode();
+    this.sendMode();
   }
 
-  tellMode() {
+  sendMode() {
     const { clientWidth: width, clientHeight: height } = this.frame;
     const mode = this.dataset.mode;
     const size = mode === "inline" ? inlineSize(this.#stage.place) : { width, height };
-    this.#stage.tell({ do: "mode", view: this.view, mode, size });
+    this.#stage.notify({ do: "mode", view: this.view, mode, size });
   }
 
-  /** The host lets the View wind up, then takes it off. */
+  /** The host lets the View clean up, then removes it. */
   close() {
     this.hidden = true;
     this.#stage.rearrange();
-    this.#stage.tell({ do: "closed", view: this.view });
+    this.#stage.notify({ do: "closed", view: this.view });
   }
 
   resize(params) {
@@ -171,7 +171,7 @@ class View extends HTMLElement {
     this.window?.postMessage(message, this.origin);
   }
 
-  heard(data) {
+  receive(data) {
     const method = data?.method;
     if (typeof method === "string") {
       if (method.startsWith(SANDBOX)) {
@@ -192,10 +192,10 @@ class View extends HTMLElement {
     else this.#stage.send(this.view, text);
   }
 
-  /** What cannot be passed on is told, and answered for, so that nobody waits for it. */
+  /** Report what cannot be passed on, and answer in its place, so that nobody waits for it. */
   #refuse(data, why) {
     const { id } = data ?? {};
-    this.#stage.tell({ do: "refused", view: this.view, reason: `A message ${why}` });
+    this.#stage.notify({ do: "refused", view: this.view, reason: `A message ${why}` });
     if (data?.method === undefined && (typeof id === "number" || typeof id === "string")) {
       const error = { code: -32603, message: `The View's answer ${why}: it was not passed on` };
       this.#stage.send(this.view, JSON.stringify({ jsonrpc: "2.0", id, error }));
@@ -206,7 +206,7 @@ class View extends HTMLElement {
     clearTimeout(this.#waiting);
     this.#loads += 1;
     if (this.#loads > MAX_LOADS) {
-      this.#stage.tell({ do: "broken", view: this.view, reason: "it keeps loading itself anew" });
+      this.#stage.notify({ do: "broken", view: this.view, reason: "it keeps reloading itself" });
       return;
     }
     const { html, allow } = this.#mount;
@@ -217,7 +217,7 @@ class View extends HTMLElement {
 customElements.define("transom-view", View);
 
 /** What stands in the place of a View that failed: why, and what can be done about it. */
-function failureCard(message, tell) {
+function failureCard(message, notify) {
   const { view, shown, reason } = message;
   const text = element("p", { text: `It could not be shown: ${reason.replace(/\.?$/, ".")}` });
   const button = (label, act) => {
@@ -226,7 +226,7 @@ function failureCard(message, tell) {
     return made;
   };
   const again = button("Try again", () => {
-    tell({ do: "retry", view });
+    notify({ do: "retry", view });
     again.disabled = true;
     text.textContent = "Trying again…";
   });
@@ -234,7 +234,7 @@ function failureCard(message, tell) {
     "span",
     { class: "buttons" },
     again,
-    button("Close", () => tell({ do: "closed", view })),
+    button("Close", () => notify({ do: "closed", view })),
   );
   return element(
     "section",
@@ -258,7 +258,7 @@ export class Views {
     this.#place = place;
     window.addEventListener("message", ({ source, origin, data }) => {
       const view = this.#windows.get(source);
-      if (view?.origin === origin) view.heard(data);
+      if (view?.origin === origin) view.receive(data);
     });
   }
 
@@ -273,7 +273,7 @@ export class Views {
     view.start(message, {
       place: this.#place,
       mark: agent.number ? `${agent.number}:` : "",
-      tell: agent.tell,
+      notify: agent.notify,
       send: agent.send,
       makeRoom: this.#makeRoom,
       rearrange: this.#rearrange,
@@ -289,7 +289,7 @@ export class Views {
   /** Show that a View failed. The card leaves when the View is mounted again or dropped. */
   fail(agent, message) {
     this.drop(agent, message.view);
-    const card = failureCard(message, agent.tell);
+    const card = failureCard(message, agent.notify);
     card.agent = agent;
     card.view = message.view;
     this.#failures.set(keyOf(agent, message.view), card);
@@ -324,7 +324,7 @@ export class Views {
   /** Mark the View that a question is about, and bring it into sight. Returns its frame, if any. */
   pointAt(agent, id) {
     const view = agent && this.get(agent, id);
-    for (const other of this.#views.values()) other.toggleAttribute("data-asked", other === view);
+    for (const other of this.#views.values()) other.toggleAttribute("data-question", other === view);
     if (!view) return undefined;
     this.#hold();
     view.scrollIntoView({ block: "nearest" });
@@ -349,10 +349,10 @@ export class Views {
     }
   }
 
-  /** The page has another size: tell those that do not stand among the others. */
+  /** The page has another size: notify Views that are not inline. */
   resized() {
     for (const view of this.#views.values()) {
-      if (view.dataset.mode !== "inline") view.tellMode();
+      if (view.dataset.mode !== "inline") view.sendMode();
     }
   }
 
