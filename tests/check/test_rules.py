@@ -1,6 +1,5 @@
 """Every rule reports the server that breaks it, and leaves alone the one that keeps it."""
 
-import re
 from pathlib import Path
 
 import msgspec
@@ -9,11 +8,10 @@ import pytest
 from tests.check.cases import CASES, NOT_CHECKED, Case, Seen
 from tests.check.fake import URI, Server, page
 from transom.check.report import Report, apply_rules
-from transom.check.rule import Hits, Skip, order, selected
+from transom.check.rule import CHECKS, Hits, Skip, selected
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, collect
 from transom.check.snapshot import Snapshot, ViewObservation
-from transom.check.terminal import titled
 from transom.errors import UsageError
 
 EVERY_ID = [
@@ -43,7 +41,8 @@ def test_the_catalogue_holds_the_84_rules_of_the_contract_in_order():
     assert len(EVERY_ID) == 84
 
 
-def test_every_rule_has_a_case_but_those_that_no_server_can_break():
+def test_every_rule_has_a_check_and_a_case_but_those_that_no_server_can_break():
+    assert CHECKS.keys() == set(EVERY_ID) - NOT_CHECKED
     assert {case.rule for case in CASES} == set(EVERY_ID) - NOT_CHECKED
     assert {rule.id for rule in RULES if rule.not_checked} == NOT_CHECKED
 
@@ -117,16 +116,9 @@ def test_a_rule_that_does_not_exist_cannot_be_chosen(name):
         selected(RULES, [name])
 
 
-def test_rules_sort_as_the_contract_numbers_them():
-    assert sorted(["V1", "B10", "B2", "P1", "C15", "A1", "D1"], key=order) == [
-        "A1", "B2", "B10", "C15", "P1", "D1", "V1",
-    ]  # fmt: skip
-
-
-def test_the_documentation_lists_every_rule_as_it_is():
+def test_the_documentation_counts_the_rules():
     page = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
-    rows = re.findall(r"^\| ([A-Z]\d+) \| (\w+|-) \| (.+) \|$", page, re.MULTILINE)
-    assert rows == [(r.id, "-" if r.not_checked else r.severity, titled(r)) for r in RULES]
+    assert f"The contract has {len(RULES)} rules" in page
     assert f"{len(RULES) - len(NOT_CHECKED)} of them" in page
 
 

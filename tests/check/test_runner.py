@@ -329,7 +329,7 @@ async def test_reading_ends_when_a_server_stops_answering():
     assert any(note.startswith("6 UI resources were not read") for note in seen.notes)
 
 
-async def test_a_list_that_comes_too_slowly_is_cut():
+async def test_a_list_that_comes_too_slowly_is_cut(monkeypatch):
     class Paged(Server):
         def answer(self, message: Any, session: Any) -> Any:
             if message["method"] != "tools/list":
@@ -337,12 +337,12 @@ async def test_a_list_that_comes_too_slowly_is_cut():
             number = int(message["params"].get("cursor", 0))
             return {"result": {"tools": [tool(f"t{number}")], "nextCursor": str(number + 1)}}
 
+    monkeypatch.setattr("transom.check.conversation.LIST_TIMEOUTS", 0)
     channel = await Paged().connect()
-    server = Conversation(channel, {}, version="1", timeout=10, list_timeout=0)
-    listing = await server.list_all("tools/list", "tools")
+    items, problem = await Conversation(channel, {}, 10).list_all("tools/list", "tools")
 
-    assert listing.problem == "tools/list takes too long; stopped after 1"
-    assert len(listing.items) == 1
+    assert problem == "tools/list takes too long; stopped after 1"
+    assert len(items) == 1
 
 
 async def test_no_more_pages_are_read_than_the_limit():
@@ -372,11 +372,10 @@ async def test_the_server_is_visited_as_three_clients():
 
 
 async def test_views_are_rendered_when_there_is_someone_to_do_it():
-    class Observer:
-        async def observe(self, seen: Snapshot) -> list[ViewObservation]:
-            return [ViewObservation(page.uri, 3, initialized=False) for page in seen.pages]
+    async def observe(seen: Snapshot) -> list[ViewObservation]:
+        return [ViewObservation(page.uri, 3, initialized=False) for page in seen.pages]
 
-    report = await check("orders", Server().connect, options=Options(observer=Observer()))
+    report = await check("orders", Server().connect, options=Options(observer=observe))
 
     assert "V2" in report.checked
     assert [finding.message for finding in report.findings] == [

@@ -149,11 +149,10 @@ def test_tools_are_called_with_the_arguments_given():
 
 
 def test_asking_for_a_browser_that_is_not_there_exits_with_2(monkeypatch):
-    class NoBrowser:
-        async def observe(self, seen: Snapshot) -> list[ViewObservation]:
-            raise TransomError("There is no Chromium")
+    async def no_browser(seen: Snapshot) -> list[ViewObservation]:
+        raise TransomError("There is no Chromium")
 
-    monkeypatch.setattr(browser_checks, "BrowserObserver", NoBrowser)
+    monkeypatch.setattr(browser_checks, "observe_views", no_browser)
     ran = transom("check", GOOD, "--browser")
 
     assert ran.returncode == 2

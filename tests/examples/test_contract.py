@@ -1,6 +1,7 @@
 """Every example keeps the contract of an MCP App server, and has tools of all three shapes."""
 
 import sys
+from functools import partial
 
 import mcp
 import pytest
@@ -12,7 +13,7 @@ from tests.server.clients import SHOWS_VIEWS
 from transom.check import Calling, Options, check
 from transom.check.report import NEEDS_BROWSER
 from transom.check.rules import RULES
-from transom.cli.browser_checks import BrowserObserver
+from transom.cli.browser_checks import observe_views
 
 ALL = [rule.id for rule in RULES]
 NOT_CHECKED = {rule.id: rule.not_checked for rule in RULES if rule.not_checked}
@@ -55,7 +56,7 @@ async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -
     together = MCPServer("examples", version="1.0.0")  # one browser for all of them
     for name in SHAPES:
         fresh(name).views.install(together)
-    options = Options(calling=Calling(), observer=BrowserObserver(settle=0.2))
+    options = Options(calling=Calling(), observer=partial(observe_views, settle=0.2))
     report = await check("examples", together, heuristics=ALL, options=options)
     assert report.failure is None
     assert report.findings == ()

@@ -1,12 +1,4 @@
-"""Checks an MCP server against the contract of MCP Apps.
-
-The contract has 84 rules. 79 of them can be broken by a server, and each of those is a small
-function here; the other five are about clients and hosts, or only permit something, and are listed
-as skipped.
-
-    from transom.check import check
-
-    report = await check("orders.py", ["python", "orders.py"])
+"""Checks an MCP server against the contract of MCP Apps (contract.md).
 
 `runner` collects the facts, `snapshot` holds them, `rules` judge them, `report` sums up and writes
 it for machines, `terminal` for people.

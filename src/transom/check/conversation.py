@@ -2,8 +2,8 @@
 
 1. The checker reads the bytes itself, not through a `Session`: what a server does wrong is what it
    looks for. Answers are returned as they came; what is no message is counted and passed over.
-2. Both ways of opening are spoken: `initialize` first, and for a server that refuses it, the later
-   revision that opens with `server/discover` and says who is asking in every request.
+2. It begins with `initialize`. A server that refuses that gets `server/discover`, and the client's
+   name and capabilities in every request, as the later revision of the protocol wants it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import cast
 import msgspec
 
 from transom.channel import Channel
-from transom.check.snapshot import ListAnswer
 from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
-from transom.json_values import JsonObject, as_list, as_object, clean, type_name
+from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
 from transom.servers.envelope import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -24,7 +23,12 @@ from transom.servers.envelope import (
     HANDSHAKE_VERSIONS,
     PROTOCOL_KEY,
 )
+from transom.version import __version__
 
+MAX_ITEMS = 20_000
+MAX_LIST_PAGES = 1_000
+# How long all pages of a list may take together: a server must not stretch one by slow answers.
+LIST_TIMEOUTS = 3
 _UNSUPPORTED_VERSION = -32022
 
 
@@ -44,63 +48,42 @@ class Answered(TransomError):
 class Conversation:
     """One connection, used by one task. `noise` counts what the server wrote that is no message."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        capabilities: JsonObject,
-        *,
-        version: str,
-        timeout: float,
-        list_timeout: float | None = None,
-        max_items: int = 20_000,
-    ) -> None:
+    def __init__(self, channel: Channel, capabilities: JsonObject, timeout: float) -> None:
         self._channel = channel
         self._timeout = timeout
-        # All pages of a list together; a server must not stretch one by answering slowly.
-        self._list_timeout = 3 * timeout if list_timeout is None else list_timeout
-        self._max_items = max_items
         self._last_id = 0
         self._stamp: JsonObject = {}
-        self.capabilities = capabilities
-        self.client_info: JsonObject = {"name": "transom-check", "version": version}
+        self._capabilities = capabilities
         self.closed: str | None = None
         self.noise = 0
         self.first_noise = ""
 
     async def open(self) -> JsonObject:
-        """Introduce ourselves; return what the server said of itself.
-
-        Raises:
-            NoAnswer: it did not answer, or not with an object.
-            Answered: it refused.
-        """
+        """Introduce ourselves; return what the server answers about itself."""
+        client: JsonObject = {"name": "transom-check", "version": __version__}
         params: JsonObject = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": self.capabilities,
-            "clientInfo": self.client_info,
+            "capabilities": self._capabilities,
+            "clientInfo": client,
         }
         try:
             answer = await self.request("initialize", params)
         except Answered as refusal:
             if refusal.code not in (_UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
                 raise
-            return await self._discover()
-        version = answer.get("protocolVersion")
-        if not isinstance(version, str):
+            self._stamp = {
+                PROTOCOL_KEY: DISCOVERY_VERSION,
+                CLIENT_KEY: client,
+                CAPABILITIES_KEY: self._capabilities,
+            }
+            return await self.request("server/discover", {})
+        if not isinstance(answer.get("protocolVersion"), str):
             raise NoAnswer("the server answered initialize without a protocolVersion")
-        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await self._send(method="notifications/initialized")
         return answer
 
-    async def _discover(self) -> JsonObject:
-        self._stamp = {
-            PROTOCOL_KEY: DISCOVERY_VERSION,
-            CLIENT_KEY: self.client_info,
-            CAPABILITIES_KEY: self.capabilities,
-        }
-        return await self.request("server/discover", {})
-
-    async def request(self, method: str, params: JsonObject | None = None) -> JsonObject:
-        """Ask, and wait for the answer.
+    async def request(self, method: str, params: JsonObject) -> JsonObject:
+        """Send a request and wait for its result.
 
         Raises:
             NoAnswer: none came in time, it was too long or no object, or the server is gone.
@@ -109,15 +92,11 @@ class Conversation:
         if self.closed is not None:
             raise NoAnswer(self.closed)
         self._last_id += 1
-        params = dict(params or {})
         if self._stamp:
-            params["_meta"] = {**as_object(params.get("_meta")), **self._stamp}
-        message: JsonObject = {
-            "jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params,
-        }  # fmt: skip
+            params = {**params, "_meta": self._stamp}
         try:
             async with asyncio.timeout(self._timeout):
-                await self._send(message)
+                await self._send(id=self._last_id, method=method, params=params)
                 return await self._answer(self._last_id, method)
         except TimeoutError:
             raise NoAnswer(
@@ -127,82 +106,76 @@ class Conversation:
             self.closed = f"the server is gone: {clean(str(error), 400)}"
             raise NoAnswer(self.closed) from error
 
-    async def list_all(self, method: str, key: str) -> ListAnswer:
-        """Every page of a list. A server that has no such method has an empty list."""
+    async def list_all(self, method: str, key: str) -> tuple[list[JsonObject], str | None]:
+        """Every page of a list, and why it is missing or cut short, if it is.
+
+        A server that has no such method has an empty list.
+        """
         clock = asyncio.get_running_loop().time
-        end = clock() + self._list_timeout
+        end = clock() + LIST_TIMEOUTS * self._timeout
         items: list[JsonObject] = []
         cursors: set[str] = set()
-        cursor: str | None = None
+        params: JsonObject = {}
         while True:
             try:
-                page = await self.request(method, {"cursor": cursor} if cursor else {})
+                page = await self.request(method, params)
             except Answered as error:
-                missing = error.code == METHOD_NOT_FOUND and cursor is None
-                problem = None if missing else f"{method} failed: {clean(str(error), 200)}"
-                return ListAnswer(tuple(items), problem)
+                missing = error.code == METHOD_NOT_FOUND and not cursors
+                return items, None if missing else f"{method} failed: {clean(str(error), 200)}"
             except NoAnswer as error:
-                return ListAnswer(tuple(items), str(error))
+                return items, str(error)
             if not isinstance(page.get(key), list):
-                return ListAnswer(tuple(items), f"{method} answered without a list of {key}")
-            # An entry that is no object still counts: a rule has to say so.
+                return items, f"{method} answered without a list of {key}"
+            # An entry that is no object still counts: a rule has to report it.
             items.extend(as_object(entry) for entry in as_list(page[key]))
-            following = page.get("nextCursor")
-            if not isinstance(following, str) or not following:
-                return ListAnswer(tuple(items))
-            if following in cursors:
-                return ListAnswer(tuple(items), f"{method} gives the same cursor again and again")
-            if len(items) >= self._max_items or len(cursors) >= 1_000:
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor:
+                return items, None
+            if cursor in cursors:
+                return items, f"{method} gives the same cursor again and again"
+            if len(items) >= MAX_ITEMS or len(cursors) >= MAX_LIST_PAGES:
                 problem = f"{method} goes on for ever; stopped after {len(items)} entries"
-                return ListAnswer(tuple(items[: self._max_items]), problem)
+                return items[:MAX_ITEMS], problem
             if clock() >= end:
-                return ListAnswer(
-                    tuple(items), f"{method} takes too long; stopped after {len(items)}"
-                )
-            cursors.add(following)
-            cursor = following
+                return items, f"{method} takes too long; stopped after {len(items)}"
+            cursors.add(cursor)
+            params = {"cursor": cursor}
 
-    async def _send(self, message: JsonObject) -> None:
-        await self._channel.send(msgspec.json.encode(message))
+    async def _send(self, **message: Json) -> None:
+        await self._channel.send(msgspec.json.encode({"jsonrpc": "2.0", **message}))
 
     async def _answer(self, request_id: int, method: str) -> JsonObject:
         while True:
             data = await self._channel.receive()
             incoming = _object_in(data)
             if incoming is None:
-                self._note(data[:200].decode(errors="replace"))
+                self._count_noise(data[:200].decode(errors="replace"))
             elif "method" in incoming:
                 await self._serve(incoming)
             elif incoming.get("id") in range(1, request_id):
                 continue  # the late answer to a question we gave up on
             elif incoming.get("id") != request_id:
-                self._note(f"an answer to request {clean(str(incoming.get('id')), 20)}")
+                self._count_noise(f"an answer to request {clean(str(incoming.get('id')), 20)}")
             elif "error" in incoming:
                 fault = as_object(incoming["error"])
-                code = fault.get("code")
-                raise Answered(
-                    code if isinstance(code, int) else 0, clean(str(fault.get("message", "")), 300)
-                )
-            else:
-                result = incoming.get("result")
-                if not isinstance(result, dict):
-                    raise NoAnswer(
-                        f"the server answered {method} with {type_name(result)}, not an object"
-                    )
+                code, text = fault.get("code"), clean(str(fault.get("message", "")), 300)
+                raise Answered(code if isinstance(code, int) else 0, text)
+            elif isinstance(result := incoming.get("result"), dict):
                 return result
+            else:
+                what = f"{type_name(result)}, not an object"
+                raise NoAnswer(f"the server answered {method} with {what}")
 
     async def _serve(self, message: JsonObject) -> None:
-        """Answer what the server asks of its client: it is alive, and offers nothing else."""
         if "id" not in message:
             return
-        answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
         if message["method"] == "ping":
-            answer["result"] = {}
+            await self._send(id=message["id"], result={})
         else:
-            answer["error"] = {"code": METHOD_NOT_FOUND, "message": "Method not found"}
-        await self._send(answer)
+            error: JsonObject = {"code": METHOD_NOT_FOUND, "message": "Method not found"}
+            await self._send(id=message["id"], error=error)
 
-    def _note(self, text: str) -> None:
+    def _count_noise(self, text: str) -> None:
         self.noise += 1
         self.first_noise = self.first_noise or clean(text, 100)
 

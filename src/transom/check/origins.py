@@ -61,11 +61,6 @@ class WebOrigin(msgspec.Struct, frozen=True):
         local = self.host in ("localhost", "[::1]") or self.host.endswith(".localhost")
         return local or self.host.startswith("127.")
 
-    @property
-    def secure(self) -> bool:
-        """Whether it is reached encrypted."""
-        return self.scheme in ("https", "wss")
-
     def __str__(self) -> str:
         host = f"*.{self.host}" if self.wildcard else self.host
         port = "" if self.port == _DEFAULT_PORTS[self.scheme] else f":{self.port}"

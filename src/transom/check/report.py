@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from transom.check.rule import Finding, Rule, Severity, Skip, order
+from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES, SECTIONS
 from transom.check.snapshot import Snapshot
 from transom.json_values import Json, JsonObject, as_object, clean
@@ -62,26 +62,23 @@ def apply_rules(
 ) -> Report:
     """Run `rules` on what was seen. Heuristic rules run only when `heuristics` names them."""
     findings: list[Finding] = []
-    checked: list[str] = []
-    skipped: list[Skip] = []
+    skipped: dict[str, str] = {}
     enabled = set(heuristics)
     for rule in rules:
         off = rule.heuristic and rule.id not in enabled
         if reason := HEURISTIC if off else _missing(rule, seen):
-            skipped.append(Skip(rule.id, reason))
+            skipped[rule.id] = reason
             continue
         try:
             findings += list(rule.findings(seen))
-            checked.append(rule.id)
         except Exception as error:  # noqa: BLE001 - one rule must not take the report with it
-            reason = f"the rule itself failed: {type(error).__name__}: {error}"
-            skipped.append(Skip(rule.id, reason))
-    findings.sort(key=lambda f: (SEVERITIES.index(f.severity), order(f.rule)))
+            skipped[rule.id] = f"the rule itself failed: {type(error).__name__}: {error}"
+    findings.sort(key=lambda f: SEVERITIES.index(f.severity))
     return Report(
         target=target,
         findings=tuple(findings),
-        checked=tuple(checked),
-        skipped=tuple(skipped),
+        checked=tuple(rule.id for rule in rules if rule.id not in skipped),
+        skipped=tuple(Skip(rule, reason) for rule, reason in skipped.items()),
         summary=Summary(**{s: sum(f.severity == s for f in findings) for s in SEVERITIES}),
         notes=(*seen.notes, *_uncalled(seen)),
         failure=_unlisted(seen) or seen.views_problem,
@@ -99,19 +96,17 @@ def nothing_checked(target: str, why: str, rules: Sequence[Rule] = RULES) -> Rep
 
 def _missing(rule: Rule, seen: Snapshot) -> str | None:
     """Why a rule cannot be checked: there is nothing it could find, or nothing to look at."""
-    if rule.not_checked is not None:
-        return rule.not_checked
     match rule.surface:
-        case "text" | "no_mime" if seen.text is None:
-            return seen.text_problem or "the server was not listed as a text-only client"
-        case "no_mime" if seen.no_mime is None:
-            return seen.no_mime_problem or "the server was not listed without types"
+        case "text":
+            return seen.text.problem
+        case "no_mime":
+            return seen.text.problem or seen.no_mime.problem
+        case "call" | "text_call" if seen.calls is None:
+            return NEEDS_CALL
         case "call" | "text_call":
-            if seen.calls is None:
-                return NEEDS_CALL
             client = "text" if rule.surface == "text_call" else "apps"
-            if not any(c.client == client and c.problem is None for c in seen.calls):
-                return "no tool was called, or none answered"
+            answered = any(c.client == client and c.problem is None for c in seen.calls or ())
+            return None if answered else "no tool was called, or none answered"
         case "browser" if seen.views is None:
             return seen.views_problem or NEEDS_BROWSER
         case "read" if rule.id == "P11" and seen.dev:
@@ -119,17 +114,14 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
         case "tools":
             return _unlisted(seen)
         case _:
-            pass
-    return None
+            return rule.not_checked
 
 
 def _unlisted(seen: Snapshot) -> str | None:
-    """Why no tools could be listed, when that is so."""
-    return None if seen.tools else seen.apps.tools_problem
+    return None if seen.tools else seen.apps.problem
 
 
 def _uncalled(seen: Snapshot) -> Iterator[str]:
-    """Which tools were not called, a line for each reason."""
     by_reason: dict[str, list[str]] = {}
     for tool, reason in seen.uncalled:
         by_reason.setdefault(reason, []).append(tool)
@@ -144,12 +136,10 @@ def _up_to(level: str) -> Sequence[Severity]:
 
 
 def _server_name(handshake: JsonObject) -> str:
-    """The server's name, version and protocol revision, as far as it sent them."""
     stamp = as_object(handshake.get("_meta")).get("io.modelcontextprotocol/serverInfo")
     info = as_object(handshake.get("serverInfo") or stamp)
     protocol = handshake.get("protocolVersion")
-    parts = [str(info.get("name") or ""), str(info.get("version") or "")]
-    named = " ".join(part for part in parts if part)
+    named = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
     return clean(f"{named} (MCP {protocol})" if protocol else named, 200)
 
 
@@ -172,18 +162,13 @@ def as_sarif(report: Report) -> str:
     ]
     if report.failure is not None:
         notifications.insert(0, {"level": "error", "message": {"text": report.failure}})
-    driver: JsonObject = {
-        "name": "transom check",
-        "version": __version__,
-        "rules": [_sarif_rule(rule) for rule in rules],
-    }
-    invocation: JsonObject = {
-        "executionSuccessful": report.failure is None,
-        "toolExecutionNotifications": notifications,
-    }
+    described: list[Json] = [_sarif_rule(rule) for rule in rules]
+    succeeded = report.failure is None
     run: JsonObject = {
-        "tool": {"driver": driver},
-        "invocations": [invocation],
+        "tool": {"driver": {"name": "transom check", "version": __version__, "rules": described}},
+        "invocations": [
+            {"executionSuccessful": succeeded, "toolExecutionNotifications": notifications}
+        ],
         "results": [_sarif_result(report, found, index[found.rule]) for found in report.findings],
     }
     return _pretty({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -214,7 +199,7 @@ def as_junit(report: Report, fail_on: str = "error") -> str:
                 counts["failures"] += 1
                 first = {"type": failing[0].severity, "message": failing[0].message}
                 ET.SubElement(case, "failure", first).text = _lines(failing)
-            if milder := [f for f in found if f not in failing]:
+            if milder := [f for f in found if f.severity not in _up_to(fail_on)]:
                 ET.SubElement(case, "system-out").text = _lines(milder)
         for name, count in counts.items():
             suite.set(name, str(count))
@@ -234,10 +219,7 @@ def _sarif_rule(rule: Rule) -> JsonObject:
         "fullDescription": {"text": rule.explanation},
         "help": {"text": f"{rule.explanation}\n\n{rule.clause}"},
         "helpUri": rule.clause.url,
-        "defaultConfiguration": {
-            "level": _LEVELS[rule.severity],
-            "enabled": rule.not_checked is None,
-        },
+        "defaultConfiguration": {"level": _LEVELS[rule.severity], "enabled": not rule.not_checked},
         "properties": {"section": SECTIONS[rule.section], "heuristic": rule.heuristic},
     }
 

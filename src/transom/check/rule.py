@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 
@@ -15,15 +14,19 @@ from transom.json_values import Json, clean
 
 MAX_SUBJECT = 200
 MAX_TEXT = 600
-# Why no server can break some rules.
-ABOUT_CLIENT = "about the client, not the server"
-ABOUT_HOST = "about the host, not the server"
-PERMITS = "permits something, so nothing breaks it"
-
 Severity = Literal["error", "warn", "info"]
 """Breaks a MUST or keeps a View from showing; breaks a SHOULD; advice."""
-Surface = Literal["tools", "read", "html", "text", "no_mime", "call", "text_call", "browser", ""]
-"""What a rule looks at, and so what must have been collected before it can run. Empty: nothing."""
+Surface = Literal[
+    "tools", "read", "html", "text", "no_mime", "call", "text_call", "browser",
+    "client", "host", "permission",
+]  # fmt: skip
+"""What a rule looks at, and so what must have been collected before it can run."""
+# The rules that no server can break document the contract and are always skipped.
+_NOT_CHECKED = {
+    "client": "about the client, not the server",
+    "host": "about the host, not the server",
+    "permission": "permits something, so nothing breaks it",
+}
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -37,13 +40,21 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 Subject = ListedTool | ServedPage | ViewObservation | str
-"""Who broke a rule."""
-Hit = tuple[Subject, str] | tuple[Subject, str, Severity | None]
-"""What a rule function yields: who broke it and how. No severity means the rule's own.
+Hit = tuple[Subject, str, Severity | None] | tuple[Subject, str]
+Hits = Iterator[Hit]
+"""Who broke a rule and how. No severity means the rule's own.
 
 The message goes on after the name of a tool or the URI of a page; about others it says it all.
 """
-Hits = Iterator[Hit]
+Messages = Iterator[str | tuple[str, Severity | None]]
+"""How the one subject that a function judges breaks the rule."""
+Judge = (
+    Callable[[Snapshot], Hits]
+    | Callable[[ListedTool], Messages]
+    | Callable[[ServedPage], Messages]
+    | Callable[[ViewObservation], Messages]
+)
+"""What finds what breaks a rule: in all that was seen, or in one tool, page or View at a time."""
 Check = Callable[[Snapshot], Hits]
 
 
@@ -72,18 +83,21 @@ class Rule(msgspec.Struct, frozen=True):
     title: str
     clause: Clause
     surface: Surface
-    name: str
+    heuristic: bool
     explanation: str
     """What the rule wants, why, and how to fix what breaks it."""
+    name: str
     check: Check | None
-    heuristic: bool = False
-    not_checked: str | None = None
-    """Why no server can break it. Such a rule documents the contract and is always skipped."""
 
     @property
     def section(self) -> str:
         """The letter of its section."""
         return self.id[0]
+
+    @property
+    def not_checked(self) -> str | None:
+        """Why no server can break it."""
+        return _NOT_CHECKED.get(self.surface)
 
     def findings(self, seen: Snapshot) -> Iterator[Finding]:
         """Run it. What the server wrote is made safe to print; nothing is reported twice."""
@@ -106,45 +120,45 @@ def _described(hit: Hit) -> tuple[str, str, Severity | None]:
             return subject, message, severity
 
 
-def rule(
-    id: str,
-    severity: Severity,
-    title: str,
-    clause: Clause,
-    surface: Surface,
-    *,
-    heuristic: bool = False,
-) -> Callable[[Check], Rule]:
-    """Make a rule of a function; its docstring is what `--explain` prints."""
+CHECKS: dict[str, tuple[str, Check]] = {}
+"""The name and the check of every rule that a server can break, by id."""
 
-    def decorate(check: Check) -> Rule:
-        text = inspect.getdoc(check) or ""
-        return Rule(id, severity, title, clause, surface, check.__name__, text, check, heuristic)
+
+def rule(id: str) -> Callable[[Judge], Judge]:
+    """Make a function the check of the rule `id` in contract.md."""
+
+    def decorate(judge: Judge) -> Judge:
+        CHECKS[id] = judge.__name__, _check(judge)
+        return judge
 
     return decorate
 
 
-def documented(
-    id: str, severity: Severity, title: str, clause: Clause, reason: str
-) -> Callable[[Callable[[], None]], Rule]:
-    """Make a rule that the contract has but that no server can break; `reason` says why not."""
+_SUBJECTS: dict[object, Callable[[Snapshot], Iterable[Any]]] = {
+    ListedTool: lambda seen: seen.tools,
+    ServedPage: lambda seen: (page for page in seen.pages if page.contents),
+    ViewObservation: lambda seen: seen.views or (),
+}
 
-    def decorate(described: Callable[[], None]) -> Rule:
-        name, text = described.__name__, inspect.getdoc(described) or ""
-        return Rule(id, severity, title, clause, "", name, text, None, not_checked=reason)
 
-    return decorate
+def _check(judge: Any) -> Check:
+    """What applies `judge` to each of what its parameter says it judges."""
+    subjects = _SUBJECTS.get(next(iter(get_type_hints(judge).values())))
+    if subjects is None:
+        return judge
+
+    def check(seen: Snapshot) -> Hits:
+        for subject in subjects(seen):
+            for message in judge(subject):
+                yield (subject, message) if isinstance(message, str) else (subject, *message)
+
+    return check
 
 
 def show(value: Json, limit: int = 80) -> str:
     """A JSON value for a message."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return clean(text, limit)
-
-
-def order(rule_id: str) -> tuple[int, int]:
-    """Sort key that puts rules in the order of the contract: A1, A2, … V8."""
-    return "ABCPDNV".index(rule_id[0]), int(rule_id[1:])
 
 
 def selected(
@@ -170,32 +184,3 @@ def _matching(rules: Sequence[Rule], entries: Iterable[str]) -> set[str]:
             )
         matched |= found
     return matched
-
-
-# --- the clauses that rules come from --------------------------------------------------------
-
-_APPS = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/draft/apps.mdx"
-_CORE = "https://modelcontextprotocol.io/specification/2025-11-25"
-
-
-def _apps(section: str, anchor: str) -> Clause:
-    return Clause(f"MCP Apps, {section}", f"{_APPS}#{anchor}")
-
-
-CLIENT_CAPABILITIES = _apps("Client (Host) Capabilities", "client-host-capabilities")
-SERVER_BEHAVIOR = _apps("Server Behavior", "server-behavior")
-RESOURCE_FORMAT = _apps("UI Resource Format", "ui-resource-format")
-METADATA_LOCATION = _apps("Metadata Location", "metadata-location")
-CONTENT_REQUIREMENTS = _apps("Content Requirements", "content-requirements")
-HOST_BEHAVIOR = _apps("Host Behavior", "host-behavior")
-RESOURCE_DISCOVERY = _apps("Resource Discovery", "resource-discovery")
-VISIBILITY = _apps("Visibility", "visibility")
-LIFECYCLE = _apps("Lifecycle", "lifecycle")
-APP_TOOLS = _apps("App-Provided Tools", "app-provided-tools")
-SECURITY = _apps("Security Implications", "security-implications")
-TOOL = Clause("MCP, Tools", f"{_CORE}/server/tools#tool")
-TOOL_RESULT = Clause("MCP, Tool Result", f"{_CORE}/server/tools#tool-result")
-STRUCTURED = Clause("MCP, Structured Content", f"{_CORE}/server/tools#structured-content")
-OUTPUT_SCHEMA = Clause("MCP, Output Schema", f"{_CORE}/server/tools#output-schema")
-ERRORS = Clause("MCP, Error Handling", f"{_CORE}/server/tools#error-handling")
-ANNOTATIONS = Clause("MCP, ToolAnnotations", f"{_CORE}/schema#toolannotations")

@@ -8,8 +8,6 @@ after that becomes part of the snapshot.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
 import msgspec
 
@@ -19,7 +17,6 @@ from transom.check.snapshot import (
     CallKind,
     Client,
     ListedTool,
-    RpcFault,
     ServedPage,
     Snapshot,
     TrialCall,
@@ -30,7 +27,6 @@ from transom.errors import ChannelClosed, TransomError
 from transom.json_values import JsonObject, as_object
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.servers.connection import Connect
-from transom.version import __version__
 
 APPS: JsonObject = {"extensions": {UI_EXTENSION: {"mimeTypes": [VIEW_MIME_TYPE]}}}
 TEXT: JsonObject = {}
@@ -41,16 +37,12 @@ Progress = Callable[[str, int, int], None]
 """Called as work goes on: what is being done, how many steps are done, how many there are."""
 
 
+ViewObserver = Callable[[Snapshot], Awaitable[Sequence[ViewObservation]]]
+"""Renders every page that a tool opens; `TransomError` if there is nothing to do it with."""
+
+
 class Unreachable(TransomError):
     """The server could not be checked at all. The text says why."""
-
-
-class ViewObserver(Protocol):
-    """Renders Views in a browser and reports what they did."""
-
-    async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
-        """Render every page that a tool opens; `TransomError` if there is nothing to do it with."""
-        ...
 
 
 class Calling(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,98 +82,84 @@ async def collect(connect: Connect, options: Options, *, progress: Progress = un
     return await _Collection(connect, options, progress).run()
 
 
-class _Steps(msgspec.Struct):
-    """Reports the steps of the work as they begin; some are only known on the way."""
-
-    progress: Progress
-    total: int
-    done: int = 0
-
-    def begin(self, text: str) -> None:
-        self.progress(text, self.done, self.total)
-        self.done += 1
-
-
 class _Collection:
     def __init__(self, connect: Connect, options: Options, progress: Progress) -> None:
         self._connect = connect
         self._options = options
-        self._steps = _Steps(progress, 5 if options.observer is None else 6)
+        self._progress = progress
+        self._done, self._steps = 0, 5 if options.observer is None else 6
         self._notes: list[str] = []
-        calling = options.calling
-        self._caller = None if calling is None else _Caller(calling, self._steps, self._notes)
         self._pages: list[ServedPage] = []
+        self._calling = options.calling or Calling()
+        self._calls: list[TrialCall] = []
+        self._uncalled: list[tuple[str, str]] = []
 
     async def run(self) -> Snapshot:
-        apps, problem = await self._visit(APPS, self._as_host)
-        if apps is None:
-            raise Unreachable(problem)
-        self._steps.begin("visiting as a text-only client")
-        text, text_problem = await self._visit(TEXT, lambda server: self._as_text(server, apps))
-        self._steps.begin("visiting as a client without types")
-        no_mime, no_mime_problem = await self._visit(NO_MIME, self._list_only)
-        for who, why in (("text-only", text_problem), ("no-types", no_mime_problem)):
-            if why is not None:
-                self._notes.append(f"as a {who} client: {why}")
+        apps = await self._visit(APPS, self._as_host)
+        if apps.handshake is None:
+            raise Unreachable(apps.problem)
+        self._begin("visiting as a text-only client")
+        text = await self._visit(TEXT, lambda server: self._as_text(server, apps))
+        self._begin("visiting as a client without types")
+        no_mime = await self._visit(NO_MIME, _list_only)
+        for who, visit in (("text-only", text), ("no-types", no_mime)):
+            if visit.problem is not None:
+                self._notes.append(f"as a {who} client: {visit.problem}")
         snapshot = Snapshot(
             apps=apps,
             text=text,
-            text_problem=text_problem,
             no_mime=no_mime,
-            no_mime_problem=no_mime_problem,
             pages=tuple(self._pages),
-            calls=tuple(self._caller.calls) if self._caller else None,
-            uncalled=tuple(self._caller.uncalled) if self._caller else (),
+            calls=None if self._options.calling is None else tuple(self._calls),
+            uncalled=tuple(self._uncalled),
             server_host=self._options.server_host,
             dev=self._options.dev,
             notes=tuple(dict.fromkeys(self._notes)),
         )
         if self._options.observer is not None:
-            self._steps.begin("rendering Views")
+            self._begin("rendering Views")
             try:
-                views = tuple(await self._options.observer.observe(snapshot))
+                views = tuple(await self._options.observer(snapshot))
                 snapshot = msgspec.structs.replace(snapshot, views=views)
             except TransomError as error:
                 problem = f"Views cannot be rendered: {error}"
                 snapshot = msgspec.structs.replace(snapshot, views_problem=problem)
-        self._steps.begin("done")
+        self._begin("done")
         return snapshot
+
+    def _begin(self, step: str) -> None:
+        self._progress(step, self._done, self._steps)
+        self._done += 1
 
     # --- visits ------------------------------------------------------------------------------
 
     async def _visit(
         self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
-    ) -> tuple[Visit | None, str | None]:
+    ) -> Visit:
         """Connect as the client with these capabilities, and collect what `look` wants."""
         try:
             channel = await self._connect()
         except TransomError as error:
-            return None, f"the server cannot be reached: {error}"
-        timeout = self._options.timeout
-        server = Conversation(channel, capabilities, version=__version__, timeout=timeout)
+            return Visit(problem=f"the server cannot be reached: {error}")
         try:
-            return await look(server), None
+            return await look(Conversation(channel, capabilities, self._options.timeout))
         except (NoAnswer, Answered, ChannelClosed) as error:
-            return None, str(error)
+            return Visit(problem=str(error))
         finally:
             await channel.aclose()
 
     async def _as_host(self, server: Conversation) -> Visit:
-        self._steps.begin("initializing")
+        self._begin("initializing")
         handshake = await server.open()
-        self._steps.begin("listing tools")
-        listing = await server.list_all("tools/list", "tools")
-        self._steps.begin("listing resources")
-        visit = Visit(
-            handshake=handshake,
-            tools=_tools(listing.items),
-            tools_problem=listing.problem,
-            resources=await server.list_all("resources/list", "resources"),
-        )
-        self._notes += [p for p in (listing.problem, visit.resources.problem) if p is not None]
+        self._begin("listing tools")
+        tools, problem = await server.list_all("tools/list", "tools")
+        self._begin("listing resources")
+        resources, resources_problem = await server.list_all("resources/list", "resources")
+        visit = Visit(handshake, _tools(tools), tuple(resources), problem)
+        self._notes += [p for p in (problem, resources_problem) if p is not None]
         await self._read_pages(server, visit)
-        if self._caller is not None:
-            await self._caller.call_tools(server, visit.tools)
+        if self._options.calling is not None:
+            await self._call_tools(server, visit.tools)
         if self._options.read_twice:
             await self._read_again(server)
         if server.noise:
@@ -191,17 +169,10 @@ class _Collection:
 
     async def _as_text(self, server: Conversation, apps: Visit) -> Visit:
         """List the tools, and call those that have a View for a host."""
-        visit = await self._list_only(server)
-        if self._caller is not None:
-            await self._caller.call_as_text(server, apps, visit)
+        visit = await _list_only(server)
+        if self._options.calling is not None:
+            await self._call_as_text(server, apps, visit)
         return visit
-
-    async def _list_only(self, server: Conversation) -> Visit:
-        handshake = await server.open()
-        listing = await server.list_all("tools/list", "tools")
-        if listing.problem is not None:
-            raise NoAnswer(listing.problem)
-        return Visit(handshake, _tools(listing.items))
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -210,22 +181,22 @@ class _Collection:
         for tool in visit.tools:
             if tool.link is not None and tool.link.startswith("ui://"):
                 linked.setdefault(tool.link, []).append(tool.name)
-        listed = {str(entry.get("uri")): entry for entry in reversed(visit.resources.items)}
+        listed = {str(entry.get("uri")): entry for entry in reversed(visit.resources)}
         uris = [*linked, *(uri for uri in listed if uri.startswith("ui://") and uri not in linked)]
         if len(uris) > self._options.max_pages:
             self._notes.append(f"only the first {self._options.max_pages} UI resources were read")
             uris = uris[: self._options.max_pages]
-        self._steps.total += len(uris)
+        self._steps += len(uris)
         silent, problem = 0, None
         for position, uri in enumerate(uris):
             if silent >= MAX_SILENT:
                 self._notes.append(f"{len(uris) - position} UI resources were not read: {problem}")
                 return
-            self._steps.begin(f"reading {uri}")
+            self._begin(f"reading {uri}")
             result, problem, answered = await _read(server, uri)
             silent = 0 if answered else silent + 1
-            page = ServedPage(uri, tuple(linked.get(uri, ())), listed.get(uri), result, problem)
-            self._pages.append(page.scanned())
+            tools, entry = tuple(linked.get(uri, ())), listed.get(uri, {})
+            self._pages.append(ServedPage.from_answer(uri, tools, entry, result, problem))
 
     async def _read_again(self, server: Conversation) -> None:
         for index, first in enumerate(self._pages):
@@ -235,32 +206,27 @@ class _Collection:
                     return
                 self._pages[index] = msgspec.structs.replace(first, again=again)
 
+    # --- calls -------------------------------------------------------------------------------
 
-@dataclass
-class _Caller:
-    """Calls the tools that may be called, and records the outcome."""
-
-    calling: Calling
-    steps: _Steps
-    notes: list[str]
-    calls: list[TrialCall] = field(default_factory=list[TrialCall])
-    uncalled: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-    async def call_tools(self, server: Conversation, tools: Sequence[ListedTool]) -> None:
+    async def _call_tools(self, server: Conversation, tools: Sequence[ListedTool]) -> None:
         """Call each tool that may be called, then once more with arguments that do not fit.
 
         An idempotent tool that writes is called twice with the same arguments.
         """
-        chosen = self._chosen(tools)
-        self.steps.total += len(chosen)
+        chosen = [tool for tool in tools if self._may_call(tool)]
+        limit = self._calling.max_calls
+        why = f"no more than {limit} tools are called"
+        self._uncalled += [(tool.name, why) for tool in chosen[limit:]]
+        chosen = chosen[:limit]
+        self._steps += len(chosen)
         silent = 0
         for position, tool in enumerate(chosen):
-            if server.closed is not None or silent >= self.calling.max_silent:
+            if server.closed is not None or silent >= self._calling.max_silent:
                 why = server.closed or f"{silent} calls in a row got no answer"
-                self.uncalled.extend((left.name, why) for left in chosen[position:])
-                self.notes.append(f"no more tools were called: {why}")
+                self._uncalled += [(left.name, why) for left in chosen[position:]]
+                self._notes.append(f"no more tools were called: {why}")
                 return
-            self.steps.begin(f"calling {tool.name}")
+            self._begin(f"calling {tool.name}")
             call = await self._call(server, tool, "example")
             silent = silent + 1 if call and call.problem else 0
             if call is None or call.problem is not None:
@@ -269,34 +235,27 @@ class _Caller:
                 await self._call(server, tool, "again")
             await self._call(server, tool, "invalid")
 
-    async def call_as_text(self, server: Conversation, apps: Visit, text: Visit) -> None:
+    async def _call_as_text(self, server: Conversation, apps: Visit, text: Visit) -> None:
         """Call the tools that have a View once more, as a client that shows none."""
         listed = {tool.name for tool in text.tools}
         linked = {tool.name: tool for tool in apps.tools if tool.link and tool.name in listed}
         silent = 0
-        for name in dict.fromkeys(call.tool for call in self.calls if call.problem is None):
-            if server.closed is not None or silent >= self.calling.max_silent:
+        for name in dict.fromkeys(call.tool for call in self._calls if call.problem is None):
+            if server.closed is not None or silent >= self._calling.max_silent:
                 return
             if name in linked:
                 call = await self._call(server, linked[name], "example", "text")
                 silent = silent + 1 if call and call.problem else 0
 
-    def _chosen(self, tools: Sequence[ListedTool]) -> list[ListedTool]:
-        calling, chosen = self.calling, list[ListedTool]()
-        for tool in tools:
-            if tool.raw.get("name") != tool.name:
-                self.uncalled.append((tool.name, "it has no name to call it by"))
-                continue
-            safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
-            allowed = safe or calling.all or tool.name in calling.arguments
-            if not allowed:
-                self.uncalled.append((tool.name, "not marked read-only; --call-all calls it"))
-            elif len(chosen) >= calling.max_calls:
-                limit = f"no more than {calling.max_calls} tools are called"
-                self.uncalled.append((tool.name, limit))
-            else:
-                chosen.append(tool)
-        return chosen
+    def _may_call(self, tool: ListedTool) -> bool:
+        safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
+        if tool.raw.get("name") != tool.name:
+            self._uncalled.append((tool.name, "it has no name to call it by"))
+        elif safe or self._calling.all or tool.name in self._calling.arguments:
+            return True
+        else:
+            self._uncalled.append((tool.name, "not marked read-only; --call-all calls it"))
+        return False
 
     async def _call(
         self, server: Conversation, tool: ListedTool, kind: CallKind, client: Client = "apps"
@@ -304,36 +263,42 @@ class _Caller:
         schema = as_object(tool.raw.get("inputSchema"))
         if kind == "invalid":
             arguments = unfitting_arguments(schema)
-        elif tool.name in self.calling.arguments:
-            arguments = self.calling.arguments[tool.name]
+        elif tool.name in self._calling.arguments:
+            arguments = self._calling.arguments[tool.name]
         else:
             arguments = fitting_arguments(schema)
         if arguments is None:
             if kind == "example":
-                self.uncalled.append((tool.name, "no arguments could be made from its schema"))
+                self._uncalled.append((tool.name, "no arguments could be made from its schema"))
             return None
         result, fault, problem = None, None, None
         try:
             params: JsonObject = {"name": tool.name, "arguments": arguments}
             result = await server.request("tools/call", params)
         except Answered as error:
-            fault = RpcFault(error.code, error.message)
+            fault = (error.code, error.message)
         except NoAnswer as error:
             problem = str(error)
-            self.notes.append(f"tool {tool.name}: {error}")
+            self._notes.append(f"tool {tool.name}: {error}")
         call = TrialCall(tool.name, arguments, client, kind, result, fault, problem)
-        self.calls.append(call)
+        self._calls.append(call)
         return call
+
+
+async def _list_only(server: Conversation) -> Visit:
+    handshake = await server.open()
+    tools, problem = await server.list_all("tools/list", "tools")
+    if problem is not None:
+        raise NoAnswer(problem)
+    return Visit(handshake, _tools(tools))
 
 
 async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str | None, bool]:
     """The answer to reading `uri`, or why there is none, and whether anything was answered."""
     try:
         return await server.request("resources/read", {"uri": uri}), None, True
-    except Answered as error:
-        return None, str(error), True
-    except NoAnswer as error:
-        return None, str(error), False
+    except (Answered, NoAnswer) as error:
+        return None, str(error), isinstance(error, Answered)
 
 
 def _tools(items: Sequence[JsonObject]) -> tuple[ListedTool, ...]:

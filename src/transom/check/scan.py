@@ -9,33 +9,19 @@ bundle is full of other addresses.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import msgspec
+ReferenceKind = Literal[
+    "script", "style", "image", "font", "media", "frame", "base", "asset", "connect"
+]
+"""`connect`: given to fetch, XMLHttpRequest, WebSocket, EventSource or sendBeacon."""
 
-ReferenceKind = Literal["script", "style", "image", "font", "media", "frame", "base", "asset"]
 
-
-class Reference(msgspec.Struct, frozen=True):
+class Reference(NamedTuple):
     """A URL that the page makes the browser load."""
 
     kind: ReferenceKind
     url: str
-
-
-class HtmlScan(msgspec.Struct, frozen=True):
-    """What one pass over a page found."""
-
-    doctype: bool = False
-    html_tag: bool = False
-    body: bool = False
-    """There is an element or text that could show."""
-    scripts: int = 0
-    references: tuple[Reference, ...] = ()
-    connects: tuple[str, ...] = ()
-    """URLs given to fetch, XMLHttpRequest, WebSocket, EventSource or sendBeacon."""
-    apis: frozenset[str] = frozenset()
-    """Permission-bound browser APIs it names: camera, microphone, geolocation, clipboardWrite."""
 
 
 MAX_TAG = 64 * 1024
@@ -96,29 +82,23 @@ _LINK_KINDS: dict[str, ReferenceKind] = {
 }
 
 
-def scan(html: str) -> HtmlScan:
-    """Scan a page."""
-    found = _Pass(html)
-    found.run()
-    references = tuple(dict.fromkeys(found.references))
-    connects, apis = tuple(dict.fromkeys(found.connects)), frozenset(found.apis)
-    return HtmlScan(
-        found.doctype, found.html_tag, found.body, found.scripts, references, connects, apis
-    )
+class HtmlScan:
+    """What one pass over a page found."""
 
+    def __init__(self, html: str) -> None:
+        self._html = html
+        self.doctype = self.html_tag = False
+        self.body = False
+        """There is an element or text that could show."""
+        self.scripts = 0
+        # A dictionary, so that each is kept once and in order.
+        self.references: dict[Reference, None] = {}
+        self.apis: set[str] = set()
+        """Permission-bound browser APIs: camera, microphone, geolocation, clipboardWrite."""
+        self._run()
 
-class _Pass(msgspec.Struct):
-    html: str
-    doctype: bool = False
-    html_tag: bool = False
-    body: bool = False
-    scripts: int = 0
-    references: list[Reference] = []
-    connects: list[str] = []
-    apis: set[str] = set()
-
-    def run(self) -> None:
-        html, at = self.html, 0
+    def _run(self) -> None:
+        html, at = self._html, 0
         while (found := _TAG.search(html, at)) is not None:
             self._text(at, found.start())
             if found["comment"]:
@@ -138,12 +118,12 @@ class _Pass(msgspec.Struct):
 
     def _text(self, start: int, end: int) -> None:
         # Text outside of any document is not a body: "hello" alone is not a page.
-        if not self.body and self.html_tag and not self.html[start:end].isspace() and start < end:
+        if not self.body and self.html_tag and not self._html[start:end].isspace() and start < end:
             self.body = True
 
     def _tag_end(self, at: int) -> int:
         """Where the tag closes, reading over quoted values; -1 if it does not."""
-        html, limit, quote = self.html, min(len(self.html), at + MAX_TAG), ""
+        html, limit, quote = self._html, min(len(self._html), at + MAX_TAG), ""
         for position in range(at, limit):
             char = html[position]
             if quote:
@@ -169,19 +149,20 @@ class _Pass(msgspec.Struct):
             self._css(style)
         if name not in _RAW_TEXT:
             return at
-        closing = _RAW_TEXT[name].search(self.html, at)
-        end = closing.start() if closing else len(self.html)
+        closing = _RAW_TEXT[name].search(self._html, at)
+        end = closing.start() if closing else len(self._html)
         if name == "script":
-            self._script(attributes, self.html[at:end])
+            self._script(attributes, self._html[at:end])
         elif name == "style":
-            self._css(self.html[at:end])
+            self._css(self._html[at:end])
         return end
 
     def _add(self, kind: ReferenceKind, url: str) -> None:
         url = url.strip()
-        templated = "{{" in url or "${" in url
+        # A template says nothing of what is loaded; of a connection it mostly leaves the origin.
+        templated = kind != "connect" and ("{{" in url or "${" in url)
         if url and not templated and len(self.references) < MAX_REFERENCES:
-            self.references.append(Reference(kind, url))
+            self.references[Reference(kind, url)] = None
 
     def _script(self, attributes: dict[str, str], text: str) -> None:
         kind = attributes.get("type", "").strip().lower()
@@ -189,7 +170,8 @@ class _Pass(msgspec.Struct):
             return
         self.scripts += 1
         for pattern in (_JS_CONNECT, _JS_OPEN):
-            self.connects.extend(pattern.findall(text)[:MAX_REFERENCES])
+            for url in pattern.findall(text):
+                self._add("connect", url)
         for url in _JS_IMPORT.findall(text):
             self._add("script", url)
         self.apis.update(api for api, pattern in _APIS.items() if pattern.search(text))

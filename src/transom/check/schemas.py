@@ -23,11 +23,8 @@ MAX_MADE_DEPTH = 12
 MAX_STEPS = 20_000
 MAX_TRIED = 50
 _DIALECTS = (
-    "http://json-schema.org/draft-04/schema",
-    "http://json-schema.org/draft-06/schema",
-    "http://json-schema.org/draft-07/schema",
-    "https://json-schema.org/draft/2019-09/schema",
-    "https://json-schema.org/draft/2020-12/schema",
+    *(f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)),
+    *(f"https://json-schema.org/draft/{date}/schema" for date in ("2019-09", "2020-12")),
 )
 
 
@@ -80,7 +77,6 @@ def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
 
 
 def _refuse(uri: str) -> NoReturn:
-    # A schema must not make the checker fetch what it names.
     raise ValueError(f"the schema refers to {uri}, which is not fetched")
 
 
@@ -157,9 +153,15 @@ class ExampleMaker:
             kind = "object" if "properties" in found else "string" if "format" in found else ""
         match kind:
             case "object":
-                return self._object(found, depth)
+                properties = as_object(found.get("properties"))
+                names = (name for name in as_list(found.get("required")) if isinstance(name, str))
+                return {name: self.make(properties.get(name, {}), depth + 1) for name in names}
             case "array":
-                return self._array(found, depth)
+                wanted = found.get("minItems")
+                count = min(wanted, 10) if isinstance(wanted, int) else 0
+                parts = as_list(found.get("prefixItems"))[:10]
+                parts += [found.get("items", {})] * (count - len(parts))
+                return [self.make(part, depth + 1) for part in parts]
             case "string":
                 return _string(found)
             case "integer" | "number":
@@ -190,20 +192,6 @@ class ExampleMaker:
         for step in reference.lstrip("#/").split("/") if reference.strip("#/") else []:
             place = as_object(place).get(step.replace("~1", "/").replace("~0", "~"))
         return as_object(place)
-
-    def _object(self, schema: JsonObject, depth: int) -> Json:
-        properties = as_object(schema.get("properties"))
-        required = [name for name in as_list(schema.get("required")) if isinstance(name, str)]
-        return {name: self.make(properties.get(name, {}), depth + 1) for name in required}
-
-    def _array(self, schema: JsonObject, depth: int) -> Json:
-        wanted = schema.get("minItems")
-        count = min(wanted, 10) if isinstance(wanted, int) else 0
-        prefix = as_list(schema.get("prefixItems"))
-        items = [self.make(part, depth + 1) for part in prefix[:10]]
-        while len(items) < count:
-            items.append(self.make(schema.get("items", {}), depth + 1))
-        return items
 
 
 def _string(schema: JsonObject) -> Json:

@@ -9,14 +9,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
-from transom.check.scan import HtmlScan, scan
+from transom.check.scan import HtmlScan
 from transom.json_values import Json, JsonObject, as_list, as_object
 from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 
@@ -27,54 +26,40 @@ CallKind = Literal["example", "again", "invalid"]
 Client = Literal["apps", "text"]
 
 
-# --- tools -----------------------------------------------------------------------------------
-
-
 class ListedTool(msgspec.Struct, frozen=True):
     """One entry of `tools/list`; `name` is its position when it has none."""
 
     name: str
     raw: JsonObject
+    meta: JsonObject
+    ui: JsonObject
+    nested_link: Json
+    flat_link: Json
+    """The deprecated `_meta["ui/resourceUri"]`."""
+    link: str | None
+    """The URI a host would follow."""
+    visibility: tuple[str, ...]
+    """Who may call it; both when nothing valid is declared."""
+    annotations: JsonObject
 
     @classmethod
     def from_entry(cls, position: int, entry: Json) -> ListedTool:
         """Read the entry at `position`, which may be anything."""
         raw = as_object(entry)
-        name = raw.get("name")
-        return cls(name if isinstance(name, str) and name else f"#{position}", raw)
-
-    @property
-    def meta(self) -> JsonObject:
-        """`_meta`, empty when it is no object."""
-        return as_object(self.raw.get("_meta"))
-
-    @property
-    def ui(self) -> JsonObject:
-        """`_meta.ui`, empty when it is no object."""
-        return _ui(self.raw)
-
-    @property
-    def nested_link(self) -> Json:
-        """`_meta.ui.resourceUri`, whatever its type."""
-        return self.ui.get("resourceUri")
-
-    @property
-    def flat_link(self) -> Json:
-        """The deprecated `_meta["ui/resourceUri"]`, whatever its type."""
-        return self.meta.get(LEGACY_URI_KEY)
-
-    @property
-    def link(self) -> str | None:
-        """The URI a host would follow."""
-        links = (self.nested_link, self.flat_link)
-        return next((link for link in links if isinstance(link, str) and link), None)
-
-    @property
-    def visibility(self) -> tuple[str, ...]:
-        """Who may call it; both when nothing valid is declared."""
-        declared = self.ui.get("visibility")
-        entries = declared if isinstance(declared, list) else ["model", "app"]
-        return tuple(entry for entry in entries if isinstance(entry, str))
+        name, meta, ui = raw.get("name"), as_object(raw.get("_meta")), _ui(raw)
+        links = (ui.get("resourceUri"), meta.get(LEGACY_URI_KEY))
+        declared = ui.get("visibility")
+        callers = declared if isinstance(declared, list) else ["model", "app"]
+        return cls(
+            name if isinstance(name, str) and name else f"#{position}",
+            raw,
+            meta,
+            ui,
+            *links,
+            next((link for link in links if isinstance(link, str) and link), None),
+            tuple(caller for caller in callers if isinstance(caller, str)),
+            as_object(raw.get("annotations")),
+        )
 
     @property
     def for_model(self) -> bool:
@@ -85,11 +70,6 @@ class ListedTool(msgspec.Struct, frozen=True):
     def app_only(self) -> bool:
         """Whether only Views may call it."""
         return self.visibility == ("app",)
-
-    @property
-    def annotations(self) -> JsonObject:
-        """Its annotations, empty when they are no object."""
-        return as_object(self.raw.get("annotations"))
 
     @property
     def verb(self) -> str:
@@ -109,34 +89,39 @@ def name_words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-# --- pages -----------------------------------------------------------------------------------
-
-
 class ServedPage(msgspec.Struct, frozen=True):
     """One `ui://` resource: how it is listed, what reading it gave, and what its HTML holds."""
 
     uri: str
-    linked_by: tuple[str, ...] = ()
-    listed: JsonObject | None = None
-    result: JsonObject | None = None
-    problem: str | None = None
+    linked_by: tuple[str, ...]
+    listed: JsonObject
+    result: JsonObject | None
+    problem: str | None
     """Why reading failed."""
+    contents: list[JsonObject]
+    item: JsonObject
+    """The content item a host would use: the first one of the right type, else the first."""
+    html: str | None
+    scan: HtmlScan
     again: JsonObject | None = None
     """A later read of the same resource."""
-    html: str | None = None
-    scan: HtmlScan | None = None
 
-    @property
-    def contents(self) -> list[JsonObject]:
-        """The items of the answer to `resources/read`."""
-        return [as_object(item) for item in as_list(as_object(self.result).get("contents"))]
-
-    @property
-    def item(self) -> JsonObject | None:
-        """The content item a host would use: the first one of the right type, else the first."""
-        contents = self.contents
+    @classmethod
+    def from_answer(
+        cls,
+        uri: str,
+        linked_by: tuple[str, ...],
+        listed: JsonObject,
+        result: JsonObject | None,
+        problem: str | None,
+    ) -> ServedPage:
+        """Read the answer to `resources/read`, which may be anything, and scan its HTML."""
+        contents = [as_object(item) for item in as_list(as_object(result).get("contents"))]
         fitting = (item for item in contents if item.get("mimeType") == VIEW_MIME_TYPE)
-        return next(fitting, contents[0] if contents else None)
+        item = next(fitting, contents[0] if contents else {})
+        html = _body(item)
+        found = HtmlScan(html or "")
+        return cls(uri, linked_by, listed, result, problem, contents, item, html, found)
 
     @property
     def ui(self) -> JsonObject:
@@ -158,18 +143,12 @@ class ServedPage(msgspec.Struct, frozen=True):
         declared = as_object(self.effective_ui.get("csp")).get(key)
         return [entry for entry in as_list(declared) if isinstance(entry, str)]
 
-    def scanned(self) -> ServedPage:
-        """The page with its HTML decoded and scanned."""
-        html = body(self.item or {})
-        return msgspec.structs.replace(self, html=html, scan=None if html is None else scan(html))
+
+def _ui(entry: JsonObject) -> JsonObject:
+    return as_object(as_object(entry.get("_meta")).get("ui"))
 
 
-def _ui(entry: JsonObject | None) -> JsonObject:
-    return as_object(as_object(as_object(entry).get("_meta")).get("ui"))
-
-
-def body(item: JsonObject) -> str | None:
-    """The HTML in a content item, or `None` when there is none that can be read."""
+def _body(item: JsonObject) -> str | None:
     text, blob = item.get("text"), item.get("blob")
     if isinstance(text, str) and text:
         return text
@@ -177,7 +156,7 @@ def body(item: JsonObject) -> str | None:
         return None
     try:
         return base64.b64decode(blob, validate=True).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
 
 
@@ -191,20 +170,11 @@ def near_miss(link: str, uri: Json) -> bool:
     return isinstance(uri, str) and link != uri and rough(link) == rough(uri)
 
 
-# --- calls -----------------------------------------------------------------------------------
-
-
-class RpcFault(msgspec.Struct, frozen=True):
-    """A JSON-RPC error the server answered with."""
-
-    code: int
-    message: str
-
-
 class TrialCall(msgspec.Struct, frozen=True):
     """One `tools/call` that the checker made.
 
-    It gave a `result` or a `fault`, or there was no answer and `problem` says why.
+    It gave a `result` or a `fault` (the code and message of a JSON-RPC error), or there was no
+    answer and `problem` says why.
     """
 
     tool: str
@@ -212,28 +182,11 @@ class TrialCall(msgspec.Struct, frozen=True):
     client: Client = "apps"
     kind: CallKind = "example"
     result: JsonObject | None = None
-    fault: RpcFault | None = None
+    fault: tuple[int, str] | None = None
     problem: str | None = None
 
 
-def has_text(result: JsonObject) -> bool:
-    """Whether there is at least one text that is not blank."""
-    return any(text.strip() for text in _texts(result))
-
-
-def has_content(result: JsonObject) -> bool:
-    """Whether there is something for a model: text that is not blank, or another kind of block."""
-    kinds = [as_object(block).get("type") for block in as_list(result.get("content"))]
-    others = ("image", "audio", "resource", "resource_link")
-    return has_text(result) or any(kind in others for kind in kinds)
-
-
-def text_length(result: JsonObject) -> int:
-    """How many characters of text there are."""
-    return sum(len(text) for text in _texts(result))
-
-
-def _texts(result: JsonObject) -> Iterator[str]:
+def texts(result: JsonObject) -> Iterator[str]:
     """Every text a model would read: text blocks and the text of embedded resources."""
     for entry in as_list(result.get("content")):
         block = as_object(entry)
@@ -243,28 +196,9 @@ def _texts(result: JsonObject) -> Iterator[str]:
             yield text
 
 
-# --- rendered Views --------------------------------------------------------------------------
-
-
-class Blocked(msgspec.Struct, frozen=True):
-    """Something the browser blocked: the CSP directive and the origin it was for."""
-
-    directive: str
-    origin: str
-
-
-class AttemptedCall(msgspec.Struct, frozen=True):
-    """A server tool a View tried to call, and why the host refused it (`None`: it did not)."""
-
-    tool: str
-    refusal: str | None = None
-
-
-class ViewToolFault(msgspec.Struct, frozen=True):
-    """How a View's own tool answered arguments that do not fit: a JSON-RPC code or `None`."""
-
-    tool: str
-    code: int | None = None
+def has_text(result: JsonObject) -> bool:
+    """Whether there is at least one text that is not blank."""
+    return any(text.strip() for text in texts(result))
 
 
 class ViewObservation(msgspec.Struct, frozen=True):
@@ -277,29 +211,22 @@ class ViewObservation(msgspec.Struct, frozen=True):
     late_handler: bool = False
     """The SDK warned that a handler was set after `connect()`."""
     uncaught: tuple[str, ...] = ()
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[tuple[str, str], ...] = ()
+    """What the browser blocked: the CSP directive and the origin it was for."""
     requests: tuple[str, ...] = ()
     """Origins the View loaded from or connected to, or tried to."""
-    calls: tuple[AttemptedCall, ...] = ()
+    calls: tuple[str, ...] = ()
+    """The server tools it tried to call."""
     declared_tools: bool = False
     tools: tuple[str, ...] | None = None
     """What the View's `tools/list` answered; `None` when it was not asked or gave no list."""
     list_fault: int | None = None
-    tool_faults: tuple[ViewToolFault, ...] = ()
+    tool_faults: tuple[tuple[str, int], ...] = ()
+    """Its own tools that answered unfitting arguments with a JSON-RPC error, and its code."""
     denied_failures: tuple[tuple[str, str], ...] = ()
     """The names of the denied permissions, with an uncaught error that is about one of them."""
     cors_refusals: tuple[str, ...] = ()
     """Declared connect origins whose server refused the View's origin."""
-
-
-# --- all of it -------------------------------------------------------------------------------
-
-
-class ListAnswer(msgspec.Struct, frozen=True):
-    """What a list method answered, all pages; `problem` says why it is missing or cut short."""
-
-    items: tuple[JsonObject, ...] = ()
-    problem: str | None = None
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -307,22 +234,17 @@ class Visit(msgspec.Struct, frozen=True):
 
     handshake: JsonObject | None = None
     tools: tuple[ListedTool, ...] = ()
-    tools_problem: str | None = None
-    resources: ListAnswer = ListAnswer()
-
-    def tool(self, name: str) -> ListedTool | None:
-        """The listed tool of that name."""
-        return next((tool for tool in self.tools if tool.name == name), None)
+    resources: tuple[JsonObject, ...] = ()
+    problem: str | None = None
+    """Why the tools could not be listed, or not all of them."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
     """Everything the rules may look at."""
 
     apps: Visit
-    text: Visit | None = None
-    text_problem: str | None = None
-    no_mime: Visit | None = None
-    no_mime_problem: str | None = None
+    text: Visit = Visit(problem="the server was not listed as a text-only client")
+    no_mime: Visit = Visit(problem="the server was not listed without types")
     pages: tuple[ServedPage, ...] = ()
     calls: tuple[TrialCall, ...] | None = None
     """`None` when calling was not allowed."""

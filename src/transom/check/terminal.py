@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
@@ -51,7 +51,9 @@ def rule_list() -> RenderableType:
         table.add_row("", "", Text(SECTIONS[letter], style="bold"))
         for rule in rules:
             severity = "-" if rule.not_checked else Text(rule.severity, _STYLES[rule.severity])
-            table.add_row(_link(rule.id), severity, Text(titled(rule)))
+            why = f"not checked: {rule.not_checked}" if rule.not_checked else "heuristic"
+            remark = f" ({why})" if rule.not_checked or rule.heuristic else ""
+            table.add_row(_link(rule.id), severity, Text(rule.title + remark))
         table.add_section()
     return table
 
@@ -74,13 +76,6 @@ def explanation(rule: Rule) -> RenderableType:
     return Padding(Group(heading, facts, "", body, "", source), (0, 0, 1, 0))
 
 
-def titled(rule: Rule) -> str:
-    """The title with a remark when the rule is off or never checked."""
-    if rule.not_checked is not None:
-        return f"{rule.title} (not checked: {rule.not_checked})"
-    return f"{rule.title} (heuristic)" if rule.heuristic else rule.title
-
-
 def _heading(report: Report) -> RenderableType:
     seen = ""
     if report.failure is None or report.tools:
@@ -97,29 +92,21 @@ def _table(findings: Sequence[Finding], *, show_all: bool, plain: bool) -> Table
     table.add_column("Severity", no_wrap=True)
     table.add_column("Rule", no_wrap=True)
     table.add_column("Finding", ratio=1, overflow="fold")
-    last = ("", "")
-    for finding, hidden in _shortened(findings, show_all=show_all):
-        if last[0] not in ("", finding.severity):
+    last = findings[0].severity
+    for (severity, rule), same in groupby(findings, key=lambda f: (f.severity, f.rule)):
+        if severity != last:
             table.add_section()
-        message = Text(finding.message) if plain else _marked(finding.message)
-        if hidden:
-            message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
-        # A rule with several findings in a row is named once.
-        same = last == (finding.severity, finding.rule)
-        last = (finding.severity, finding.rule)
-        severity = Text(_NAMES[finding.severity][0], _STYLES[finding.severity])
-        table.add_row("" if same else severity, "" if same else _link(finding.rule), message)
-    return table
-
-
-def _shortened(findings: Sequence[Finding], *, show_all: bool) -> Iterator[tuple[Finding, int]]:
-    """The findings to show; the last one shown of a rule comes with the number left out."""
-    for _, same in groupby(findings, key=lambda f: (f.severity, f.rule)):
-        group = list(same)
+        last, group = severity, list(same)
         shown = group if show_all else group[:SHOWN_PER_RULE]
-        for finding in shown[:-1]:
-            yield finding, 0
-        yield shown[-1], len(group) - len(shown)
+        # A rule with several findings is named once.
+        named = (Text(_NAMES[severity][0], _STYLES[severity]), _link(rule))
+        for finding in shown:
+            message = Text(finding.message) if plain else _marked(finding.message)
+            if finding is shown[-1] and len(shown) < len(group):
+                hidden = len(group) - len(shown)
+                message.append(f"\n… and {hidden:,} more like this (--all shows them)", "dim")
+            table.add_row(*(named if finding is shown[0] else ("", "")), message)
+    return table
 
 
 def _marked(message: str) -> Text:

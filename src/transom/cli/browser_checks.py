@@ -13,13 +13,10 @@ from urllib.parse import urlsplit
 
 from transom.check.schemas import unfitting_arguments
 from transom.check.snapshot import (
-    AttemptedCall,
-    Blocked,
     ServedPage,
     Snapshot,
     TrialCall,
     ViewObservation,
-    ViewToolFault,
 )
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
@@ -30,8 +27,8 @@ from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 
-_WAIT = 10.0
-_SETTLE = 1.0
+_WAIT = 10.0  # seconds a View has to complete the handshake
+_SETTLE = 1.0  # seconds it is watched after it got its tool's result
 _MAX_SEEN = 1000  # console lines, blocked and requested addresses of one View, each
 _MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
 _LATE = re.compile(r"handler.*(?:after|before).*connect", re.IGNORECASE)
@@ -39,55 +36,40 @@ _CORS = re.compile(r"access to .* at '([^']+)' .* blocked by cors policy", re.IG
 _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
 
 
-class BrowserObserver:
-    """Renders Views in a browser without a window and records what they did.
-
-    A View has `wait` seconds for the handshake, and is watched for `settle` seconds after it.
-    """
-
-    def __init__(self, *, wait: float = _WAIT, settle: float = _SETTLE) -> None:
-        self._wait = wait
-        self._settle = settle
-
-    async def observe(self, seen: Snapshot) -> Sequence[ViewObservation]:
-        """Render every page that a tool opens, in light and in dark."""
-        pages = [page for page in seen.pages if page.html is not None and page.linked_by]
-        found: list[ViewObservation] = []
-        silent: set[str] = set()  # Views that did not start in light, and so will not in dark
-        for dark in (False, True):
-            watch = _Watch()
-            renderer = HeadlessRenderer(
-                dark=dark,
-                on_violation=watch.violation,
-                on_console=watch.console,
-                on_request=watch.request,
-            )
-            async with renderer:
-                for number, page in enumerate(pages):
-                    if page.uri in silent:
-                        continue
-                    watch.clear()
-                    rendering = _Rendering(seen, page, "dark" if dark else "light", watch)
-                    observed = await rendering.run(
-                        renderer, f"view-{number}", self._wait, self._settle
-                    )
-                    found.append(observed)
-                    if not observed.initialized:
-                        silent.add(page.uri)
-        return found
+async def observe_views(seen: Snapshot, *, settle: float = _SETTLE) -> Sequence[ViewObservation]:
+    """Render every page that a tool opens, without a window, in light and in dark."""
+    pages = [page for page in seen.pages if page.html is not None and page.linked_by]
+    found: list[ViewObservation] = []
+    for theme in ("light", "dark"):
+        watch = _Watch()
+        renderer = HeadlessRenderer(
+            dark=theme == "dark",
+            on_violation=watch.violation,
+            on_console=watch.console,
+            on_request=watch.request,
+        )
+        async with renderer:
+            for number, page in enumerate(pages):
+                watch.clear()
+                rendering = _Rendering(seen, page, theme, watch)
+                found.append(await rendering.run(renderer, f"view-{number}", settle))
+        # What did not start in light will not start in dark.
+        started = {view.uri for view in found if view.initialized}
+        pages = [page for page in pages if page.uri in started]
+    return found
 
 
 class _Watch:
     """What the browser reports while one View is shown."""
 
     def __init__(self) -> None:
-        self.blocked: dict[Blocked, None] = {}
+        self.blocked: dict[tuple[str, str], None] = {}
         self.lines: list[tuple[str, str]] = []
         self.requests: dict[str, None] = {}
 
     def violation(self, found: Violation) -> None:
         if found.directive != "declared" and len(self.blocked) < _MAX_SEEN:
-            self.blocked[Blocked(found.directive, _origin(found.blocked))] = None
+            self.blocked[found.directive, _origin(found.blocked)] = None
 
     def console(self, kind: str, text: str) -> None:
         if len(self.lines) < _MAX_SEEN:
@@ -111,16 +93,14 @@ class _Rendering:
         self._page = page
         self._theme = theme
         self._watch = watch
-        self._calls: list[AttemptedCall] = []
+        self._calls: dict[str, None] = {}
         self._initialized = False
         self._declared = False
         self._tools: tuple[str, ...] | None = None
         self._list_fault: int | None = None
-        self._faults: list[ViewToolFault] = []
+        self._faults: list[tuple[str, int]] = []
 
-    async def run(
-        self, renderer: HeadlessRenderer, view_id: str, wait: float, settle: float
-    ) -> ViewObservation:
+    async def run(self, renderer: HeadlessRenderer, view_id: str, settle: float) -> ViewObservation:
         ui = self._page.effective_ui
         shown = Page(
             view_id=view_id,
@@ -141,14 +121,14 @@ class _Rendering:
         bridge.on_update_model_context = bridge.on_error = _ignore
         async with bridge:
             try:
-                await bridge.initialized(timeout=wait)
+                await bridge.initialized(timeout=_WAIT)
                 self._initialized = True
                 await self._deliver(bridge)
                 await self._try_tools(bridge)
                 await asyncio.sleep(settle)  # what a View does by itself has no event to wait for
             except TransomError:
                 pass  # what was seen so far is what there is
-        return self._seen_so_far(wait)
+        return self._seen_so_far()
 
     async def _deliver(self, bridge: Bridge) -> None:
         """The input and the result of the call that opened the View, right after the handshake."""
@@ -179,33 +159,28 @@ class _Rendering:
             arguments = unfitting_arguments(tool.input_schema)
             if arguments is None:
                 continue
-            code: int | None = None
             try:
                 await bridge.call_tool(tool.name, arguments, timeout=5)
             except ProtocolError as error:
-                code = error.code
+                self._faults.append((tool.name, error.code))
             except TransomError:
-                continue
-            self._faults.append(ViewToolFault(tool.name, code))
+                pass  # it failed in another way; only JSON-RPC errors are looked for
 
     def _call(self, name: str) -> JsonObject:
         """A View's call to its server: allowed or not, and what is known of the answer."""
-        tool = self._seen.apps.tool(name)
-        refusal = None
-        if tool is None:
-            refusal = "the server has no such tool"
-        elif "app" not in tool.visibility:
-            refusal = f"its visibility is {list(tool.visibility)}"
-        self._calls.append(AttemptedCall(name, refusal))
-        if refusal is not None:
-            raise Refused(f"Tool {name} may not be called by a View: {refusal}")
+        tool = next((tool for tool in self._seen.tools if tool.name == name), None)
+        if len(self._calls) < _MAX_SEEN:
+            self._calls[name] = None
+        if tool is None or "app" not in tool.visibility:
+            why = f"its visibility is {list(tool.visibility)}" if tool else "there is no such tool"
+            raise Refused(f"Tool {name} may not be called by a View: {why}")
         for call in self._seen.calls or ():
             if call.tool == name and call.result is not None:
                 return call.result
         text = "This tool is not called while the View is checked"
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
-    def _seen_so_far(self, waited: float) -> ViewObservation:
+    def _seen_so_far(self) -> ViewObservation:
         uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
         # Which of the denied permissions an error is about is not known, so all are named.
         wanted = ", ".join(as_object(self._page.effective_ui.get("permissions")))
@@ -213,11 +188,11 @@ class _Rendering:
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
         return ViewObservation(
             uri=self._page.uri,
-            waited=waited,
+            waited=_WAIT,
             theme=self._theme,
             initialized=self._initialized,
             late_handler=any(_LATE.search(text) for _, text in self._watch.lines),
-            uncaught=tuple(text for text in uncaught if (text not in dict(denied).values())),
+            uncaught=tuple(text for text in uncaught if text not in dict(denied).values()),
             blocked=tuple(self._watch.blocked),
             requests=tuple(self._watch.requests),
             calls=tuple(self._calls),

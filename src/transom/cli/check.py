@@ -124,7 +124,7 @@ def _calling(options: CheckOptions) -> Calling | None:
 
 def _observer() -> ViewObserver:
     """The part that renders Views; loaded here because nothing else needs a browser."""
-    return cast("ViewObserver", import_module("transom.cli.browser_checks").BrowserObserver())
+    return cast("ViewObserver", import_module("transom.cli.browser_checks").observe_views)
 
 
 @contextmanager

@@ -1,25 +1,32 @@
-"""The rules of the server contract, by section."""
+"""The rules of the server contract, in its order: contract.md, with the checks in these modules."""
 
 from __future__ import annotations
 
-from transom.check.rule import Rule, order
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from transom.check.rule import CHECKS, Clause, Rule
 from transom.check.rules import csp, resources, results, tools, views
 
-__all__ = ["RULES", "SECTIONS"]
+__all__ = ["RULES", "SECTIONS", "csp", "resources", "results", "tools", "views"]
 
-SECTIONS = {
-    "A": "Negotiation and fallback",
-    "B": "Tool definition and linkage",
-    "C": "UI resource",
-    "P": "CSP, CORS, permissions",
-    "D": "Tool results",
-    "N": "Annotations",
-    "V": "View runtime",
-}
-_FOUND = (vars(module).values() for module in (tools, resources, csp, results, views))
-RULES: tuple[Rule, ...] = tuple(
-    sorted(
-        (value for values in _FOUND for value in values if isinstance(value, Rule)),
-        key=lambda rule: order(rule.id),
-    )
+_CONTRACT = (Path(__file__).parents[1] / "contract.md").read_text("utf-8")
+_RULE = re.compile(
+    r"^### (\w+): (.+)\n\n(\w+) · (\w+)( · heuristic)? · \[(.+)\]\((.+)\)\n\n((?:(?!#).*\n)+)",
+    re.MULTILINE,
 )
+
+
+def _rules() -> Iterator[Rule]:
+    entries: list[Any] = _RULE.findall(_CONTRACT)
+    for id, title, severity, surface, heuristic, clause, url, text in entries:
+        # What no server can break has no check.
+        name, check = CHECKS.get(id, (re.sub(r"\W+", "_", title.lower()), None))
+        source, off = Clause(clause, url), bool(heuristic)
+        yield Rule(id, severity, title, source, surface, off, text.strip(), name, check)
+
+
+SECTIONS = dict(re.findall(r"^## ([A-Z]): (.+)$", _CONTRACT, re.MULTILINE))
+RULES = tuple(_rules())

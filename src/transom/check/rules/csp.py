@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from transom.check.origins import (
     DeclaredOrigins,
@@ -14,17 +14,9 @@ from transom.check.origins import (
     parse_origin,
     unsafe,
 )
-from transom.check.rule import (
-    ABOUT_HOST,
-    HOST_BEHAVIOR,
-    RESOURCE_FORMAT,
-    Hits,
-    Severity,
-    documented,
-    rule,
-    show,
-)
-from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot
+from transom.check.rule import Hits, Messages, Severity, rule, show
+from transom.check.scan import Reference
+from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot, ViewObservation
 from transom.json_values import as_object, type_name
 
 # The browser API behind each permission.
@@ -35,6 +27,13 @@ _PERMISSIONS = {
     "clipboardWrite": "navigator.clipboard.write",
 }
 _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
+# The directives by which a browser blocks what a list does not declare, without `-src`.
+_DIRECTIVES = {
+    "connectDomains": ["connect"],
+    "resourceDomains": ["script", "style", "img", "font", "media", "worker"],
+    "frameDomains": ["frame"],
+    "baseUriDomains": [],
+}
 
 
 def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrigin]]:
@@ -46,13 +45,8 @@ def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrig
                 yield page, entry, origin
 
 
-@rule("P1", "error", "csp fields are lists of strings", RESOURCE_FORMAT, "read")
+@rule("P1")
 def csp_is_lists(seen: Snapshot) -> Hits:
-    """`csp` is an object; each of its fields is an array of origins.
-
-    `connectDomains` for fetch and WebSocket, `resourceDomains` for scripts, styles, images, fonts
-    and media, `frameDomains` for nested frames, `baseUriDomains` for `<base>`.
-    """
     for page in seen.pages:
         csp = page.effective_ui.get("csp")
         if csp is not None and not isinstance(csp, dict):
@@ -64,14 +58,8 @@ def csp_is_lists(seen: Snapshot) -> Hits:
                 yield page, f": csp.{field} must be a list of origins."
 
 
-@rule("P2", "error", "csp entries are origins", RESOURCE_FORMAT, "read")
+@rule("P2")
 def entries_are_origins(seen: Snapshot) -> Hits:
-    """An entry is a scheme and a host, with a port where needed: `https://api.example.com`.
-
-    No path, no trailing slash, no `*` alone, no CSP keyword such as `'self'`. Spaces, quotes,
-    commas and semicolons would change the policy itself: hosts drop such entries, and it is an
-    error to send them.
-    """
     for page, field in ((page, field) for page in seen.pages for field in CSP_FIELDS):
         for entry in page.origins(field):
             if unsafe(entry) or keyword(entry) or parse_origin(entry) is None:
@@ -79,21 +67,15 @@ def entries_are_origins(seen: Snapshot) -> Hits:
                 yield page, f": `{show(entry)}` in csp.{field} is not an origin.", severity
 
 
-@rule("P3", "warn", "csp entries are secure", RESOURCE_FORMAT, "read")
+@rule("P3")
 def entries_are_secure(seen: Snapshot) -> Hits:
-    """Use `https:` and `wss:`; plain `http:` and `ws:` are for the developer's own machine."""
     for page, entry, origin in _declared_origins(seen):
-        if not origin.secure and not origin.loopback:
+        if origin.scheme in ("http", "ws") and not origin.loopback:
             yield page, f": `{entry}` is insecure."
 
 
-@rule("P4", "warn", "Wildcards are narrow", RESOURCE_FORMAT, "read")
+@rule("P4")
 def wildcards_are_narrow(seen: Snapshot) -> Hits:
-    """`https://*.example.com` is allowed, and lets the View reach every subdomain.
-
-    That is a note. A wildcard over names that anyone can register (`*.com`, `*.github.io`) is a
-    warning.
-    """
     for page, entry, origin in _declared_origins(seen):
         if broad_wildcard(origin):
             yield page, f": wildcard `{entry}` is very broad; anyone can get such a name."
@@ -101,82 +83,50 @@ def wildcards_are_narrow(seen: Snapshot) -> Hits:
             yield page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
 
 
-@rule("P5", "error", "Connections are declared", RESOURCE_FORMAT, "html")
+@rule("P5")
 def connections_are_declared(seen: Snapshot) -> Hits:
-    """Every origin the View fetches from must be in `csp.connectDomains`.
-
-    That goes for fetch, XMLHttpRequest, EventSource, WebSocket and sendBeacon. An address found
-    by reading the page is a warning; a connection that a browser blocked is an error.
-    """
-    for page in seen.pages:
-        urls = [("connect", url) for url in (page.scan.connects if page.scan else ())]
-        for _, origin, severity in _undeclared(seen, page, "connectDomains", ["connect-src"], urls):
-            why = "not in csp.connectDomains; the host will block it"
-            yield page, f" connects to `{origin}` {why}.", severity
+    why = "not in csp.connectDomains; the host will block it"
+    for page, _, origin, severity in _undeclared(seen, "connectDomains", ["connect"]):
+        yield page, f" connects to `{origin}` {why}.", severity
 
 
-@rule("P6", "error", "Loaded resources are declared", RESOURCE_FORMAT, "html")
+@rule("P6")
 def resources_are_declared(seen: Snapshot) -> Hits:
-    """Every origin of scripts, styles, images, fonts and media must be in `csp.resourceDomains`.
-
-    Or put them into the page. Found by reading the page: a warning; blocked in a browser: an error.
-    """
-    directives = ("script-src", "style-src", "img-src", "font-src", "media-src", "worker-src")
     names = {"asset": "an asset", "img": "image"}
-    for page in seen.pages:
-        loaded = _references(page, _RESOURCE_KINDS)
-        found = _undeclared(seen, page, "resourceDomains", directives, loaded)
-        for kind, origin, severity in found:
-            what = f"{names.get(kind, kind)} from `{origin}`"
-            yield page, f" loads {what} not in csp.resourceDomains.", severity
+    for page, kind, origin, severity in _undeclared(seen, "resourceDomains", _RESOURCE_KINDS):
+        what = f"{names.get(kind, kind)} from `{origin}`"
+        yield page, f" loads {what} not in csp.resourceDomains.", severity
 
 
-@rule("P7", "error", "Nested frames are declared", RESOURCE_FORMAT, "html")
+@rule("P7")
 def frames_are_declared(seen: Snapshot) -> Hits:
-    """A View may hold frames only of the origins in `csp.frameDomains`; without it, none."""
-    for page in seen.pages:
-        frames = _references(page, {"frame"})
-        for _, origin, severity in _undeclared(seen, page, "frameDomains", ["frame-src"], frames):
-            yield page, f" embeds `{origin}`; add it to csp.frameDomains.", severity
+    for page, _, origin, severity in _undeclared(seen, "frameDomains", ["frame"]):
+        yield page, f" embeds `{origin}`; add it to csp.frameDomains.", severity
 
 
-@rule("P8", "warn", "The base is declared", RESOURCE_FORMAT, "html")
+@rule("P8")
 def base_is_declared(seen: Snapshot) -> Hits:
-    """The origin of `<base href>` must be in `csp.baseUriDomains`, or the browser ignores it."""
-    for page in seen.pages:
-        bases = _references(page, {"base"})
-        for _, origin, _ in _undeclared(seen, page, "baseUriDomains", (), bases):
-            yield page, f": <base> to `{origin}` is not declared."
+    for page, _, origin, _ in _undeclared(seen, "baseUriDomains", ["base"]):
+        yield page, f": <base> to `{origin}` is not declared."
 
 
-@rule("P9", "error", "Nothing is loaded by a relative address", RESOURCE_FORMAT, "html")
-def nothing_is_relative(seen: Snapshot) -> Hits:
-    """A View has no server of its own, so `./app.js` and `/style.css` cannot be loaded.
-
-    Put scripts and styles into the page (a bundler can do it), or use whole addresses and declare
-    them in `csp.resourceDomains`. Scripts and styles are errors, images and media warnings.
-    """
-    for page in seen.pages:
-        if any(origin_of(url) for _, url in _references(page, {"base"})):
-            continue
-        relative: dict[Severity, list[str]] = {"error": [], "warn": []}
-        for kind, url in _references(page, _RESOURCE_KINDS | {"frame"}):
-            if _is_relative(url):
-                relative["error" if kind in ("script", "style") else "warn"].append(url)
-        for severity, urls in relative.items():
-            if urls:
-                more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
-                why = "relatively; a View has no server to resolve it against"
-                yield page, f" references `{show(urls[0])}`{more} {why}.", severity
+@rule("P9")
+def nothing_is_relative(page: ServedPage) -> Messages:
+    if any(origin_of(url) for _, url in _references(page, {"base"})):
+        return
+    relative: dict[Severity, list[str]] = {"error": [], "warn": []}
+    for kind, url in _references(page, _RESOURCE_KINDS | {"frame"}):
+        if _is_relative(url):
+            relative["error" if kind in ("script", "style") else "warn"].append(url)
+    for severity, urls in relative.items():
+        if urls:
+            more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+            why = "relatively; a View has no server to resolve it against"
+            yield f" references `{show(urls[0])}`{more} {why}.", severity
 
 
-@rule("P10", "info", "Declared origins are used", RESOURCE_FORMAT, "html", heuristic=True)
+@rule("P10")
 def declarations_are_used(seen: Snapshot) -> Hits:
-    """An origin that the page never names is probably left over; each one widens what is allowed.
-
-    Judged by looking for the host name anywhere in the page and, with `--browser`, by what the
-    rendered View requests. An address that it requests only after a click is not seen.
-    """
     used: set[tuple[str, WebOrigin]] = set()
     for view in seen.views or ():
         requested = (origin for url in view.requests if (origin := origin_of(url)))
@@ -187,23 +137,15 @@ def declarations_are_used(seen: Snapshot) -> Hits:
             yield page, f": `{entry}` is declared but never used."
 
 
-@rule("P11", "warn", "No localhost is left over", RESOURCE_FORMAT, "read")
+@rule("P11")
 def no_localhost(seen: Snapshot) -> Hits:
-    """`localhost` in the CSP is for development; a user has no such server.
-
-    Run with `--dev` while you work on the server.
-    """
     for page, entry, origin in _declared_origins(seen):
         if origin.loopback:
             yield page, f": `{entry}` left in csp."
 
 
-@rule("P12", "error", "Permissions are empty objects", RESOURCE_FORMAT, "read")
+@rule("P12")
 def permissions_are_objects(seen: Snapshot) -> Hits:
-    """`permissions` is an object; its keys are camera, microphone, geolocation, clipboardWrite.
-
-    Each value is `{}`, not `true`: `{"permissions": {"camera": {}}}`.
-    """
     for page in seen.pages:
         permissions = page.effective_ui.get("permissions")
         if permissions is not None and not isinstance(permissions, dict):
@@ -216,96 +158,67 @@ def permissions_are_objects(seen: Snapshot) -> Hits:
                 yield page, f": permissions.{key} must be an empty object, got {show(value)}."
 
 
-@rule("P13", "info", "permissions.tools is only proposed", RESOURCE_FORMAT, "read")
+@rule("P13")
 def tools_permission_is_proposed(seen: Snapshot) -> Hits:
-    """`permissions.tools` (WebMCP delegation) is only a proposal: ext-apps pull request 691."""
     for page in seen.pages:
         if "tools" in as_object(page.effective_ui.get("permissions")):
-            why = "is not in the published spec; most hosts will ignore it"
-            yield page, f": permissions.tools {why}."
+            why = "most hosts will ignore it"
+            yield page, f": permissions.tools is not in the published spec; {why}."
 
 
-@rule("P14", "info", "Permissions fit what is used", RESOURCE_FORMAT, "html", heuristic=True)
-def permissions_fit(seen: Snapshot) -> Hits:
-    """Ask for what the View uses, and for all of it.
-
-    Judged by the browser APIs that its scripts name.
-    """
-    for page in seen.pages:
-        if page.scan is None:
-            continue
-        declared = as_object(page.effective_ui.get("permissions"))
-        for key, api in _PERMISSIONS.items():
-            if key in declared and key not in page.scan.apis:
-                yield page, f" asks for {key} but never uses it."
-            elif key not in declared and key in page.scan.apis:
-                yield page, f" uses {api} without permissions.{key}."
+@rule("P14")
+def permissions_fit(page: ServedPage) -> Messages:
+    declared = as_object(page.effective_ui.get("permissions"))
+    for key, api in _PERMISSIONS.items() if page.html is not None else ():
+        if key in declared and key not in page.scan.apis:
+            yield f" asks for {key} but never uses it."
+        elif key not in declared and key in page.scan.apis:
+            yield f" uses {api} without permissions.{key}."
 
 
-@rule("P15", "warn", "The View copes with a denied permission", RESOURCE_FORMAT, "browser")
-def denial_is_handled(seen: Snapshot) -> Hits:
-    """Hosts and users may deny a permission, so a View must check for it and work without it.
-
-    The View is rendered with every permission denied. An uncaught error that names a denied
-    permission is reported.
-    """
-    for view in seen.views or ():
-        for names, error in view.denied_failures:
-            denied = f"{names} are denied" if "," in names else f"{names} is denied"
-            yield view, f"`{view.uri}` fails when {denied}: {error}."
+@rule("P15")
+def denial_is_handled(view: ViewObservation) -> Messages:
+    for names, error in view.denied_failures:
+        denied = f"{names} are denied" if "," in names else f"{names} is denied"
+        yield f"`{view.uri}` fails when {denied}: {error}."
 
 
-@rule("P16", "warn", "APIs accept the View's origin", RESOURCE_FORMAT, "browser")
+@rule("P16")
 def cors_is_allowed(seen: Snapshot) -> Hits:
-    """A declared API that answers only known origins refuses a View, whose origin is the host's.
-
-    Set a stable `domain` and let the API allow it, or answer any origin and use a key.
-    """
     stable = {page.uri for page in seen.pages if page.effective_ui.get("domain")}
     for view in seen.views or ():
         for origin in view.cors_refusals if view.uri not in stable else ():
             yield view, f"`{origin}` refused the View's origin; set a stable `domain` or open CORS."
 
 
-@documented("P17", "error", "The host's CSP is no looser than declared", HOST_BEHAVIOR, ABOUT_HOST)
-def host_policy_is_tight() -> None:
-    """The policy that a host makes may hold no origin that was not declared.
-
-    Nor may it hold a scheme or `*` that lets in any, and it must cover everything else with
-    `default-src`. No server can break this; Transom's own host is tested for it.
-    """
-
-
-def _references(page: ServedPage, kinds: Collection[str]) -> list[tuple[str, str]]:
-    """The kinds and URLs of what the page makes a browser load."""
-    return [(r.kind, r.url) for r in page.scan.references if r.kind in kinds] if page.scan else []
+def _references(page: ServedPage, kinds: Collection[str]) -> list[Reference]:
+    """What the page makes a browser load, of these kinds."""
+    return [reference for reference in page.scan.references if reference.kind in kinds]
 
 
 def _undeclared(
-    seen: Snapshot,
-    page: ServedPage,
-    field: str,
-    directives: Iterable[str],
-    loaded: Iterable[tuple[str, str]],
-) -> Iterator[tuple[str, str, Severity]]:
-    """The kind and origin of what the page needs and `csp.FIELD` does not declare.
+    seen: Snapshot, field: str, kinds: Collection[str]
+) -> Iterator[tuple[ServedPage, str, str, Severity]]:
+    """The pages with the kind and origin of what they need and `csp.FIELD` does not declare.
 
     What a browser blocked is an error; what was only read in the page is a warning.
     """
-    reported: set[str] = set()
-    blocked = [b for view in seen.views or () if view.uri == page.uri for b in view.blocked]
-    for directive in directives:
-        for found in blocked:
-            # Browsers also name a finer directive, such as script-src-elem.
-            if f"{found.directive}-".startswith(f"{directive}-"):
-                reported.add(found.origin)
-                yield directive.removesuffix("-src"), found.origin, "error"
-    declared = DeclaredOrigins(page.origins(field))
-    for kind, url in loaded:
-        origin = origin_of(url)
-        if origin and str(origin) not in reported and not declared.cover(origin):
-            reported.add(str(origin))
-            yield kind, str(origin), "warn"
+    for page in seen.pages:
+        reported: set[str] = set()
+        for directive in _DIRECTIVES[field]:
+            for finer, origin in (
+                b for v in seen.views or () if v.uri == page.uri for b in v.blocked
+            ):
+                # Browsers also name a finer directive, such as script-src-elem.
+                if f"{finer}-".startswith(f"{directive}-src-"):
+                    reported.add(origin)
+                    yield page, directive, origin, "error"
+        declared = DeclaredOrigins(page.origins(field))
+        for kind, url in _references(page, kinds):
+            origin = origin_of(url)
+            if origin and str(origin) not in reported and not declared.cover(origin):
+                reported.add(str(origin))
+                yield page, kind, str(origin), "warn"
 
 
 def _is_relative(url: str) -> bool:
