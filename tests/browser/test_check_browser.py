@@ -7,7 +7,6 @@ import pytest
 
 from tests.cli.running import transom
 from transom.cli import browser_checks
-from transom.cli.browser_checks import BrowserObserver
 
 BROKEN = '''
 from mcp.server import MCPServer
@@ -78,8 +77,7 @@ server = MCPServer("broken", extensions=[views])
 def test_what_views_do_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)
-    observer = BrowserObserver(wait=5)
-    monkeypatch.setattr(browser_checks, "BrowserObserver", lambda: observer)
+    monkeypatch.setattr(browser_checks, "WAIT", 5)
     options = ("--browser", "--format", "json", "--select", "V,P5,P10")
     ran = transom("check", str(server), *options)
     report = json.loads(ran.stdout)

@@ -72,7 +72,7 @@ def test_a_python_file_is_checked(tmp_path, monkeypatch):
 def test_a_server_that_cannot_be_started_exits_with_2(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("raise SystemExit('no orders today')")
-    ran = transom("check", "broken.py")
+    ran = transom("check", "broken.py", "--timeout", "60")
 
     assert ran.returncode == 2
     assert "Not checked: the server is gone: it exited with code 1" in ran.stdout

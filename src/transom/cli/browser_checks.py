@@ -27,7 +27,7 @@ from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 
-_WAIT = 10.0  # seconds a View has to complete the handshake
+WAIT = 10.0  # seconds a View has to complete the handshake
 _SETTLE = 1.0  # seconds it is watched after it got its tool's result
 _MAX_SEEN = 1000  # console lines, blocked and requested addresses of one View, each
 _MAX_TOOLS = 1000  # more than a View should have, so that a View with too many is seen (V7)
@@ -121,7 +121,7 @@ class _Rendering:
         bridge.on_update_model_context = bridge.on_error = _ignore
         async with bridge:
             try:
-                await bridge.initialized(timeout=_WAIT)
+                await bridge.initialized(timeout=WAIT)
                 self._initialized = True
                 await self._deliver(bridge)
                 await self._try_tools(bridge)
@@ -188,7 +188,7 @@ class _Rendering:
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
         return ViewObservation(
             uri=self._page.uri,
-            waited=_WAIT,
+            waited=WAIT,
             theme=self._theme,
             initialized=self._initialized,
             late_handler=any(_LATE.search(text) for _, text in self._watch.lines),
