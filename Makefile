@@ -44,6 +44,7 @@ docs: ## write the reference from docstrings and help, and put samples into the 
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) scripts/api.py $(ARGS)
 	@$(PYTHON_IN_VENV) scripts/quotes.py
+	@$(PYTHON_IN_VENV) -m scripts.statements
 
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup

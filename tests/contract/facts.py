@@ -25,17 +25,25 @@ def tests_in(path: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
 
 
+def without_test(test: str) -> bool:
+    """Whether a test that is named is not there."""
+    path, _, name = test.partition("::")
+    return not (ROOT / path).is_file() or name not in tests_in(path)
+
+
+def numbering(ids: list[str], wanted: list[str]) -> list[str]:
+    """What is missing in a list of ids, unknown, or there twice."""
+    found = [f"{id} is missing" for id in wanted if id not in ids]
+    found += [f"{id} is not known" for id in ids if id not in wanted]
+    return found + [f"{id} is there twice" for id in sorted({i for i in ids if ids.count(i) > 1})]
+
+
 def problems(facts: list[Fact], sections: dict[str, int]) -> list[str]:
     """What is wrong with a list of facts: missing, doubled, without reason, without a test."""
-    found: list[str] = []
     wanted = [f"{letter}-{n:03}" for letter, count in sections.items() for n in range(1, count + 1)]
-    ids = [fact.id for fact in facts]
-    found += [f"{id} is missing" for id in wanted if id not in ids]
-    found += [f"{id} is not a fact we know" for id in ids if id not in wanted]
-    found += [f"{id} is there twice" for id in sorted({id for id in ids if ids.count(id) > 1})]
+    found = numbering([fact.id for fact in facts], wanted)
     for fact in facts:
-        path, _, name = fact.test.partition("::")
-        if not (ROOT / path).is_file() or name not in tests_in(path):
+        if without_test(fact.test):
             found.append(f"{fact.id}: there is no test {fact.test}")
         if fact.ours != "match" and not fact.why:
             found.append(f"{fact.id}: {fact.ours}, but why?")

@@ -268,6 +268,7 @@ async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(show: S
     assert (await model.call("reload", {"query": 5})).is_error
 
     assert (await model.call_any("count-orders")).structured_content == {"result": 3}
+    assert (await model.call("count")).text.startswith("refused: ")
     assert [tool for tool in await model.listed() if "samples-2" in tool.name] == []
 
 
