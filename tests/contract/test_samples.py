@@ -4,9 +4,11 @@ As they stand with `transom.js`, in Chromium, and translated, as an `App` in Pyt
 `Host`, and through the gateway to a client that has never heard of Views.
 """
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from tests.browser.test_transomjs_samples import (
     page_with_names_alone,
 )
 from tests.browser.test_transomjs_webmcp import MUSIC, STRAWMAN
-from tests.browser.transomjs_host import page_with
+from tests.browser.transomjs_host import PAGES, page_with
 from tests.contract import samples
 from tests.contract.model import (
     EMPTY,
@@ -37,6 +39,7 @@ from tests.contract.model import (
 )
 from tests.contract.samples import World
 from transom.errors import ProtocolError
+from transom.server.page import inline_transom
 from transom.web.headless import HeadlessRenderer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -58,9 +61,19 @@ HOOKS = {
     name: (partial(bundled_page, REACT / f"{name}.tsx", alias=OURS, body=BODY), None)
     for name in ("ext_apps", "sunpeak_register", "sunpeak_tools")
 }
-SERVERS = {"orders": samples.orders_server}
+SAMPLES["orders of the official SDK"] = SAMPLES["orders"]
 
 Show = Callable[..., Awaitable[Model]]
+
+
+def server_for(sample: str, html: str, file: Path) -> object:
+    """The server whose tool opens the sample."""
+    if sample == "orders":
+        return samples.orders_server(html)
+    if sample == "orders of the official SDK":
+        file.write_text(inline_transom(html))
+        return ["node", str(PAGES / "samples" / "orders_server.mjs"), str(file)]
+    return server_of(html)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -76,7 +89,7 @@ def side(request: pytest.FixtureRequest) -> Side:
 
 @pytest_asyncio.fixture(params=["Host", "gateway"], loop_scope="module")
 async def show(
-    request: pytest.FixtureRequest, side: Side, browser: HeadlessRenderer
+    request: pytest.FixtureRequest, side: Side, browser: HeadlessRenderer, tmp_path: Path
 ) -> AsyncIterator[Show]:
     """`await show(sample)`: a model in front of it."""
     through: Through = request.param
@@ -91,7 +104,7 @@ async def show(
             else:
                 renderer, html = browser.seat(through), page()
                 user = user_of_page(browser, renderer.key_of(Model.view))
-            server = SERVERS.get(sample, server_of)(html)
+            server = server_for(sample, html, tmp_path / "page.html")
             model = await stack.enter_async_context(model_of(through, server, renderer, asks=asks))
             await model.call_any("open_sample")
             model.user = user
@@ -256,15 +269,16 @@ async def test_a_lazy_schema_is_pulled_at_every_listing(show: Show):
         assert not (await model.call("play_track", {"id": tracks[-1]})).is_error
 
 
-async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(show: Show):
-    model = await show("orders")
+@pytest.mark.parametrize("sample", ["orders", "orders of the official SDK"])
+async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(show: Show, sample: str):
+    model = await show(sample)
     await model.until("reload", "count")
     assert "refresh-orders" not in [tool.name for tool in await model.listed()]
     with pytest.raises(ProtocolError, match="refresh-orders"):
         await model.call_any("refresh-orders", {"query": "ada"})
     result = await model.call("reload", {"query": "ada"})
     assert result.structured_content == {"orders": ["o1", "o2"]}
-    assert result.text == '{"orders": ["o1", "o2"]}'
+    assert json.loads(result.text) == {"orders": ["o1", "o2"]}
     assert (await model.call("reload", {"query": 5})).is_error
 
     assert (await model.call_any("count-orders")).structured_content == {"result": 3}
