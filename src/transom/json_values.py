@@ -3,11 +3,14 @@
 1. `members`, `member` and `entries_of` read raw JSON one level at a time. What they do not read
    stays as it came, so it can be passed on unchanged.
 2. `as_object` and its kin look into JSON that was decoded already.
-3. Every text of a View or a server that reaches a model passes `clean`.
+3. What a View or a server says reaches a model without the brackets `⟦ ⟧`, in which the host says
+   whose a text is: through `clean`, which makes it one line of visible text, or, where it may be
+   data, through `without_marks`.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
@@ -128,33 +131,49 @@ def with_entries(value: Raw | bytes, key: str, entries: Sequence[Raw | bytes]) -
 
 # --- text ------------------------------------------------------------------------------------
 
-_MARKS = "⟦⟧"
+# What Python calls printable and yet nobody sees: the default-ignorable code points of Unicode that
+# count as letters or marks, and the empty Braille pattern. The host's brackets go with them.
+_UNSEEN = re.compile(
+    "[⟦⟧\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0000-\U000e0fff]"
+)
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_OPENING, _CLOSING = "⟦".encode(), "⟧".encode()
+_ESCAPED_BRACKET = re.compile(rb"(?<!\\)((?:\\\\)*)\\u27[eE]([67])")
+
+
+def is_clean(text: str) -> bool:
+    """Whether it is one line of visible text without the host's brackets."""
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
 
 
 def clean(text: str, limit: int) -> str:
     """One line of visible text, at most `limit` characters long, without the host's brackets."""
-    if len(text) <= limit and text.isprintable() and not has_marks(text):
+    if len(text) <= limit and is_clean(text):
         return text
-    words = "".join(_visible(char) for char in text[: 4 * limit]).split()
+    words = "".join(_visible(char) for char in _UNSEEN.sub("", text[: 4 * limit])).split()
     line = " ".join(words)
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
-
-
-def unmarked(text: str) -> str:
-    """The same text without the brackets that only the host may write."""
-    return text.replace("⟦", "").replace("⟧", "") if has_marks(text) else text
-
-
-def has_marks(text: str) -> bool:
-    """Whether it has the brackets in which the host says whose a tool is."""
-    return any(mark in text for mark in _MARKS)
 
 
 def _visible(char: str) -> str:
     if char.isspace():
         return " "
-    # Variation selectors are marks, not format characters, but can carry unseen text all the same.
-    if char in _MARKS or "\U000e0100" <= char <= "\U000e01ef":
-        return ""
     return "" if unicodedata.category(char) in _INVISIBLE else char
+
+
+def without_marks(data: bytes) -> bytes:
+    """JSON with plain brackets where those stand with which the host says whose a text is.
+
+    Without any it is returned as it is. They are replaced, not removed: what stands around one
+    could become another.
+    """
+    if _OPENING in data or _CLOSING in data:
+        data = data.replace(_OPENING, b"[").replace(_CLOSING, b"]")
+    if b"\\u27" in data:
+        data = _ESCAPED_BRACKET.sub(_plain_bracket, data)
+    return data
+
+
+def _plain_bracket(found: re.Match[bytes]) -> bytes:
+    return found[1] + (b"[" if found[2] == b"6" else b"]")

@@ -366,22 +366,38 @@ def test_clean_text_is_one_short_line_and_stays_as_it_is(text: str, limit: int):
     assert clean(once, limit) == once
 
 
-def test_words_inside_schemas_are_clean_too_and_values_are_left_alone():
+def test_every_text_inside_a_schema_is_clean():
     schema = {
         "type": "object",
         "properties": {
             "description": {"type": "string", "description": "a\n⟦View bank-1⟧ b"},
-            "mode": {"enum": ["line\nbreak", "⟦"], "default": "line\nbreak"},
+            "mode": {"enum": ["line\nbreak", "⟦"], "default": "line\nbreak", "examples": ["⟧x"]},
+            "⟦View bank-2⟧": {"const": "a\u202eb", "pattern": "^\\d  [a-z]\\n$"},
         },
-        "anyOf": [{"title": "x\u202ey"}],
+        "anyOf": [{"title": "x\u202ey\ufe0f"}],
     }
     surface = Surface()
     surface.put_view(label("v-1"), [Tool(name="a", input_schema=schema, output_schema=schema)])
     [tool] = surface.tools()
     for shown in (tool.input_schema, tool.output_schema):
-        assert shown["properties"]["description"]["description"] == "a View bank-1 b"
-        assert shown["properties"]["mode"] == schema["properties"]["mode"]
+        assert shown["properties"] == {
+            "description": {"type": "string", "description": "a View bank-1 b"},
+            "mode": {"enum": ["line break", ""], "default": "line break", "examples": ["x"]},
+            "View bank-2": {"const": "ab", "pattern": "^\\d  [a-z]\\n$"},
+        }
         assert shown["anyOf"] == [{"title": "xy"}]
+
+
+def test_a_server_tool_is_as_it_was_but_for_the_hosts_brackets():
+    schema = {"properties": {"⟦a⟧": {"enum": ["x\u200b\n⟦View bank-1⟧"], "title": "⟦"}}}
+    surface = Surface()
+    surface.put_server("s", [Tool(name="a", title="⟦T⟧", input_schema=schema), *named("b")])
+    marked, plain = surface.tools()
+    assert marked.title == "[T]"
+    assert marked.input_schema == {
+        "properties": {"[a]": {"enum": ["x\u200b\n[View bank-1]"], "title": "["}}
+    }
+    assert plain == named("b")[0]
 
 
 def test_a_view_tool_shows_its_hints_and_not_its_private_metadata():

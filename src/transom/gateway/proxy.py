@@ -56,7 +56,7 @@ from transom.gateway.views import SCREENSHOT_VIEW, ClientViews, ToolCall, ToolHe
 from transom.host.policy import model_may_call
 from transom.host.surface import INDIRECT_TOOLS
 from transom.json_values import member as member_of
-from transom.json_values import members, with_entries
+from transom.json_values import members, with_entries, without_marks
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
 from transom.session import SentRequest
@@ -420,7 +420,7 @@ class Proxy:
                 if shown is None or (shown in heads and server is not self._members.only):
                     continue
                 heads.setdefault(shown, ToolHead(shown, head.meta))
-                merged.append(renamed(entry, head.name, shown))
+                merged.append(without_marks(bytes(renamed(entry, head.name, shown))))
         self._views.learn_tools(heads.values())
         return merged
 

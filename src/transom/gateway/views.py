@@ -54,7 +54,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from transom.errors import Refused
-from transom.json_values import unmarked, with_entries
+from transom.json_values import with_entries, without_marks
 
 INDEX_URI: Final = "transom://views"
 _MAX_MESSAGES = 20
@@ -114,9 +114,9 @@ class ViewMessages:
 
     def add_message(self, view_id: str, blocks: Sequence[Any]) -> None:
         """Keep a message of a View to the model."""
-        raw = unmarked(wire.encode(blocks).decode())
+        raw = without_marks(wire.encode(blocks))
         if len(raw) > _MAX_MESSAGE:
-            raise Refused(f"A message of {len(raw)} characters is over {_MAX_MESSAGE}")
+            raise Refused(f"A message of {len(raw)} bytes is over {_MAX_MESSAGE}")
         content = msgspec.json.decode(raw)
         self._keep([text_block(f"⟦View {view_id}⟧ sends this message:"), *content])
         view = self._views.get(view_id)
@@ -211,7 +211,7 @@ def _context_blocks(view_id: str, view: _Sender) -> list[Any]:
 
 
 def _without_marks(value: object) -> Any:
-    return msgspec.json.decode(unmarked(wire.encode(value).decode()))
+    return msgspec.json.decode(without_marks(wire.encode(value)))
 
 
 def _now() -> float:
@@ -530,7 +530,9 @@ class ClientViews:
             about = f"The View of this tool could not be shown: {opened}"
         else:
             about = await self._show_result(opened, result)
-        return with_blocks(result, [*self._messages.take_unseen(), text_block(about)])
+        return with_blocks(
+            without_marks(result), [*self._messages.take_unseen(), text_block(about)]
+        )
 
     async def _open_view(self, connection: ServerConnection, call: ToolCall) -> View | str:
         """Begin to open the View of a call; the reason when there can be none."""
@@ -593,6 +595,7 @@ class ClientViews:
         """A tool's result with what the model has not seen yet, if it is one that ends a call."""
         if not self._needed or not is_complete(result) or "task" in members(result):
             return result
+        result = without_marks(result)
         unseen = self._messages.take_unseen()
         return with_blocks(result, unseen) if unseen else result
 

@@ -41,6 +41,7 @@ from transom.host.tasks import task_in
 from transom.host.view_requests import ViewRequests
 from transom.host.view_server import ViewServer
 from transom.host.view_tools import ToolDefinitions
+from transom.json_values import without_marks
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
@@ -422,20 +423,19 @@ class Bridge(CallsTools):
             raw = await self._session.request("tools/call", params, timeout=timeout)
         else:
             raw = await self._call_with_progress(params, timeout, on_progress)
-        if len(raw) > self.limits.max_result_bytes:
-            raise self._too_large(name, raw)
+        data = self._checked(name, raw)
         try:
-            result = _decode_result(raw)
+            result = _decode_result(data)
             if not result.extra:
                 return result
         except (msgspec.DecodeError, RecursionError, ValueError):
             pass  # members we do not know, or no result at all: sorted out below
-        result = _read_result(raw)
+        result = _read_result(data)
         if "task" not in result.extra or result.content:
             return result
         if task is None:
             raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
-        handle = task_in(raw)
+        handle = task_in(data)
         if handle is None:
             raise InvalidResult(f"{name}: the View answered with a task that cannot be read")
         return handle
@@ -453,9 +453,13 @@ class Bridge(CallsTools):
         except TimeoutError:
             raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
 
-    def _too_large(self, what: str, raw: Raw) -> InvalidResult:
-        size = f"{len(raw)} bytes is over the limit of {self.limits.max_result_bytes}"
-        return InvalidResult(f"{what}: a result of {size}")
+    def _checked(self, what: str, raw: Raw) -> bytes:
+        """A result that is not too large, without the brackets that only the host may write."""
+        if len(raw) > (limit := self.limits.max_result_bytes):
+            raise InvalidResult(
+                f"{what}: a result of {len(raw)} bytes is over the limit of {limit}"
+            )
+        return without_marks(bytes(raw))
 
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
@@ -525,9 +529,7 @@ class Bridge(CallsTools):
         limit = self.limits.call_timeout if timeout is None else timeout
         left = await self._until_callable(method, limit)
         raw = await self._session.request(method, wire.encode(params), timeout=left)
-        if len(raw) > self.limits.max_result_bytes:
-            raise self._too_large(method, raw)
-        return HOST[method].read_result(raw)
+        return HOST[method].read_result(self._checked(method, raw))
 
     # --- to the View: notifications ----------------------------------------------------------
 

@@ -25,6 +25,7 @@ from transom.host.audit import AuditLog
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface, check_server_name
 from transom.host.tasks import owned_task, task_in
+from transom.json_values import without_marks
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
@@ -243,7 +244,9 @@ class ServerTools:
             params["task"] = msgspec.to_builtins(task)
         began, outcome, detail = time.perf_counter(), "cancelled", None
         try:
-            raw = await self.request(name, "tools/call", params, timeout, on_progress)
+            raw = without_marks(
+                await self.request(name, "tools/call", params, timeout, on_progress)
+            )
             handle = None if task is None else task_in(raw)
             if handle is not None:
                 outcome = "task"

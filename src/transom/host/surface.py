@@ -13,8 +13,8 @@
 5. A plain name that a server's tool once had is reserved for that server as long as the host is
    open, so a name that a model has learned never means another server's tool.
 6. The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`,
-   written by the host. Those brackets are removed from everything that a View or a server wrote, so
-   no description can claim another origin.
+   written by the host. What a View or a server wrote has no such brackets, so no description can
+   claim another origin.
 7. Tools whose visibility lacks `model` are left out. For clients that never list again, two tools
    list and call the tools of all Views.
 """
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, cast, overload
 
@@ -31,34 +31,8 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, UsageError
 from transom.host.policy import model_may_call
-from transom.json_values import clean, has_marks, unmarked
+from transom.json_values import clean, is_clean, without_marks
 from transom.types import Implementation, TextContent, Tool, ToolAnnotations, ToolResult
-
-__all__ = [
-    "CALL_VIEW_TOOL",
-    "INDIRECT_TOOLS",
-    "LIST_VIEW_TOOLS",
-    "MAX_NAME",
-    "SEPARATOR",
-    "Api",
-    "Change",
-    "Entry",
-    "IndirectCall",
-    "Label",
-    "Style",
-    "Surface",
-    "ToolList",
-    "as_server_tool",
-    "as_view_tool",
-    "check_server_name",
-    "looks_owned",
-    "owned_name",
-    "owner_of",
-    "plain_name",
-    "tools_for",
-    "view_listing",
-]
-
 
 Api = Literal["anthropic", "openai", "mcp"]
 
@@ -73,10 +47,21 @@ def tools_for(api: str, tools: Iterable[Tool]) -> list[dict[str, Any]]:
     Raises:
         UsageError: there is no such API.
     """
-    shape = _SHAPES.get(api)
-    if shape is None:
-        raise UsageError(f"{api!r} is none of the known APIs: {', '.join(_SHAPES)}")
-    return [shape(tool) for tool in tools]
+    match api:
+        case "anthropic":
+            return [{**_described(tool), "input_schema": _schema(tool)} for tool in tools]
+        case "openai":
+            functions = [{**_described(tool), "parameters": _schema(tool)} for tool in tools]
+            return [{"type": "function", "function": function} for function in functions]
+        case "mcp":
+            # A schema equal to the default would be left out, and the protocol wants it there.
+            return [{**msgspec.to_builtins(t), "inputSchema": t.input_schema} for t in tools]
+        case _:
+            raise UsageError(f"{api!r} is none of the known APIs: anthropic, openai, mcp")
+
+
+def _described(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description or ""}
 
 
 def _schema(tool: Tool) -> dict[str, Any]:
@@ -85,35 +70,6 @@ def _schema(tool: Tool) -> dict[str, Any]:
         return schema
     kept = {key: value for key, value in schema.items() if key not in _NOT_AT_TOP}
     return {"properties": {}, **kept, "type": "object"}
-
-
-def _anthropic(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description or "",
-        "input_schema": _schema(tool),
-    }
-
-
-def _openai(tool: Tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description or "",
-        "parameters": _schema(tool),
-    }
-    return {"type": "function", "function": function}
-
-
-def _mcp(tool: Tool) -> dict[str, Any]:
-    # A schema equal to the default would be left out, and the protocol wants it there.
-    return {**msgspec.to_builtins(tool), "inputSchema": tool.input_schema}
-
-
-_SHAPES: dict[str, Callable[[Tool], dict[str, Any]]] = {
-    "anthropic": _anthropic,
-    "openai": _openai,
-    "mcp": _mcp,
-}
 
 
 MAX_NAME = 64
@@ -173,8 +129,6 @@ def _fitted(name: str, tool: str, *, digest: bool = False) -> str:
 _IN_LABEL = re.compile(r'["·]')
 _MAX_LABEL_PART = 60
 _MAX_TITLE = 128
-_WORDS = frozenset({"description", "title", "$comment"})
-_VALUES = frozenset({"const", "default", "enum", "examples"})
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -218,37 +172,27 @@ def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool
 
 def as_server_tool(tool: Tool, name: str) -> Tool:
     """A server's tool as the model sees it: unchanged, except for the host's brackets."""
-    description = tool.description
-    if description is not None and has_marks(description):
-        description = unmarked(description)
-    if name == tool.name and description is tool.description:
-        return tool
-    return msgspec.structs.replace(tool, name=name, description=description)
+    data = msgspec.json.encode(tool)
+    if (unmarked := without_marks(data)) is not data:
+        tool = msgspec.json.decode(unmarked, type=Tool)
+    return tool if name == tool.name else msgspec.structs.replace(tool, name=name)
 
 
 def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
-    """The schema with cleaned texts. Names and values stay as they are, because calls need them."""
     text = msgspec.json.encode(schema).decode()
-    if "\\" not in text and text.isprintable() and not has_marks(text):
-        return schema
-    return cast("dict[str, Any]", _clean_words(schema, limit))
+    return schema if "\\" not in text and is_clean(text) else _clean_texts(schema, limit)
 
 
-def _clean_words(value: object, limit: int) -> object:
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return {key: _clean_member(key, inner, limit) for key, inner in members.items()}
-    if isinstance(value, list):
-        return [_clean_words(inner, limit) for inner in cast("list[object]", value)]
-    return value
-
-
-def _clean_member(key: str, value: object, limit: int) -> object:
-    if key in _VALUES:
-        return value
-    if key in _WORDS and isinstance(value, str):
+def _clean_texts(value: Any, limit: int) -> Any:
+    """Every text in a schema cleaned, names and values too: a model reads them all."""
+    if isinstance(value, str):
         return clean(value, limit)
-    return _clean_words(value, limit)
+    if isinstance(value, list):
+        return [_clean_texts(inner, limit) for inner in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {clean(key, limit): _clean_texts(inner, limit) for key, inner in members.items()}
+    return value
 
 
 class ToolList(Sequence[Tool]):
@@ -387,15 +331,12 @@ class Change(msgspec.Struct):
         return bool(self.added or self.changed or self.removed)
 
 
-class _Block:
+class _Block(msgspec.Struct, eq=False):
     """One owner's tools, and the position of its block."""
 
-    __slots__ = ("entries", "index", "lead")
-
-    def __init__(self, index: int) -> None:
-        self.entries: dict[str, Entry] = {}
-        self.lead: str | None = None
-        self.index = index
+    index: int
+    entries: dict[str, Entry] = {}
+    lead: str | None = None
 
 
 class Surface:
@@ -428,7 +369,8 @@ class Surface:
     def find(self, name: str) -> Entry | None:
         """The tool that the model knows as `name`."""
         entry = self._by_name.get(name)
-        return None if entry is not None and self._hidden(entry) else entry
+        hidden = entry is not None and entry.kind == "indirect" and self.style == "flat"
+        return None if hidden else entry
 
     def view_tools(self, view_id: str) -> Mapping[str, Entry]:
         """A View's tools, by the names the View gave them."""
@@ -453,9 +395,6 @@ class Surface:
     def reserved_for(self, name: str) -> str | None:
         """The server that a name is reserved for, connected or not."""
         return self._reserved.get(name)
-
-    def _hidden(self, entry: Entry) -> bool:
-        return entry.kind == "indirect" and self.style == "flat"
 
     # --- owners ------------------------------------------------------------------------------
 

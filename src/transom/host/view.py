@@ -46,7 +46,7 @@ from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import Label
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view_server import ViewServer
-from transom.json_values import members
+from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome, result_json
 from transom.servers.server import Server
 from transom.session import OnProgress
@@ -295,6 +295,8 @@ class View(CallsTools):
                 raise self.closed_error() from error
             if isinstance(error, ProtocolError) and name not in self._tools:
                 raise self._missing(name) from error
+            if isinstance(error, ProtocolError):  # the View's words, which a model may read
+                error.message = clean(error.message, env.limits.max_description)
             raise
         finally:
             ms = int((time.perf_counter() - began) * 1e6) / 1e3
@@ -560,10 +562,13 @@ class View(CallsTools):
             self._bridge.report(error)
 
     def _update_context(self, update: ModelContextParams) -> None:
-        size = len(msgspec.json.encode(update))
+        data = msgspec.json.encode(update)
+        size = len(data)
         if size > self._env.max_context_bytes:
             limit = self._env.max_context_bytes
             raise Refused(f"A context of {size} bytes is over the limit of {limit}")
+        if (unmarked := without_marks(data)) is not data:
+            update = msgspec.json.decode(unmarked, type=ModelContextParams)
         self.mark_used()
         self._context = ModelContext(
             view_id=self.id,
