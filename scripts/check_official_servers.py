@@ -41,6 +41,8 @@ READING = """
 
 - **A2**: none of the examples looks at the client's capabilities before it lists its tools; a
   client without MCP Apps gets the links too. The specification says SHOULD, so it is a warning.
+- **B8**: these tools open no View, state no visibility and are not marked read-only, so any View
+  may call them.
 - **N1**, **N4**: none of the examples annotates its tools.
 - **C11**: none of the examples sets `prefersBorder`.
 - **D3**: correct. The Views of `show-map`, `render-shadertoy` and `play-sheet-music` use only the

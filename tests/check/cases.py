@@ -7,6 +7,7 @@ are given what was observed instead (`Seen`).
 
 import base64
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +132,7 @@ def fallback_without_link(tools: list[Any], views: bool) -> list[Any]:
     return tools if views else [without_ui(SHOW), BACKEND]
 
 
+WRITES = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": False}
 NO_ANNOTATIONS: Any = {"annotations": ...}
 IDEMPOTENT = {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False}
 OTHER = "ui://orders/detail.html"
@@ -191,12 +193,14 @@ CASES: list[Case] = [
         extra(tool("show_odd", _meta={"ui": "ui://orders/list.html"})),
         "`_meta.ui` must be an object, got string",
         "error",
+        also={"B8"},
     ),
     Case(
         "B2",
         extra(tool("show_odd", _meta={"ui": {"resourceUri": 7}})),
         "resourceUri `7` is not a `ui://` URI",
         "error",
+        also={"B8"},
     ),
     Case(
         "B3",
@@ -261,6 +265,20 @@ CASES: list[Case] = [
         ui(visibility=["app", "model"]),
     ),
     Case(
+        "B8",
+        extra(tool("reset_orders", annotations=WRITES, _meta=...)),
+        "`reset_orders` is not marked read-only and states no visibility, so any View may call it",
+        "warn",
+        extra(tool("reset_orders", annotations=WRITES, _meta={"ui": {"visibility": ["model"]}})),
+    ),
+    Case(
+        "B8",
+        Server(tools=[SHOW, HELPER, tool("tell", _meta=...), tool("count", _meta=...)]),
+        "Any View may call `tell` and 1 more, for which no visibility is stated",
+        "info",
+        Server(tools=[tool("tell", _meta=...), tool("count", _meta=...)], resources=[]),
+    ),
+    Case(
         "B9",
         extra(tool("tell_nobody", _meta={"ui": {"visibility": []}})),
         "`tell_nobody` has empty visibility",
@@ -278,10 +296,11 @@ CASES: list[Case] = [
     ),
     Case(
         "B11",
-        named("refresh_orders"),
+        named("refresh_orders", _meta=...),
         "`refresh_orders` looks like a UI helper",
         "info",
-        named("refresh_orders", _meta={"ui": {"visibility": ["model", "app"]}}),
+        named("refresh_orders"),
+        also={"B8"},
     ),
     Case(
         "B12",
@@ -295,6 +314,7 @@ CASES: list[Case] = [
         "`tell_orders` has an empty `_meta.ui`",
         "info",
         named("tell_orders", _meta={}),
+        also={"B8"},
     ),
     Case(
         "B14",
@@ -336,6 +356,7 @@ CASES: list[Case] = [
         "`show_chat` links its View only by a host-specific key",
         "warn",
         named("show_chat", _meta={**VENDOR, "ui": {"resourceUri": URI}}),
+        also={"B8"},
     ),
     # --- C ------------------------------------------------------------------------------------
     Case(
@@ -715,6 +736,34 @@ CASES: list[Case] = [
         ),
         "structuredContent must be an object, got array",
         "error",
+    ),
+    Case(
+        "D4",
+        answers(result(structuredContent=result())),
+        "structuredContent is a whole tool result; the View looks for its data one level higher",
+        "warn",
+        answers(
+            result(structuredContent={"content": [{"type": "text", "text": "Hi"}], "count": 2})
+        ),
+    ),
+    Case(
+        "D4",
+        answers(
+            result(structuredContent={"result": {"content": [{"type": "text", "text": "Hi"}]}})
+        ),
+        "structuredContent is a whole tool result",
+        "warn",
+        answers(result(structuredContent={"content": ["one", "two"]})),
+    ),
+    Case(
+        "D4",
+        answers(
+            {"content": [{"type": "text", "text": json.dumps(result())}]},
+            "count_orders",
+            tools=[SHOW, HELPER, tool("count_orders", outputSchema=...)],
+        ),
+        "its text is a whole tool result",
+        "warn",
     ),
     Case(
         "D5",

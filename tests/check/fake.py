@@ -33,6 +33,7 @@ def tool(name: str, /, **changes: Any) -> Object:
         "inputSchema": {"type": "object"},
         "outputSchema": {"type": "object", "properties": {"count": {"type": "integer"}}},
         "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        "_meta": {"ui": {"visibility": ["model", "app"]}},
     }
     made.update(changes)
     return {key: value for key, value in made.items() if value is not ...}

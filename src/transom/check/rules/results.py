@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from transom.check.rule import CHECKS, Hits, rule, show
 from transom.check.schemas import problems_of
 from transom.check.snapshot import ListedTool, Snapshot, has_text, name_words, texts
@@ -14,6 +16,7 @@ LONG_TEXT = 4_000
 LARGE_RESULT = 100 * 1024
 LARGE_META = 2 * 1024
 
+_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 _PRIVATE_WORDS = frozenset(
     {"password", "passwd", "secret", "ssn", "apikey", "privatekey", "credential", "credentials"}
 )
@@ -44,7 +47,7 @@ def _result_rule(id: str) -> Callable[[ResultJudge], ResultJudge]:
 @_result_rule("D1")
 def results_can_be_read(tool: ListedTool, result: JsonObject) -> Hits:
     kinds = {str(as_object(block).get("type")) for block in as_list(result.get("content"))}
-    if not has_text(result) and not kinds & {"image", "audio", "resource", "resource_link"}:
+    if not has_text(result) and not kinds & {*_BLOCKS[1:]}:
         yield tool, " returned no readable content.", "error"
 
 
@@ -67,6 +70,12 @@ def data_is_an_object(tool: ListedTool, result: JsonObject) -> Hits:
     data = result.get("structuredContent")
     if data is not None and not isinstance(data, dict):
         yield tool, f": structuredContent must be an object, got {type_name(data)}.", "error"
+    # SDKs write a value of unknown type as JSON text, and put one of another type below `result`.
+    where = "its text" if data is None else "structuredContent"
+    inner = _json_text(result) if data is None else data
+    if _looks_like_result(inner) or _looks_like_result(as_object(inner).get("result")):
+        why = "the View looks for its data one level higher"
+        yield tool, f": {where} is a whole tool result; {why}.", "warn"
 
 
 @_result_rule("D5")
@@ -129,6 +138,23 @@ def helpers_answer_well(seen: Snapshot) -> Hits:
     for judge in _JUDGES:
         for tool, result in helpers:
             yield from judge(tool, result)
+
+
+def _json_text(result: JsonObject) -> Json:
+    try:
+        return msgspec.json.decode("".join(texts(result)))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _looks_like_result(value: Json) -> bool:
+    """Whether `value` has the members of a tool result, and nothing else."""
+    data = as_object(value)
+    blocks = [as_object(block) for block in as_list(data.get("content"))]
+    nested = isinstance(data.get("structuredContent"), dict) or (
+        bool(blocks) and all(block.get("type") in _BLOCKS for block in blocks)
+    )
+    return nested and data.keys() <= {"content", "structuredContent", "isError", "_meta"}
 
 
 def _private(data: Json) -> Iterator[str]:

@@ -159,11 +159,23 @@ def link_is_on_definition(seen: Snapshot) -> Hits:
 
 
 @rule("B8")
-def visibility_is_valid(tool: ListedTool) -> Messages:
-    declared = tool.ui.get("visibility")
-    strange = [entry for entry in as_list(declared) if entry not in ("model", "app")]
-    if strange or not isinstance(declared, list | None):
-        yield f': visibility `{show(declared)}` is invalid; use any of "model", "app".'
+def visibility_is_stated(seen: Snapshot) -> Hits:
+    has_views = any(tool.link is not None for tool in seen.tools)
+    readers: list[str] = []
+    for tool in seen.tools:
+        declared = tool.ui.get("visibility")
+        strange = [entry for entry in as_list(declared) if entry not in ("model", "app")]
+        if strange or not isinstance(declared, list | None):
+            yield tool, f': visibility `{show(declared)}` is invalid; use any of "model", "app".'
+        if has_views and tool.link is None and declared is None:
+            if tool.hints("readOnlyHint"):
+                readers.append(tool.name)
+            else:
+                why = 'so any View may call it; state `["model"]` unless one should'
+                yield tool, f" is not marked read-only and states no visibility, {why}.", "warn"
+    if readers:
+        names = f"`{readers[0]}`" + (f" and {len(readers) - 1} more" if readers[1:] else "")
+        yield "server", f"Any View may call {names}, for which no visibility is stated.", "info"
 
 
 @rule("B9")
