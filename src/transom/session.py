@@ -289,13 +289,12 @@ class Session:
     # --- in ----------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        feed, dispatch = self.peer.feed, self._dispatch
         receive = getattr(self._channel, "receive_many", self._receive_one)
         left = _BURST
         try:
             while True:
                 for data in await receive():
-                    dispatch(feed(data))
+                    self._take(data)
                     left -= 1
                 if left <= 0:
                     left = _BURST
@@ -311,9 +310,12 @@ class Session:
             reason: str | None = getattr(self._channel, "reason", None)
             self._finish(reason or "the other side closed the channel")
             return
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         try:
             self._dispatch(self.peer.feed(data))
-        except Exception as error:  # noqa: BLE001 - a receiver must not raise
+        except Exception as error:  # noqa: BLE001 - one message must not end the conversation
             self._on_problem(error)
 
     def _dispatch(self, event: Event) -> None:

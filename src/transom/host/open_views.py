@@ -73,7 +73,8 @@ class OpenViews(Mapping[str, View]):
     def is_view_id(self, name: str) -> bool:
         """Whether a View of this host has or had that id."""
         server, _, number = name.rpartition("-")
-        return number.isdecimal() and int(number) <= self._numbers.get(server, 0)
+        short = len(number) < 10  # Python refuses to read thousands of digits
+        return short and number.isdecimal() and int(number) <= self._numbers.get(server, 0)
 
     def closed(self, view_id: str) -> ClosedView | None:
         """What is kept of a closed View, unless it was too long ago."""
