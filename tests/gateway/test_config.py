@@ -224,6 +224,7 @@ def test_the_variables_of_a_file_are_known_without_their_values(file: Path):
         ("", ":1:1: this is not JSON"),
         ("[]", "this must be a JSON object"),
         ("[" * 200_000, "nested too deep"),
+        (f'{{"mcpServers": {{"a": {"9" * 5000}}}}}', "too many digits"),
         ("{}", "has no 'mcpServers'"),
         ('{"mcpServers": []}', "'mcpServers' must be an object"),
         ('{"mcpServers": {}}', "names no server"),

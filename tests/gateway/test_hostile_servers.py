@@ -54,6 +54,15 @@ async def test_lines_that_are_no_messages_are_left_out():
         assert at.client.stray == []
 
 
+async def test_thousands_of_garbage_lines_fill_no_log(caplog: pytest.LogCaptureFixture):
+    async with gateway() as at:
+        for number in range(2000):
+            await at.server.now.channel.send(b"garbage %d" % number)
+            await at.client.channel.send(b"garbage %d" % number)
+        assert await at.call("plain") == text("called plain")
+    assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
+
+
 @pytest.mark.parametrize(
     "params",
     [{}, {"requestId": {}}, {"requestId": None}, {"progressToken": {}}, {"progressToken": 1}],

@@ -403,6 +403,29 @@ def test_a_link_to_the_file_stays_a_link(machine: Machine):
     assert "acme" in real.read_text()
 
 
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_links_that_lead_in_a_circle_are_refused(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir()
+    wanted.path.symlink_to(wanted.path)
+    with pytest.raises(UsageError, match="circle"):
+        wanted.write()
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_a_number_that_python_does_not_read_is_refused_and_the_file_stays(
+    machine: Machine, client: str
+):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir()
+    number = "9" * 5000
+    text = f"huge = {number}\n" if client == "codex" else f'{{"huge": {number}}}'
+    wanted.path.write_text(text)
+    with pytest.raises(UsageError, match="too many digits"):
+        wanted.write()
+    assert wanted.path.read_text() == text
+
+
 def test_a_file_that_its_client_writes_at_the_same_time_is_not_overwritten(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ):

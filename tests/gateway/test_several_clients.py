@@ -58,7 +58,7 @@ async def test_the_official_client_works_with_several_servers(tmp_path: Path, mo
     options = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
     async with Client(options, mode=mode) as client:
         assert client.server_info.name == "transom-gateway"
-        assert client.instructions == "# one\n\nUse one.\n\n# two\n\nUse two."
+        assert client.instructions == "# one\n\n> Use one.\n\n# two\n\n> Use two."
         listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == ["add", "search", "two__add", "two__search"]
         asked = [client.call_tool("add", {"a": n, "b": n}) for n in range(3)]

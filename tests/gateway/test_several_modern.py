@@ -81,7 +81,7 @@ async def test_discovery_is_merged_when_all_servers_speak_it():
             "resources": {"subscribe": True, "listChanged": True},
             "logging": {},
         },
-        "instructions": "# one\n\nUse one.\n\n# two\n\nUse two.",
+        "instructions": "# one\n\n> Use one.\n\n# two\n\n> Use two.",
         **COMPLETE,
     }
 

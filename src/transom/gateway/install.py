@@ -266,9 +266,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, *, force: bool = False) -> Written:
         """Put the entry into the file."""
-        path = self.path.resolve()  # a link to the file stays a link
-        data = _bytes_of(path)
         where = str(self.path)
+        try:
+            path = self.path.resolve()  # a link to the file stays a link
+        except (OSError, RuntimeError):
+            raise UsageError(f"{where} cannot be read: its links lead in a circle") from None
+        data = _bytes_of(path)
         try:
             text = (data or b"").decode("utf-8")
         except UnicodeDecodeError:
@@ -437,6 +440,8 @@ def _read_toml(text: str, where: str) -> dict[str, Any]:
         raise UsageError(f"{where} is not TOML: {error}") from None
     except RecursionError:
         raise UsageError(f"{where}: this TOML is nested too deep") from None
+    except ValueError:  # Python's limit of 4,300
+        raise UsageError(f"{where}: this TOML has a number with too many digits") from None
 
 
 def toml_table(section: str, name: str, values: Mapping[str, TomlValue]) -> str:

@@ -35,6 +35,8 @@ def read_object(text: str, where: str) -> Object:
         ) from None
     except RecursionError:
         raise UsageError(f"{where}: this JSON is nested too deep") from None
+    except ValueError:  # Python's limit of 4,300
+        raise UsageError(f"{where}: this JSON has a number with too many digits") from None
     if not isinstance(value, dict):
         raise UsageError(f"{where}:1:1: this must be a JSON object, in {{}}")
     return cast("Object", value)

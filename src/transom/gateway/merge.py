@@ -95,7 +95,9 @@ def _merged_instructions(answers: Mapping[str, bytes]) -> dict[str, str]:
     for name, answer in answers.items():
         text: object = member(answer, "instructions")
         if isinstance(text, str) and text.strip():
-            parts.append(f"# {name}\n\n{text.strip()}")
+            # Quoted, so that no line of one server can pass for the heading of another.
+            quoted = "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+            parts.append(f"# {name}\n\n{quoted}")
     return {"instructions": "\n\n".join(parts)} if parts else {}
 
 

@@ -635,9 +635,12 @@ class ClientViews:
     # --- requests of Views -------------------------------------------------------------------
 
     async def _create_message(self, view: View, params: Any) -> dict[str, Any]:
-        del view
-        asked = wire.encode(msgspec.to_builtins(params))
-        return msgspec.json.decode(await self._client.request("sampling/createMessage", asked))
+        asked = _without_marks(params)
+        whose = f"⟦View {view.id}⟧ of server {view.server} asks for this."
+        given: object = asked.get("systemPrompt")
+        asked["systemPrompt"] = f"{whose}\n\n{given}" if given else whose
+        sent = self._client.request("sampling/createMessage", wire.encode(asked))
+        return msgspec.json.decode(await sent)
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
         if self._on_page is None:
