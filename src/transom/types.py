@@ -130,19 +130,19 @@ def _names(kind: type[Open]) -> set[str]:
 # --- content ---------------------------------------------------------------------------------
 
 
-class _Block(Wire, frozen=True, kw_only=True):
+class _Content(Wire, frozen=True, kw_only=True):
     annotations: dict[str, Any] | None = None
     meta: Meta | None = field(name="_meta", default=None)
 
 
-class TextContent(_Block, frozen=True, tag_field="type", tag="text"):
+class TextContent(_Content, frozen=True, tag_field="type", tag="text"):
     """Text for the model or the user."""
 
     type: ClassVar[Literal["text"]] = "text"
     text: str
 
 
-class ImageContent(_Block, frozen=True, tag_field="type", tag="image"):
+class ImageContent(_Content, frozen=True, tag_field="type", tag="image"):
     """An image; `data` is base64."""
 
     type: ClassVar[Literal["image"]] = "image"
@@ -150,7 +150,7 @@ class ImageContent(_Block, frozen=True, tag_field="type", tag="image"):
     mime_type: str
 
 
-class AudioContent(_Block, frozen=True, tag_field="type", tag="audio"):
+class AudioContent(_Content, frozen=True, tag_field="type", tag="audio"):
     """A sound; `data` is base64."""
 
     type: ClassVar[Literal["audio"]] = "audio"
@@ -158,7 +158,7 @@ class AudioContent(_Block, frozen=True, tag_field="type", tag="audio"):
     mime_type: str
 
 
-class ResourceLink(_Block, frozen=True, tag_field="type", tag="resource_link"):
+class ResourceLink(_Content, frozen=True, tag_field="type", tag="resource_link"):
     """A resource that can be read at `uri`."""
 
     type: ClassVar[Literal["resource_link"]] = "resource_link"
@@ -181,7 +181,7 @@ class ResourceContents(Wire, frozen=True):
     meta: Meta | None = field(name="_meta", default=None)
 
 
-class EmbeddedResource(_Block, frozen=True, tag_field="type", tag="resource"):
+class EmbeddedResource(_Content, frozen=True, tag_field="type", tag="resource"):
     """A resource inside a message."""
 
     type: ClassVar[Literal["resource"]] = "resource"

@@ -45,7 +45,7 @@ Outcome = bytes | Task | Awaitable["bytes | Task"]
 """What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""
 
 
-class Report(Protocol):
+class ReportProblem(Protocol):
     """Passes on what went wrong in the View: the error, its kind, and the tool it concerns."""
 
     def __call__(
@@ -290,7 +290,7 @@ class Invocation:
     __slots__ = ("ctx", "name", "output", "report")
 
     def __init__(
-        self, name: str, output: Schema | None, ctx: RunningCall | None, report: Report
+        self, name: str, output: Schema | None, ctx: RunningCall | None, report: ReportProblem
     ) -> None:
         self.name = name
         self.output = output

@@ -25,7 +25,7 @@ from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot, is_awaitable
 from transom.protocol.messages import DISABLED_TOOLS, MAX_DISABLED, ListToolsResult
 from transom.types import Tool
-from transom.view.invoke import Report
+from transom.view.invoke import ReportProblem
 from transom.view.tools import RegisteredTool, Registry, Unavailable
 
 
@@ -99,7 +99,7 @@ class Listing:
         registry: Registry,
         page_size: int,
         handler: Slot,
-        report: Report,
+        report: ReportProblem,
     ) -> None:
         self._registry = registry
         self._page_size = page_size

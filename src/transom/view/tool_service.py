@@ -14,7 +14,7 @@ from transom.protocol import wire
 from transom.protocol.messages import CallToolParams
 from transom.protocol.methods import HOST, describe
 from transom.types import Task
-from transom.view.invoke import Invocation, Outcome, Report, RunningCall, error_result
+from transom.view.invoke import Invocation, Outcome, ReportProblem, RunningCall, error_result
 from transom.view.listing import Listing
 from transom.view.tasks import RequestHost, TaskStore
 from transom.view.tools import RegisteredTool, Registry, Unavailable
@@ -48,7 +48,7 @@ class ToolService:
         make_context: Callable[[str, Mapping[str, Any] | None], RunningCall],
         flush_changes: Callable[[], None],
         request_host: RequestHost,
-        report: Report,
+        report: ReportProblem,
     ) -> None:
         self._registry = registry
         self._on_call_tool = on_call_tool

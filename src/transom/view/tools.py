@@ -20,7 +20,7 @@ import msgspec
 from transom.errors import RegistrationError, SchemaError
 from transom.schema import Schema, from_return, from_signature, input_schema, is_lazy, output_schema
 from transom.types import DisabledTool, Tool, ToolAnnotations, ToolExecution, Visibility
-from transom.view.invoke import Report, ToolFunction, description_of, sendable, wording
+from transom.view.invoke import ReportProblem, ToolFunction, description_of, sendable, wording
 
 __all__ = ["RegisteredTool", "Registry", "TaskSupport", "ToolChanges", "ToolOptions", "Unavailable"]
 
@@ -238,7 +238,7 @@ class RegisteredTool:
         _checked_annotations(fields["annotations"])
         source, output = self._input, self.output
         if "input_schema" in changes:
-            source = self._compile_input(changes["input_schema"])
+            source = self._compile_input(fields["name"], changes["input_schema"])
         if "output_schema" in changes:
             given = changes["output_schema"]
             output = from_return(self.function.function) if given is None else output_schema(given)
@@ -247,26 +247,23 @@ class RegisteredTool:
         self.fits = fields["input_schema"] is None
         self._error = None
 
-    def _compile_input(self, source: Source) -> Schema | None:
+    def _compile_input(self, name: str, source: Source) -> Schema | None:
         if source is None:
-            name = self.function.context_name
-            return from_signature(self.function.function, skip=() if name is None else (name,))
+            context = self.function.context_name
+            return from_signature(self.function.function, skip=() if context is None else (context,))
         if not is_lazy(source):
             schema = input_schema(source)
             if not schema.spread and not self.function.takes_one:
-                raise SchemaError(f"{self._title()}: {_NO_PARAMETER}")
+                raise SchemaError(f"Tool {name}: {_NO_PARAMETER}")
             return schema
         if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(
             getattr(source, "__call__", None)  # noqa: B004
         ):
             raise SchemaError(
-                f"{self._title()}: a lazy input_schema must be a sync function; keep what is "
+                f"Tool {name}: a lazy input_schema must be a sync function; keep what is "
                 "fetched in your state and call update(input_schema=...) when it changes"
             )
         return None
-
-    def _title(self) -> str:
-        return f"Tool {self._fields.get('name', '?')}"
 
     # --- what hosts see ----------------------------------------------------------------------
 
@@ -377,7 +374,7 @@ class Registry:
     def __init__(
         self,
         on_change: Callable[[RegisteredTool, bool], None],
-        report: Report,
+        report: ReportProblem,
     ) -> None:
         self._on_change = on_change
         self.report = report
@@ -450,7 +447,7 @@ class Registry:
             tool.disable()
 
     def changed(self, tool: RegisteredTool, *, listed: bool) -> None:
-        """Report a change; `listed` when a listing shows it."""
+        """ReportProblem a change; `listed` when a listing shows it."""
         self.version += 1
         self._on_change(tool, listed)
 
