@@ -70,12 +70,7 @@ class Waiters:
         self.queue: deque[asyncio.Future[None]] = deque()
 
     async def wait(self, on_unused: Callable[[], object]) -> None:
-        """Wait to be woken.
-
-        Args:
-            on_unused: called if the task is cancelled when it has just been woken: the room that
-                it was given is free for the next one.
-        """
+        """Wait to be woken; cancelled after that, `on_unused` frees the room for the next one."""
         waiter = asyncio.get_running_loop().create_future()
         self.queue.append(waiter)
         try:
@@ -103,12 +98,7 @@ class Waiters:
 
 
 class Throttled:
-    """A Channel that is read only when somebody has room for its messages.
-
-    Args:
-        channel: what is read, and written to.
-        wait: what to await before the next message is read; it returns None when there is room.
-    """
+    """A Channel that is read only when somebody has room for its messages."""
 
     def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object] | None]) -> None:
         self._receive = channel.receive
@@ -123,21 +113,13 @@ class Throttled:
             self.send_nowait = send_nowait
 
     async def receive(self) -> bytes:
-        """The next message, once there is room for it.
-
-        Raises:
-            ChannelClosed: there will be no more.
-        """
+        """The next message, once there is room for it."""
         if (waiting := self._wait()) is not None:
             await waiting
         return await self._receive()
 
     async def receive_many(self) -> list[bytes]:
-        """The next messages, once there is room for them.
-
-        Raises:
-            ChannelClosed: there will be no more.
-        """
+        """The next messages, once there is room for them."""
         if (waiting := self._wait()) is not None:
             await waiting
         return [await self._receive()] if self._receive_many is None else await self._receive_many()

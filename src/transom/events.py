@@ -15,7 +15,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Generic, Self, TypeGuard, TypeVar, overload
+from typing import Any, Generic, Self, TypeGuard, TypeVar, cast, overload
 
 Handler = Callable[..., Any]
 F = TypeVar("F", bound=Handler)
@@ -25,6 +25,14 @@ Owner = TypeVar("Owner")
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
     """Whether it can be awaited. `inspect.isawaitable` takes five times as long."""
     return hasattr(value, "__await__")
+
+
+def is_async(function: object) -> bool:
+    """Whether it is an async function, or an object that is called as one."""
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def is_own_cancellation(error: BaseException) -> bool:

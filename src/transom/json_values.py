@@ -34,21 +34,21 @@ def as_list(value: object) -> list[Json]:
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
-def type_name(value: Json) -> str:
-    """The JSON name of the type of `value`."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+_TYPE_NAMES: dict[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+}
+
+
+def type_name(value: object) -> str:
+    """The JSON name of the type of `value`; Python's where JSON has none."""
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 def size_of(value: Json) -> int:

@@ -72,11 +72,7 @@ def error_to_mcp(error: ProtocolError) -> MCPError:
 
 
 def result_to_mcp(result: ToolResult) -> mcp.CallToolResult:
-    """A tool's result.
-
-    Raises:
-        ValidationError: a content block does not fit MCP.
-    """
+    """A tool's result."""
     return mcp.CallToolResult(
         content=[content_to_mcp(block, f"content[{i}]") for i, block in enumerate(result.content)],
         structured_content=result.structured_content,
@@ -86,11 +82,7 @@ def result_to_mcp(result: ToolResult) -> mcp.CallToolResult:
 
 
 def content_to_mcp(block: ContentBlock, at: str = "") -> mcp.ContentBlock:
-    """One content block; `at` is its path in what it is part of.
-
-    Raises:
-        ValidationError: it does not fit MCP.
-    """
+    """One content block; `at` is its path in what it is part of."""
     wire = msgspec.to_builtins(block)
     if isinstance(block, EmbeddedResource):
         wire["resource"] = _contents(block.resource, f"{at}.resource" if at else "resource")

@@ -146,12 +146,7 @@ class RequestSlots:
 
 
 class NotificationQueue:
-    """Handles notifications one after the other; without a task where nothing has to be awaited.
-
-    Args:
-        on_problem: called with whatever a handler raises.
-        limit: how many may wait; more are dropped and reported.
-    """
+    """Handles notifications one after the other; without a task where nothing has to be awaited."""
 
     def __init__(self, on_problem: Callable[[BaseException], object], *, limit: int) -> None:
         self._on_problem = on_problem

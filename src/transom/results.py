@@ -65,17 +65,7 @@ _RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def to_result(value: object, output: Schema | None = None) -> ToolResult:
-    """Make a tool result of what a handler returned.
-
-    Args:
-        value: what it returned; see the table above.
-        output: the tool's output schema. Structured content is validated against it, unless the
-            result is an error.
-
-    Raises:
-        ValidationError: the value does not fit the output schema, is a malformed result, or cannot
-            be sent as JSON at all.
-    """
+    """Make a tool result of what a handler returned."""
     if output is None:  # the commonest first
         if isinstance(value, str):
             return ToolResult(content=[_text(value)])
@@ -102,11 +92,7 @@ def to_result(value: object, output: Schema | None = None) -> ToolResult:
 
 
 def encode_result(value: object, output: Schema | None = None) -> bytes:
-    """The same as JSON, in fewer steps where the value is of exactly the declared type.
-
-    Raises:
-        ValidationError: as `to_result`.
-    """
+    """The same as JSON, in fewer steps where the value is of exactly the declared type."""
     encode = None if output is None else output.encode_exact
     if encode is not None and (data := encode(value)) is not None:
         text = msgspec.json.encode(data.decode())
@@ -177,11 +163,7 @@ def is_result(value: Mapping[str, Any], output: Schema | None) -> bool:
 
 
 def read_result(value: Mapping[str, Any]) -> ToolResult:
-    """A result in wire form as a struct.
-
-    Raises:
-        ValidationError: it is malformed.
-    """
+    """A result in wire form as a struct."""
     for name, wire_name in (("is_error", "isError"), ("structured_content", "structuredContent")):
         if name in value:
             why = f"a result given as a mapping has wire names: {wire_name}, not {name}"

@@ -26,13 +26,6 @@ def listen(host: str, port: int) -> socket.socket:
     The protocol of the socket is given, not left at 0: connections inherit it, and asyncio sets
     `TCP_NODELAY` only on those that say they are TCP. Without it, a small answer that follows
     another waits for the client's delayed acknowledgement, 40 ms and more.
-
-    Args:
-        host: an IP address, or a name for one.
-        port: the port; 0: any that is free.
-
-    Raises:
-        OSError: the address cannot be used.
     """
     [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
@@ -70,16 +63,7 @@ class _Server(uvicorn.Server):
 async def serve(
     app: Any, sockets: Sequence[socket.socket], **settings: Any
 ) -> AsyncGenerator[None]:
-    """Serve an ASGI app on these sockets while the block runs; they are closed afterwards.
-
-    Args:
-        app: the app.
-        sockets: from `listen`.
-        **settings: more of uvicorn's settings, such as `ws`.
-
-    Raises:
-        TransomError: it could not be served.
-    """
+    """Serve an ASGI app on these sockets while the block runs; they are closed afterwards."""
     config = uvicorn.Config(
         app,
         log_level="error",

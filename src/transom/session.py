@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from transom.background import Background
 from transom.channel import Channel, Receiver
@@ -56,24 +56,14 @@ def _ignore(_: object) -> None:
     pass
 
 
-class _Pending:
+class _Pending(Struct):
     """A request of ours that waits for its answer."""
 
-    __slots__ = ("deadline", "future", "method", "on_progress", "timeout")
-
-    def __init__(
-        self,
-        method: str,
-        future: asyncio.Future[Raw],
-        timeout: float | None,
-        deadline: float | None,
-        on_progress: OnProgress | None,
-    ) -> None:
-        self.method = method
-        self.future = future
-        self.timeout = timeout
-        self.deadline = deadline
-        self.on_progress = on_progress
+    method: str
+    future: asyncio.Future[Raw]
+    timeout: float | None
+    deadline: float | None
+    on_progress: OnProgress | None
 
 
 class SentRequest(asyncio.Future[Raw]):
@@ -648,11 +638,7 @@ class Session:
         self.notify_soon(method, params)
 
     def notify_soon(self, method: str, params: bytes | None = None) -> None:
-        """Send a notification without waiting.
-
-        Raises:
-            NotConnected: the connection is closed.
-        """
+        """Send a notification without waiting."""
         if self._done is None or self._done.done():
             raise NotConnected("Not connected")
         self._outbox.post(self.peer.notify(method, params))

@@ -75,11 +75,7 @@ class Lifecycle:
         return self.state is State.READY
 
     def check(self, sender: Sender, method: str) -> None:
-        """Whether `sender` may send `method` now.
-
-        Raises:
-            OutOfOrder: it may not; the text says why.
-        """
+        """Whether `sender` may send `method` now."""
         if self.state is State.CLOSED:
             raise OutOfOrder(f"{method}: the conversation is closed")
         row = (VIEW if sender == "view" else HOST).get(method)
@@ -95,11 +91,7 @@ class Lifecycle:
             raise OutOfOrder(f"{method}: not after {self.delivery.value}")
 
     def record(self, sender: Sender, method: str) -> None:
-        """Record that `sender` sent `method`.
-
-        Raises:
-            OutOfOrder: it was not allowed; nothing has changed.
-        """
+        """Record that `sender` sent `method`."""
         self.check(sender, method)
         self.state = TRANSITIONS.get((self.state, sender, method), self.state)
         if sender == "host":

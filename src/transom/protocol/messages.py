@@ -32,48 +32,6 @@ from transom.types import (
     shorten_texts,
 )
 
-__all__ = [
-    "DISABLED_TOOLS",
-    "LEGACY_URI_KEY",
-    "MAX_DISABLED",
-    "MAX_PROBLEMS",
-    "PIN",
-    "PROBLEMS",
-    "PROTOCOL_VERSION",
-    "UI_EXTENSION",
-    "VIEW_MIME_TYPE",
-    "CallToolParams",
-    "CreateTaskResult",
-    "DisplayModeParams",
-    "DisplayModeResult",
-    "DownloadFileParams",
-    "Empty",
-    "InitializeParams",
-    "InitializeResult",
-    "ListResourcesResult",
-    "ListTasksResult",
-    "ListToolsResult",
-    "LogParams",
-    "MessageParams",
-    "ModelContextParams",
-    "Nothing",
-    "OpenLinkParams",
-    "PageParams",
-    "PinParams",
-    "ReadResourceParams",
-    "SandboxResourceParams",
-    "SizeParams",
-    "TaskParams",
-    "TaskRequest",
-    "TeardownParams",
-    "ToolCancelledParams",
-    "ToolInputParams",
-    "ToolOutcome",
-    "Verdict",
-    "object_json",
-    "result_json",
-]
-
 PROTOCOL_VERSION = "2026-01-26"
 """The version of MCP Apps that Transom offers."""
 
@@ -315,11 +273,7 @@ ToolOutcome = ToolResult | Mapping[str, Any] | str
 
 
 def object_json(value: object) -> bytes:
-    """A struct or a mapping as a JSON object.
-
-    Raises:
-        TypeError: it is neither, or holds something that JSON cannot.
-    """
+    """A struct or a mapping as a JSON object."""
     if isinstance(value, Open):
         return value.to_wire()
     if isinstance(value, dict | msgspec.Struct):

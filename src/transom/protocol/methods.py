@@ -42,11 +42,7 @@ class Method(msgspec.Struct, frozen=True, eq=False):
         return self.result is not None
 
     def read_params(self, raw: Raw | bytes | None) -> Any:
-        """The params as this method's struct; absent ones are `{}`.
-
-        Raises:
-            ProtocolError: -32602, with the place and the reason.
-        """
+        """The params as this method's struct; absent ones are `{}`."""
         try:
             return _read(self.params, b"{}" if raw is None else raw)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -54,20 +50,12 @@ class Method(msgspec.Struct, frozen=True, eq=False):
             raise ProtocolError(INVALID_PARAMS, text) from None
 
     def read_result(self, raw: Raw | bytes) -> Any:
-        """The result as this method's struct.
-
-        Raises:
-            InvalidResult: it is something else.
-        """
+        """The result as this method's struct."""
         return read_result(self.name, self.result, raw)
 
 
 def read_result(method: str, type_: Any, raw: Raw | bytes) -> Any:
-    """A result of `method`, read as `type_`.
-
-    Raises:
-        InvalidResult: it is something else.
-    """
+    """A result of `method`, read as `type_`."""
     try:
         return _read(type_, raw)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:

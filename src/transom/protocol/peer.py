@@ -207,12 +207,7 @@ class Peer:
         meta: Mapping[str, Any] | None = None,
         progress: bool = False,
     ) -> tuple[RequestId, bytes]:
-        """Make a request. `params` is a JSON object; `meta` is added to its `_meta`.
-
-        Raises:
-            NotConnected: the conversation is over.
-            UsageError: `max_outgoing` requests wait for an answer already.
-        """
+        """Make a request. `params` is a JSON object; `meta` is added to its `_meta`."""
         if self.closed:
             raise NotConnected("Not connected")
         if len(self._outgoing) >= self.max_outgoing:
@@ -228,11 +223,7 @@ class Peer:
         return id, data
 
     def notify(self, method: str, params: bytes | None = None) -> bytes:
-        """Make a notification.
-
-        Raises:
-            NotConnected: the conversation is over.
-        """
+        """Make a notification."""
         if self.closed:
             raise NotConnected("Not connected")
         return wire.encode_notification(method, params)
@@ -243,11 +234,7 @@ class Peer:
         return wire.encode_response(id, result) if wanted and not self.closed else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
-        """Answer their request `id` with an error; None if no answer is due any more.
-
-        Raises:
-            TypeError, ValueError: `data` or `message` cannot be written; an answer is still due.
-        """
+        """Answer their request `id` with an error; None if no answer is due any more."""
         reply = None
         if self._incoming.get(id) and not self.closed:  # written first: `data` may not be JSON
             reply = wire.encode_error(id, code, message, UNSET if data is None else data)

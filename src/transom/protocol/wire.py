@@ -139,11 +139,7 @@ def _climbs_over(shape: bytes, limit: int) -> bool:
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Message:
-    """Read one message.
-
-    Raises:
-        MessageRefused: it breaks one of the rules above.
-    """
+    """Read one message."""
     if len(data) > max_bytes:
         raise MessageRefused(
             INVALID_REQUEST, f"Message of {len(data)} bytes is over the limit of {max_bytes}"

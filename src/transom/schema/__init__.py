@@ -47,30 +47,12 @@ _MAX_CACHED_BYTES = 32_768
 
 
 def input_schema(source: object) -> Schema:
-    """Compile a schema for tool arguments.
-
-    Args:
-        source: a JSON Schema dict that describes an object, a type that is one in JSON (struct,
-            dataclass, TypedDict, pydantic model ...), or an object with `json_schema()` and
-            `validate(value)`. The value of a class is one instance, that of a TypedDict or a JSON
-            Schema a mapping of keyword arguments.
-
-    Raises:
-        SchemaError: it cannot be used; the text says why.
-    """
+    """Compile a schema for tool arguments."""
     return _compile(source, "input")
 
 
 def output_schema(source: object) -> Schema:
-    """Compile a schema for what a tool answers.
-
-    Args:
-        source: as for `input_schema`, but it need not be an object: other values are wrapped as
-            `{"result": value}`.
-
-    Raises:
-        SchemaError: it cannot be used; the text says why.
-    """
+    """Compile a schema for what a tool answers."""
     return _compile(source, "output")
 
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Protocol, cast
 import msgspec
 
 from transom.errors import Problem, SchemaError
-from transom.json_values import depth_exceeds
+from transom.json_values import depth_exceeds, type_name
 from transom.schema.document import refers_to_itself, walk
-from transom.schema.problems import choices, json_type, names, problem, quoted, shorten
+from transom.schema.problems import choices, names, problem, quoted, shorten
 
 
 class Fault(NamedTuple):
@@ -129,7 +129,7 @@ def _options(expected: object) -> list[object]:
 
 def _wrong_type(path: Sequence[str | int], expected: Sequence[str], value: object) -> Problem:
     wanted = " or ".join(dict.fromkeys(expected))
-    return problem(path, f"expected {wanted}, got {json_type(value)}")
+    return problem(path, f"expected {wanted}, got {type_name(value)}")
 
 
 def _listed(expected: object) -> list[str]:
@@ -155,12 +155,7 @@ class Checker:
         self._recursive = recursive
 
     def problems(self, value: object, data: bytes | msgspec.Raw) -> list[Problem]:
-        """List what is wrong with a plain JSON value; nothing means that it fits.
-
-        Args:
-            value: what to check.
-            data: the JSON text that it was read from.
-        """
+        """List what is wrong with a plain JSON value; nothing means that it fits."""
         # Only a schema that refers to itself can lead a validator as deep as the value goes.
         if self._recursive and _may_be_deep(bytes(data)) and depth_exceeds(value, MAX_VALUE_DEPTH):
             return [Problem("", "is nested too deeply")]
@@ -180,11 +175,7 @@ def _may_be_deep(data: bytes) -> bool:
 
 
 def make_checker(schema: dict[str, Any]) -> Checker:
-    """Compile a JSON Schema that has no references to other documents.
-
-    Raises:
-        SchemaError: it is not valid JSON Schema, or there is no validator to use.
-    """
+    """Compile a JSON Schema that has no references to other documents."""
     recursive = refers_to_itself(schema)
     # Imported here because most tools never need them, and a browser may not have them.
     try:
@@ -248,8 +239,8 @@ class _RustEngine:
         kind = error.kind
         # `Required` in new releases, `ValidationErrorKind_Required` in old ones.
         name = type(kind).__name__.rpartition("_")[2]
-        keyword, attribute = _RUST_KINDS.get(name, (name, ""))
-        expected = getattr(kind, attribute, None) if attribute else None
+        keyword = _RUST_KEYWORDS.get(name, name[:1].lower() + name[1:])
+        expected = getattr(kind, _RUST_EXPECTED.get(keyword, "limit"), None)
         branches = getattr(kind, "context", ()) if keyword in {"anyOf", "oneOf"} else ()
         return Fault(
             keyword,
@@ -270,35 +261,25 @@ class _RustEngine:
             return ()
 
 
-_RUST_KINDS = {
-    "AdditionalProperties": ("additionalProperties", "unexpected"),
-    "AnyOf": ("anyOf", ""),
-    "BacktrackLimitExceeded": ("backtracking", ""),
-    "Constant": ("const", "expected_value"),
-    "Contains": ("contains", ""),
-    "Enum": ("enum", "options"),
-    "ExclusiveMaximum": ("exclusiveMaximum", "limit"),
-    "ExclusiveMinimum": ("exclusiveMinimum", "limit"),
-    "FalseSchema": ("not", ""),
-    "MaxItems": ("maxItems", "limit"),
-    "MaxLength": ("maxLength", "limit"),
-    "MaxProperties": ("maxProperties", "limit"),
-    "Maximum": ("maximum", "limit"),
-    "MinItems": ("minItems", "limit"),
-    "MinLength": ("minLength", "limit"),
-    "MinProperties": ("minProperties", "limit"),
-    "Minimum": ("minimum", "limit"),
-    "MultipleOf": ("multipleOf", "multiple_of"),
-    "Not": ("not", ""),
-    "OneOfMultipleValid": ("oneOf too often", ""),
-    "OneOfNotValid": ("oneOf", ""),
-    "Pattern": ("pattern", "pattern"),
-    "PropertyNames": ("propertyNames", ""),
-    "RegexEngineFailure": ("backtracking", ""),
-    "Required": ("required", "property"),
-    "Type": ("type", "types"),
-    "UnevaluatedProperties": ("additionalProperties", "unexpected"),
-    "UniqueItems": ("uniqueItems", ""),
+# Kinds of jsonschema-rs that are not called like their keyword, and where they keep what was
+# expected if that is not `limit`.
+_RUST_KEYWORDS = {
+    "BacktrackLimitExceeded": "backtracking",
+    "Constant": "const",
+    "FalseSchema": "not",
+    "OneOfMultipleValid": "oneOf too often",
+    "OneOfNotValid": "oneOf",
+    "RegexEngineFailure": "backtracking",
+    "UnevaluatedProperties": "additionalProperties",
+}
+_RUST_EXPECTED = {
+    "additionalProperties": "unexpected",
+    "const": "expected_value",
+    "enum": "options",
+    "multipleOf": "multiple_of",
+    "pattern": "pattern",
+    "required": "property",
+    "type": "types",
 }
 
 

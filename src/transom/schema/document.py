@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any, cast
 
 import msgspec
 
 from transom.errors import SchemaError
-from transom.json_values import depth_exceeds
-from transom.schema.problems import json_type, shorten
+from transom.json_values import depth_exceeds, type_name
+from transom.schema.problems import shorten
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 128
@@ -46,11 +47,7 @@ Json = dict[str, Any]
 
 
 def copy_document(source: Mapping[str, Any]) -> Json:
-    """Copy a given JSON Schema by way of JSON.
-
-    Raises:
-        SchemaError: it is not JSON, or too large or too deep to be a sensible schema.
-    """
+    """Copy a given JSON Schema by way of JSON."""
     try:
         data = msgspec.json.encode(source if isinstance(source, dict) else dict(source))
     except (TypeError, ValueError, RecursionError) as error:
@@ -77,11 +74,7 @@ def describes_object(schema: Mapping[str, Any]) -> bool:
 
 
 def require_object(schema: Json) -> Json:
-    """Make sure that tool arguments can be described by this schema, and say so in it.
-
-    Raises:
-        SchemaError: it describes something other than an object.
-    """
+    """Make sure that tool arguments can be described by this schema, and say so in it."""
     if not describes_object(schema):
         kind = schema.get("type")
         what = f"type {kind!r}" if kind is not None else "no type"
@@ -144,16 +137,7 @@ _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def inline(document: Json, *, generated: bool = False, name: str = "") -> Json:
-    """Bring a JSON Schema into the form that goes on the wire. `document` is not changed.
-
-    Args:
-        document: the schema.
-        generated: it was made from Python types: titles that repeat a name are left out.
-        name: the name that its outermost title would repeat.
-
-    Raises:
-        SchemaError: a reference leads out of the document or nowhere.
-    """
+    """Bring a JSON Schema into the form that goes on the wire. `document` is not changed."""
     references = _References(document)
     everything = set(references.targets)
     if len(everything) <= MAX_REFERENCES:
@@ -285,7 +269,7 @@ class _Inliner:
             if emitted.get("required") == []:
                 del emitted["required"]
             if "enum" in emitted and "type" not in emitted:
-                kinds = {json_type(value) for value in emitted["enum"]}
+                kinds = {type_name(value) for value in emitted["enum"]}
                 if len(kinds) == 1:
                     emitted["type"] = kinds.pop()
         if "$ref" in schema:
@@ -321,16 +305,8 @@ def _map(schema: Json, change: Callable[[Any, str], Any]) -> Json:
         elif key in _ONE:
             changed[key] = change(value, "")
         else:
-            changed[key] = _copy(value)
+            changed[key] = deepcopy(value)
     return changed
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(part) for key, part in cast("Json", value).items()}
-    if isinstance(value, list):
-        return [_copy(part) for part in cast("list[Any]", value)]
-    return value
 
 
 def _unquoted(escapes: re.Match[str]) -> str:

@@ -37,11 +37,7 @@ _VALIDATORS = frozenset({
 
 
 def translate(hint: Any) -> Any:
-    """Rewrite a type hint so that msgspec understands all of it.
-
-    Raises:
-        SchemaError: it has a constraint that cannot be checked.
-    """
+    """Rewrite a type hint so that msgspec understands all of it."""
     try:
         return _translate(hint)
     except RecursionError:
@@ -182,11 +178,7 @@ def is_pydantic(hint: Any) -> bool:
 
 
 def reachable_classes(hint: Any) -> list[Any]:
-    """All classes with fields that a hint leads to, each once.
-
-    Raises:
-        SchemaError: a field's annotation cannot be resolved.
-    """
+    """All classes with fields that a hint leads to, each once."""
     found: list[Any] = []
     todo = [hint]
     while todo:
@@ -224,11 +216,7 @@ def is_pydantic_model(hint: Any) -> bool:
 
 
 def field_hints(hint: Any) -> list[FieldHint]:
-    """The fields of a class, as it declares them.
-
-    Raises:
-        SchemaError: an annotation cannot be resolved.
-    """
+    """The fields of a class, as it declares them."""
     cls = get_origin(hint) or hint
     try:
         hints = typing.get_type_hints(cls, include_extras=True)

@@ -33,11 +33,7 @@ class Validator(Protocol):
 
 
 def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
-    """Compile a JSON Schema. Outermost properties that are absent get their `default`.
-
-    Raises:
-        SchemaError: it cannot be used.
-    """
+    """Compile a JSON Schema. Outermost properties that are absent get their `default`."""
     emitted, wrapped = _emit(source, direction)
     checker = make_checker(emitted)
     properties: dict[str, Any] = emitted.get("properties", {})
@@ -60,11 +56,7 @@ def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
 
 
 def from_validator(source: Validator, direction: Direction) -> Schema:
-    """Compile an object that describes and validates values itself.
-
-    Raises:
-        SchemaError: it cannot be used.
-    """
+    """Compile an object that describes and validates values itself."""
     if iscoroutinefunction(source.validate):
         raise SchemaError("validate() of a schema object must not be async")
     try:

@@ -75,27 +75,6 @@ def invalid(problems: Iterable[Problem]) -> ValidationError:
     return ValidationError(unique)
 
 
-def json_type(value: object) -> str:
-    """Name the JSON type of a value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case dict():
-            return "object"
-        case list() | tuple():
-            return "array"
-        case _:
-            return type(value).__name__
-
-
 def choices(options: Sequence[object]) -> str:
     """List allowed values: `'a', 'b', ... (12 more)`."""
     shown = ", ".join(quoted(option) for option in options[:MAX_CHOICES])

@@ -17,11 +17,7 @@ from transom.schema.schema import Direction, Schema, to_json
 def json_schema_of(
     source: Any, direction: Direction, ref_template: str = "#/$defs/{model}"
 ) -> dict[str, Any]:
-    """Ask pydantic for the JSON Schema of a type.
-
-    Raises:
-        SchemaError: it has none.
-    """
+    """Ask pydantic for the JSON Schema of a type."""
     try:
         if direction == "input":
             return _adapter(source).json_schema(ref_template=ref_template)
@@ -35,11 +31,7 @@ def json_schema_of(
 
 
 def read_pydantic(source: Any, value: Any) -> Any:
-    """Make an instance of a pydantic type from plain JSON values.
-
-    Raises:
-        ValueError: the value does not fit; the text is short.
-    """
+    """Make an instance of a pydantic type from plain JSON values."""
     try:
         # As JSON, because a strict model takes a date from a JSON string but not from a Python one.
         return _adapter(source).validate_json(to_json(value))

@@ -67,9 +67,6 @@ def to_json(value: object) -> bytes:
     Beyond what msgspec knows (structs, dataclasses, dates, UUIDs, enums, sets ...) pydantic models
     and any mapping, set or sequence will do. NaN and the infinities, which JSON lacks, become
     null, as they do in a browser.
-
-    Raises:
-        ValidationError: some part of it has no JSON form, or it contains itself.
     """
     try:
         return _encode(value)

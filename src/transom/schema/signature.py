@@ -44,11 +44,7 @@ class Annotations:
         self._parameters = getattr(inner, "__type_params__", ())
 
     def __call__(self, annotation: Any, where: str) -> Any:
-        """Resolve one annotation; none at all is Any.
-
-        Raises:
-            SchemaError: it names something that cannot be found. The text has `where`.
-        """
+        """Resolve one annotation; none at all is Any."""
         if annotation is inspect.Parameter.empty:
             return Any
         holder = type("Holder", (), {"__annotations__": {"hint": annotation}})
@@ -175,14 +171,6 @@ def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) 
 
     The value is a mapping of keyword arguments, defaults included. Unknown names are refused,
     unless the function takes `**kwargs`. Parameters without a hint take anything.
-
-    Args:
-        function: the function, method or callable object.
-        skip: parameters that do not come from the caller, such as a context.
-
-    Raises:
-        SchemaError: a hint cannot be resolved or has no JSON form, or a parameter cannot be given
-            by name.
     """
     where = _name(function)
     try:
@@ -215,13 +203,7 @@ def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) 
 
 
 def from_return(function: Callable[..., Any]) -> Schema | None:
-    """Describe what a function returns by its return annotation.
-
-    Returns:
-        None when the annotation is missing, cannot be resolved, has no JSON form, or declares no
-        structured content: text, bytes, content blocks, a whole `ToolResult`, `Any`, a plain
-        `dict`.
-    """
+    """Describe what a function returns by its return annotation."""
     try:
         annotation = inspect.signature(function).return_annotation
         hint = Annotations(function)(annotation, "the return value")

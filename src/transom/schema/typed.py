@@ -89,11 +89,7 @@ class Typed:
         return value
 
     def encode_exact(self, value: Any) -> bytes | None:
-        """The JSON text of a valid value of exactly this type; None: it takes `parse`.
-
-        Raises:
-            ValidationError: it is of this type, but what it holds does not fit.
-        """
+        """The JSON text of a valid value of exactly this type; None: it takes `parse`."""
         if type(value) is not self._exact:
             return None
         data = to_json(value)
@@ -127,11 +123,7 @@ def _require(checker: Checker, value: object, data: bytes | msgspec.Raw) -> None
 
 
 def typed_input(hint: Any) -> Schema:
-    """Describe tool arguments by a class (one instance) or a TypedDict (keyword arguments).
-
-    Raises:
-        SchemaError: it is not made of JSON, or is not an object.
-    """
+    """Describe tool arguments by a class (one instance) or a TypedDict (keyword arguments)."""
     translated = translate(hint)
     generated = generate(translated, "input", name=_name(hint))
     typed = Typed(
@@ -144,11 +136,7 @@ def typed_input(hint: Any) -> Schema:
 
 
 def typed_output(hint: Any) -> Schema:
-    """Describe what a tool returns by a type. What is not an object is wrapped.
-
-    Raises:
-        SchemaError: it is not made of JSON.
-    """
+    """Describe what a tool returns by a type. What is not an object is wrapped."""
     translated = translate(hint)
     generated = generate(translated, "output", name=_name(hint))
     schema, wrapped = wrap_other(generated.json_schema)
@@ -209,11 +197,7 @@ class Generated(NamedTuple):
 
 
 def generate(hint: Any, direction: Direction, *, name: str = "") -> Generated:
-    """Describe a type, already translated, as JSON Schema.
-
-    Raises:
-        SchemaError: there is no JSON form for it.
-    """
+    """Describe a type, already translated, as JSON Schema."""
     classes = reachable_classes(hint)
     changes = [
         (cls, field.wire_name, field.hint, translated)

@@ -97,11 +97,7 @@ class _Scripts(html.parser.HTMLParser):
 
 
 def inline_transom(text: str, uri: str = "the page") -> str:
-    """Return the page with `transom.js` in it, once, where it first asks for it.
-
-    Raises:
-        RegistrationError: it asks in a way that cannot be served, or there is no `transom.js`.
-    """
+    """Return the page with `transom.js` in it, once, where it first asks for it."""
     if "transom" not in text:
         return text
     edits: list[tuple[int, int, str]] = []
@@ -216,12 +212,7 @@ class ViewPage:
 
 
 def view_page(uri: str, html: Source, **options: Unpack[PageOptions]) -> ViewPage:
-    """Check a View's declaration and make it.
-
-    Raises:
-        RegistrationError: something about it is wrong; the text says what to write instead.
-        TypeError: there is no such keyword.
-    """
+    """Check a View's declaration and make it."""
     for key in options:
         if key not in PageOptions.__optional_keys__:
             raise TypeError(f"a View has no keyword {key!r}")
@@ -241,11 +232,7 @@ class PageHtml:
     """The HTML of one View, as it is served."""
 
     def __init__(self, uri: str, source: Source) -> None:
-        """Take the HTML as text, as the path of a file, or as a function that returns it.
-
-        Raises:
-            RegistrationError: there is no such file, or what it holds is not an HTML document.
-        """
+        """Take the HTML as text, as the path of a file, or as a function that returns it."""
         self._uri = uri
         self._stamp: tuple[int, int] | None = None
         if isinstance(source, str):
@@ -283,9 +270,6 @@ class PageHtml:
 
         A file that became unreadable or stopped being a page since it was last read is
         reported in the log, and the last good page is served.
-
-        Raises:
-            RegistrationError: the function returned something that is not an HTML document.
         """
         source = self._source
         if isinstance(source, Path):

@@ -33,6 +33,7 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
+from transom.events import is_async
 from transom.mcptypes import content_to_mcp, error_to_mcp, result_to_mcp
 from transom.results import is_result, read_result
 from transom.schema import (
@@ -107,7 +108,7 @@ class AppTool:
             _log.error("tool %s failed", name, exc_info=error)
             return error_result(f"Tool {name} failed")
 
-        if _is_async(handler):
+        if is_async(handler):
 
             async def run_async(*args: Any, **kwargs: Any) -> Outcome:
                 try:
@@ -138,11 +139,7 @@ class AppTool:
 
 
 def app_tool(name: str | None, handler: Handler, **options: Unpack[AppToolOptions]) -> AppTool:
-    """Check a tool's declaration and make it.
-
-    Raises:
-        RegistrationError: something about it is wrong; the text says what to write instead.
-    """
+    """Check a tool's declaration and make it."""
     if not callable(handler):
         raise RegistrationError(f"a tool is a function, not {type(handler).__name__}.")
     name = declare.check_name(name if name is not None else getattr(handler, "__name__", None))
@@ -203,13 +200,6 @@ def _signature(name: str, handler: Handler, *, described: bool) -> inspect.Signa
     return signature
 
 
-def _is_async(handler: Handler) -> bool:
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    call = getattr(handler, "__call__", None)  # noqa: B004  (an object with an async __call__)
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
-
-
 # --- input schemas that are given -------------------------------------------------------------
 
 
@@ -226,11 +216,7 @@ class GivenInput:
     """
 
     def __init__(self, tool: str, signature: inspect.Signature, source: object) -> None:
-        """Read a schema, and make the signature for the framework.
-
-        Raises:
-            RegistrationError: the schema cannot be used, or does not fit the handler.
-        """
+        """Read a schema, and make the signature for the framework."""
         self._tool = tool
         if is_lazy(source):
             raise RegistrationError(
@@ -296,11 +282,7 @@ class GivenInput:
                 )
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the handler gets.
-
-        Raises:
-            ToolError: the arguments do not fit the schema.
-        """
+        """What the handler gets."""
         others = {name: value for name, value in given.items() if name not in self._names}
         sent = {
             name: given[name] for name in self._names & given.keys() if given[name] != _LEFT_OUT
@@ -326,11 +308,7 @@ def _described(part: object) -> Any:
 def without_structs(
     tool: str, handler: Callable[..., Any], signature: inspect.Signature
 ) -> inspect.Signature:
-    """Return the signature with each struct in it annotated for pydantic.
-
-    Raises:
-        RegistrationError: such a parameter has no JSON form.
-    """
+    """Return the signature with each struct in it annotated for pydantic."""
     ours = [p.name for p in signature.parameters.values() if _has_struct(p.annotation)]
     if not ours:
         return signature
@@ -411,11 +389,7 @@ class Output:
         text: Callable[[Any], str] | None = None,
         given: object = None,
     ) -> None:
-        """Take the given schema, or read it from the annotation; `text` makes text of a value.
-
-        Raises:
-            RegistrationError: the type has no JSON form.
-        """
+        """Take the given schema, or read it from the annotation; `text` makes text of a value."""
         self._tool = tool
         self._text = text
         self._schema: Schema | None = None
@@ -437,11 +411,7 @@ class Output:
         return None if self._schema is None else self._schema.json_schema
 
     def result(self, value: Any) -> Outcome:
-        """Turn what the tool returned into what the client gets.
-
-        Raises:
-            ValidationError: it does not fit the return type, or has no JSON form.
-        """
+        """Turn what the tool returned into what the client gets."""
         if isinstance(value, mcp.InputRequiredResult):
             return value
         if isinstance(value, ToolResult):

@@ -47,8 +47,9 @@ from transom.protocol.messages import (
     Verdict,
 )
 from transom.protocol.methods import HOST
-from transom.protocol.peer import Progress
+from transom.protocol.peer import Peer, Progress
 from transom.schema import to_json
+from transom.session import Session
 from transom.types import (
     AppCapabilities,
     ContentBlock,
@@ -207,11 +208,7 @@ class App:
         _log.error("%s: on_error itself failed", self.info.name, exc_info=error)
 
     def _run_in_background(self, waiting: object) -> bool:
-        """Await what handlers returned, if it has to be awaited; nobody waits for it.
-
-        Returns:
-            False when it was dropped: there is no connection, or too many handlers run already.
-        """
+        """Await what handlers returned, if it has to be awaited; nobody waits for it."""
         if not is_awaitable(waiting):
             return True
         if self._connection is None:
@@ -283,17 +280,17 @@ class App:
             raise AlreadyConnected(
                 "App is already connected. Call close() before connecting again."
             )
-        connection = self._connection = HostConnection(
+        session = Session(
             parent_channel() if channel is None else channel,
-            self.capabilities,
-            strict=self._strict,
-            timeout=self._timeout,
-            first_id=self._next_id,
             on_request=self._on_request,
             on_notification=self._on_notification,
             on_problem=self.report,
             on_closed=self._on_closed,
+            timeout=self._timeout,
+            peer=Peer(first_id=self._next_id),  # no two connections use the same ids
         )
+        connection = HostConnection(session, self.capabilities, self.report, strict=self._strict)
+        self._connection = connection
         self._list_changed.bind()
         try:
             await connection.handshake(self.info, timeout)
@@ -327,6 +324,7 @@ class App:
 
     def _on_closed(self, reason: str) -> None:
         if self._connection is not None:
+            self._connection.end()
             self._next_id = self._connection.session.peer.next_id
         self._connection = None
         self._close_reason = reason
@@ -355,22 +353,13 @@ class App:
         if method == "ping":
             return b"{}"
         if method == "ui/resource-teardown":
-            return self._serve_teardown(request)
+            return self._serve_teardown(HOST[method].read_params(request.params).reason)
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
 
-    def _serve_teardown(self, request: wire.Request) -> bytes | Awaitable[bytes]:
-        reason = HOST["ui/resource-teardown"].read_params(request.params).reason
+    async def _serve_teardown(self, reason: str | None) -> bytes:
+        """Answer with the first object that a handler returned, or `{}`."""
         results = self.on_teardown.fire(reason, on_problem=self.report)
-        if isinstance(results, list):
-            return self._teardown_result(results)
-        return self._wait_for_teardown(results)
-
-    async def _wait_for_teardown(self, results: Awaitable[list[Any]]) -> bytes:
-        return self._teardown_result(await results)
-
-    def _teardown_result(self, results: list[Any]) -> bytes:
-        """The first object a handler returned, or `{}`."""
-        for result in results:
+        for result in results if isinstance(results, list) else await results:
             if isinstance(result, Mapping):
                 try:
                     return to_json(cast("object", result))
@@ -507,11 +496,7 @@ class App:
         return bool(cast("Mapping[str, object]", tools).get("listChanged"))
 
     def _check_offering(self, why: str) -> None:
-        """Check that the `tools` capability is declared, or can be.
-
-        Raises:
-            RegistrationError: it is too late to declare it.
-        """
+        """Check that the `tools` capability is declared, or can be."""
         if self._connection is not None and "tools" not in self._connection.declared:
             raise RegistrationError(
                 f"The View is connected and did not declare the tools capability, but {why}. "

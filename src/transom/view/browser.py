@@ -20,11 +20,7 @@ _MAX_UNREAD = 4096
 
 
 def parent_channel() -> Channel:
-    """A Channel to `window.parent`.
-
-    Raises:
-        UsageError: this Python does not run in a page that is inside another.
-    """
+    """A Channel to `window.parent`."""
     try:
         js: Any = importlib.import_module("js")
         ffi: Any = importlib.import_module("pyodide.ffi")

@@ -10,14 +10,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, Unpack
 
 import msgspec
 from msgspec import Raw
 
 from transom.background import Background
-from transom.channel import Channel
 from transom.errors import (
     SERVER_ERROR,
     CapabilityMissing,
@@ -36,7 +35,7 @@ from transom.protocol.messages import (
     Verdict,
 )
 from transom.protocol.methods import VIEW, read_result
-from transom.protocol.peer import Peer, Progress
+from transom.protocol.peer import Progress
 from transom.session import Session
 from transom.types import HostContext, Implementation, Open, ProblemKind, ViewProblem
 from transom.view.invoke import sendable, wording
@@ -56,30 +55,17 @@ class RequestOptions(TypedDict, total=False):
 
 
 class HostConnection:
-    """One connection, from the handshake to the close.
-
-    Args:
-        channel: the pipe to the host.
-        declared: the View's capabilities, in wire form.
-        strict: raise where the default is to warn.
-        timeout: seconds a request may take without an answer or a progress notification.
-        first_id: the first request id, so that no two connections of an App use the same.
-        on_request, on_notification, on_problem, on_closed: as for `Session`.
-    """
+    """One connection, from the handshake to the close."""
 
     def __init__(
         self,
-        channel: Channel,
+        session: Session,
         declared: dict[str, Any],
+        on_problem: Callable[[BaseException], object],
         *,
         strict: bool,
-        timeout: float | None,
-        first_id: int,
-        on_request: Callable[[wire.Request], bytes | Awaitable[bytes]],
-        on_notification: Callable[[wire.Notification], object],
-        on_problem: Callable[[BaseException], object],
-        on_closed: Callable[[str], object],
     ) -> None:
+        self.session = session
         self.declared = declared
         self.ready = False
         """Whether the handshake is done and the connection is open."""
@@ -90,23 +76,9 @@ class HostConnection:
         self._context: dict[str, Any] = {}
         self._strict = strict
         self._problems = 0  # how many were sent
-        self._on_closed = on_closed
-        self.session = Session(
-            channel,
-            on_request=on_request,
-            on_notification=on_notification,
-            on_problem=on_problem,
-            on_closed=self._closed,
-            timeout=timeout,
-            peer=Peer(first_id=first_id),
-        )
 
     async def handshake(self, info: Implementation, timeout: float | None) -> None:
-        """Start, and shake hands.
-
-        Raises:
-            ProtocolError, RequestTimeout, InvalidResult, ConnectionClosed: it failed.
-        """
+        """Start, and shake hands."""
         self.background.bind()
         self.session.start()
         params = {
@@ -135,10 +107,10 @@ class HostConnection:
         await self.session.aclose("the View closed it")
         await self.background.aclose()
 
-    def _closed(self, reason: str) -> None:
+    def end(self) -> None:
+        """Stop what still runs: the session has closed."""
         self.ready = False
         self.background.cancel()
-        self._on_closed(reason)
 
     # --- the host's context ------------------------------------------------------------------
 
@@ -208,11 +180,7 @@ class HostConnection:
     async def ask(
         self, method: str, params: Params = None, **options: Unpack[RequestOptions]
     ) -> Any:
-        """Send a request, after a look at the host's capabilities where that is called for.
-
-        Raises:
-            CapabilityMissing: the host did not declare the capability.
-        """
+        """Send a request, after a look at the host's capabilities where that is called for."""
         self.check(method)
         return await self.request(method, params, **options)
 
@@ -226,11 +194,7 @@ class HostConnection:
             return Verdict(is_error=True, extra={"message": error.message})
 
     def check(self, method: str) -> None:
-        """Look whether the host can do this, where the spec or strict mode asks for it.
-
-        Raises:
-            CapabilityMissing: it cannot.
-        """
+        """Look whether the host can do this, where the spec or strict mode asks for it."""
         row = VIEW[method]
         if row.needs is None or not (row.must or self._strict):
             return

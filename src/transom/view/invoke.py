@@ -36,7 +36,7 @@ from transom.errors import (
     ToolError,
     ValidationError,
 )
-from transom.events import is_awaitable, is_own_cancellation
+from transom.events import is_async, is_awaitable, is_own_cancellation
 from transom.results import encode_result
 from transom.schema import Schema
 from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
@@ -164,21 +164,13 @@ class RunningCall:
 
 
 class ToolFunction:
-    """A handler and what is known of its signature.
-
-    Args:
-        function: sync or async; may take a `CallContext`.
-        thread: run it in a thread, so that a slow sync function does not block the event loop.
-    """
+    """A handler and what is known of its signature."""
 
     def __init__(self, function: Callable[..., Any], *, thread: bool = False) -> None:
         if not callable(function):
             raise TypeError(f"A tool needs a function to call, not {function!r}")
         self.function = function
-        is_async = inspect.iscoroutinefunction(
-            inspect.unwrap(getattr(function, "func", function))
-        ) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-        if thread and is_async:
+        if thread and is_async(function):
             raise TypeError("thread=True is for sync functions; this one is async already")
         self.thread = thread
         try:
@@ -205,11 +197,7 @@ class ToolFunction:
         """Whether it has a parameter that one whole object can be passed to."""
 
     def check_arguments(self, arguments: Mapping[str, Any]) -> None:
-        """Check that the function can be called with these keyword arguments.
-
-        Raises:
-            ValidationError: one is missing, or one too many.
-        """
+        """Check that the function can be called with these keyword arguments."""
         keys = arguments.keys()
         if set(keys) == self._known:
             return
@@ -233,11 +221,7 @@ class ToolFunction:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name to register a function under.
-
-    Raises:
-        RegistrationError: it has none of its own.
-    """
+    """The name to register a function under."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name == "<lambda>":
         raise RegistrationError(f"{function!r} has no name of its own: pass name=")
@@ -284,27 +268,18 @@ def _resolve(function: Callable[..., Any], name: str) -> object:
 # --- one run -----------------------------------------------------------------------------------
 
 
-class Invocation:
+class Invocation(msgspec.Struct):
     """One run of one function on behalf of a host, and the answer to it."""
 
-    __slots__ = ("ctx", "name", "output", "report")
-
-    def __init__(
-        self, name: str, output: Schema | None, ctx: RunningCall | None, report: ReportProblem
-    ) -> None:
-        self.name = name
-        self.output = output
-        self.ctx = ctx
-        self.report = report
+    name: str
+    output: Schema | None
+    ctx: RunningCall | None
+    report: ReportProblem
 
     def run(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Outcome:
-        """Call it.
-
-        Raises:
-            ProtocolError: what to answer the host with.
-        """
+        """Call it."""
         try:
             returned = function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever it raises has its answer
@@ -314,11 +289,7 @@ class Invocation:
         return self._returned(returned)
 
     async def awaited(self, waiting: Awaitable[Any]) -> bytes | Task:
-        """Wait for what it returned.
-
-        Raises:
-            ProtocolError: what to answer the host with.
-        """
+        """Wait for what it returned."""
         try:
             returned = await waiting
         except BaseException as error:  # whatever it raises has its answer

@@ -85,14 +85,7 @@ class _Plan(msgspec.Struct):
 
 
 class Listing:
-    """Answers `tools/list` for one registry.
-
-    Args:
-        registry: the registered tools.
-        page_size: how many tools a page has at most.
-        handler: the App's `on_list_tools`.
-        report: called with the reason when a tool is left out.
-    """
+    """Answers `tools/list` for one registry."""
 
     def __init__(
         self,
@@ -109,11 +102,7 @@ class Listing:
         self._plans: dict[str | None, _Plan] = {}
 
     def page(self, cursor: str | None) -> bytes | Awaitable[bytes]:
-        """One page, as the JSON of the result.
-
-        Raises:
-            ProtocolError: -32602, the cursor is not one of ours.
-        """
+        """One page, as the JSON of the result."""
         handler = self._handler or None
         if self._version != self._registry.version:
             self._version = self._registry.version

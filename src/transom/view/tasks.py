@@ -63,20 +63,12 @@ class TaskStore:
         self._delegated: dict[str, None] = {}
 
     def check_room(self) -> None:
-        """Check that one more task can be kept, before any work is done.
-
-        Raises:
-            ProtocolError: too many are kept already.
-        """
+        """Check that one more task can be kept, before any work is done."""
         if len(self._records) >= self._max_tasks:
             raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
 
     def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> bytes:
-        """Run `outcome` as a task; the answer with its handle.
-
-        Raises:
-            ProtocolError: too many tasks are kept already.
-        """
+        """Run `outcome` as a task; the answer with its handle."""
         try:
             self.check_room()
         except ProtocolError:

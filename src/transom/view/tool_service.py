@@ -25,18 +25,7 @@ _BRACE, _NULL = b"{n"  # how an object and a null begin
 
 
 class ToolService:
-    """Serves the tools of one App.
-
-    Args:
-        registry: the registered tools.
-        page_size: how many tools, or tasks, one answer has at most.
-        on_list_tools: the handler that adds tools to a listing.
-        on_call_tool: the handler of tools that are not registered.
-        make_context: makes the context of a call, from the tool's name and the call's `_meta`.
-        flush_changes: sends a `list_changed` that is due.
-        request_host: sends the host a request about a task of the server's.
-        report: called with what went wrong in the View.
-    """
+    """Serves the tools of one App."""
 
     def __init__(
         self,
@@ -67,11 +56,7 @@ class ToolService:
         }
 
     def serve(self, request: wire.Request) -> Answer:
-        """Answer a request for one of `methods`.
-
-        Raises:
-            ProtocolError: what to answer the host with.
-        """
+        """Answer a request for one of `methods`."""
         method = request.method
         return self.methods[method](HOST[method].read_params(request.params))
 
@@ -117,11 +102,7 @@ class ToolService:
     def _call(
         self, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
     ) -> Outcome:
-        """Call a registered tool.
-
-        Raises:
-            ProtocolError: what to answer the host with.
-        """
+        """Call a registered tool."""
         name = tool.name
         if not tool.enabled:
             why = f": {tool.reason}" if tool.reason else ""

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
@@ -18,11 +17,10 @@ from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast
 import msgspec
 
 from transom.errors import RegistrationError, SchemaError
+from transom.events import abandon, is_async, is_awaitable
 from transom.schema import Schema, from_return, from_signature, input_schema, is_lazy, output_schema
 from transom.types import DisabledTool, Tool, ToolAnnotations, ToolExecution, Visibility
 from transom.view.invoke import ReportProblem, ToolFunction, description_of, sendable, wording
-
-__all__ = ["RegisteredTool", "Registry", "TaskSupport", "ToolChanges", "ToolOptions", "Unavailable"]
 
 TaskSupport = Literal["forbidden", "optional", "required"]
 Source = object
@@ -249,16 +247,14 @@ class RegisteredTool:
 
     def _compile_input(self, name: str, source: Source) -> Schema | None:
         if source is None:
-            context = self.function.context_name
-            return from_signature(self.function.function, skip=() if context is None else (context,))
+            skipped = [name for name in (self.function.context_name,) if name is not None]
+            return from_signature(self.function.function, skip=skipped)
         if not is_lazy(source):
             schema = input_schema(source)
             if not schema.spread and not self.function.takes_one:
                 raise SchemaError(f"Tool {name}: {_NO_PARAMETER}")
             return schema
-        if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(
-            getattr(source, "__call__", None)  # noqa: B004
-        ):
+        if is_async(source):
             raise SchemaError(
                 f"Tool {name}: a lazy input_schema must be a sync function; keep what is "
                 "fetched in your state and call update(input_schema=...) when it changes"
@@ -273,20 +269,15 @@ class RegisteredTool:
         return self._input is None
 
     def schema(self) -> Schema:
-        """The input schema as it is now.
-
-        Raises:
-            Unavailable: its lazy schema could not be made; `error` says why.
-        """
+        """The input schema as it is now."""
         return self._input if self._input is not None else self._resolve()
 
     def _resolve(self) -> Schema:
         source = cast("Callable[[], object]", self._fields["input_schema"])
         try:
             made: Any = source()
-            if inspect.isawaitable(made):
-                if inspect.iscoroutine(made):
-                    made.close()
+            if is_awaitable(made):
+                abandon(made)
                 raise SchemaError("a lazy input_schema must not be async")
             if is_lazy(made):
                 raise SchemaError("a lazy input_schema must return a schema, not a function")
@@ -319,11 +310,7 @@ class RegisteredTool:
     def _encode(
         self, fields: Mapping[str, Any], source: Schema | None, output: Schema | None
     ) -> bytes:
-        """Its entry in a listing; without the input schema if that is lazy.
-
-        Raises:
-            RegistrationError: it cannot be sent, or is not a valid tool.
-        """
+        """Its entry in a listing; without the input schema if that is lazy."""
         given = (
             ("name", fields["name"]),
             ("title", fields["title"]),
@@ -355,21 +342,12 @@ class RegisteredTool:
         return DisabledTool(self.name, reason, self._registration)
 
     def definition(self) -> Tool:
-        """Its definition as a `Tool`, as a host would get it.
-
-        Raises:
-            Unavailable: its lazy schema could not be made.
-        """
+        """Its definition as a `Tool`, as a host would get it."""
         return msgspec.json.decode(self.encoded(), type=Tool)
 
 
 class Registry:
-    """The tools of one App, by name, in the order of registration.
-
-    Args:
-        on_change: called after each change with the tool, and whether a listing shows the change.
-        report: called with what a lazy schema raises.
-    """
+    """The tools of one App, by name, in the order of registration."""
 
     def __init__(
         self,
@@ -402,11 +380,7 @@ class Registry:
         return self._tools.get(name)
 
     def check_name(self, name: object) -> None:
-        """Check that a tool could be registered under this name.
-
-        Raises:
-            RegistrationError: it could not.
-        """
+        """Check that a tool could be registered under this name."""
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise RegistrationError(
                 f"{str(name)[:200]!r} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -"
