@@ -109,11 +109,12 @@ class TestListing:
             listed = (await view.ask("tools/list"))["result"]
             assert [tool["name"] for tool in listed["tools"]] == ["on"]
             assert listed["_meta"] == {
+                "transom/lazy": True,  # the one that is broken may not be so the next time
                 "transom/disabled": [
                     {"name": "save", "reason": "nothing to save", "registration": 2},
                     {"name": "off", "registration": 3},
                     {"name": "long", "reason": "x" * 500, "registration": 4},
-                ]
+                ],
             }
             await view.run("void many(200)")
             listed = (await view.ask("tools/list"))["result"]
@@ -123,6 +124,9 @@ class TestListing:
             await view.run(
                 "for (const tool of app.tools) if (tool.name !== 'broken') tool.enable()"
             )
+            told = (await view.ask("tools/list"))["result"]["_meta"]
+            assert told == {"transom/lazy": True, "transom/disabled": []}
+            await view.run("app.tools.find((tool) => tool.name === 'broken').remove()")
             assert "_meta" not in (await view.ask("tools/list"))["result"]
 
     async def test_bare_names_are_tools_and_what_is_none_is_left_out_and_told(
@@ -365,7 +369,7 @@ class TestProblems:
             assert len(told) == 101
             assert told[0]["message"] == "x" * 2000
             assert told[99]["message"] == "98"
-            assert told[100]["message"] == "There are more than 100 problems"
+            assert told[100]["message"] == "More than 100 problems"
 
     async def test_anything_can_be_thrown_and_written(self, context: BrowserContext):
         async with hosted(context, self.PAGE, capabilities=self.WANTED) as view:

@@ -726,3 +726,24 @@ async def test_a_gateway_may_list_every_view_again_each_time(fresh: bool):
         await at.open()
         tracks.now.append("b")
         assert choices((await at.ask("tools/list"))["tools"]) == (["a", "b"] if fresh else ["a"])
+
+
+# --- disabled tools --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("approval", ["client", "page", "elicit", "never"])
+async def test_a_disabled_tool_says_why_whoever_is_asked(approval: Any):
+    def disable(app: App) -> None:
+        next(t for t in app.tools if t.name == "write").disable("nothing to write on")
+
+    async with gateway(setup=disable, approval=approval) as at:
+        await at.open()
+        assert f"{VIEW}__write" not in await at.tools()
+        assert "nothing to write on" not in str(await at.ask("tools/list"))
+        for result in (
+            await at.call(f"{VIEW}__write", words="x"),
+            await at.call("call_view_tool", view_id=VIEW, name="write", arguments={"words": "x"}),
+        ):
+            assert result["isError"]
+            assert words(result) == ["Tool write is disabled: nothing to write on"]
+        assert at.screen.asked == []

@@ -64,7 +64,7 @@ def shop(name: str = "orders", uri: str | None = None) -> MCPServer:
         """Search everything."""
         return f"{name} found {query}"
 
-    @server.tool()
+    @server.tool(meta={"ui": {"visibility": ["model", "app"]}})
     def add(a: int, b: int) -> int:
         """Add."""
         return a + b

@@ -17,11 +17,15 @@ from transom.host.policy import ApprovalRequest
 from transom.types import Task, Tool, ToolResult
 
 
-async def changed_list(host: Host, view: BareView, *tools: dict[str, Any]) -> None:
+async def changed_list(
+    host: Host, view: BareView, *tools: dict[str, Any], disabled: Any = None
+) -> None:
     """The View offers these tools from now on; returns when the host has seen it."""
     listed = asyncio.Event()
     host.on_tools_changed = listed.set
     view.answers["tools/list"] = {"tools": list(tools)}
+    if disabled is not None:
+        view.answers["tools/list"]["_meta"] = {"transom/disabled": disabled}
     await view.tell("notifications/tools/list_changed")
     await listed.wait()
     host.on_tools_changed = None
@@ -126,12 +130,83 @@ async def test_what_was_allowed_for_good_is_not_asked_again_even_after_it_was_di
             await host.call_tool("orders-1__echo")
         assert asked == ["echo"]
         view = renderer.views["orders-1"]
-        await changed_list(host, view)
+        await changed_list(host, view, disabled=[{"name": "echo", "reason": "not now"}])
         await changed_list(host, view, tool("echo"))
         await host.call_tool("orders-1__echo")
         assert asked == ["echo"]
         await host.call_tool("orders-2__echo")
         assert asked == ["echo", "echo"]
+
+
+async def test_a_tool_that_was_gone_is_another_one_unless_its_number_says_that_it_is_the_same():
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request)
+        return AllowAlways()
+
+    def numbered(number: int) -> dict[str, Any]:
+        return tool("echo", _meta={"transom/registration": number})
+
+    renderer = BareRenderer()
+    limits = Limits(relist_interval=0)
+    async with hosting(renderer=renderer, policy=Policy(approve=approve), limits=limits) as host:
+        await host.call_tool("show_orders")
+        view = renderer.views["orders-1"]
+
+        async def questions(*tools: dict[str, Any]) -> int:
+            """How many questions a call costs, when the View lists these one after the other."""
+            for each in tools:
+                await changed_list(host, view, each)
+            before = len(asked)
+            await host.call_tool("orders-1__echo")
+            return len(asked) - before
+
+        other = tool("other")
+        assert await questions() == 1
+        assert await questions() == 0
+        assert await questions(other, tool("echo")) == 1
+        assert await questions(numbered(1)) == 1
+        assert await questions(other, numbered(1)) == 0
+        assert await questions(numbered(2)) == 1  # registered again between two listings
+        assert not asked[-1].changed  # it means what it meant
+        assert await questions() == 0
+
+
+async def test_a_view_that_loads_itself_anew_has_been_allowed_nothing():
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request.tool.name)
+        return AllowAlways()
+
+    listed = {"tools": [tool("echo", _meta={"transom/registration": 1})]}
+    renderer = BareRenderer({"tools/list": listed})
+    async with hosting(renderer=renderer, policy=Policy(approve=approve)) as host:
+        await host.call_tool("show_orders")
+        await host.call_tool("orders-1__echo")
+        await renderer.views["orders-1"].be_ready()
+        await host.call_tool("orders-1__echo")
+        assert asked == ["echo", "echo"]
+
+
+async def test_a_tool_registered_anew_while_the_user_is_asked_does_not_run():
+    views: list[BareView] = []
+    hosts: list[Host] = []
+
+    async def approve(_: ApprovalRequest) -> Allow:
+        again = tool("echo", _meta={"transom/registration": 2})
+        await changed_list(hosts[0], views[0], again)
+        return Allow()
+
+    listed = {"tools": [tool("echo", _meta={"transom/registration": 1})]}
+    renderer = BareRenderer({"tools/list": listed})
+    async with hosting(renderer=renderer, policy=Policy(approve=approve)) as host:
+        hosts.append(host)
+        await host.call_tool("show_orders")
+        views.append(renderer.views["orders-1"])
+        with pytest.raises(Refused, match="changed while the user was asked"):
+            await host.call_tool("orders-1__echo")
 
 
 async def test_an_approval_is_for_the_definition_that_was_approved():

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.host.bare_view import BareView, text, tool
-from tests.host.shop import BareRenderer, Heard, hosting
-from transom import Allow, Host, Limits, Policy
+from tests.host.shop import URI, BareRenderer, Heard, hosting, tool_names
+from transom import Allow, App, Host, InProcessRenderer, Limits, Policy
 from transom.host.policy import ApprovalRequest
 
 LAZY = {"transom/lazy": True}
@@ -224,3 +224,23 @@ async def test_changes_that_a_listing_finds_are_announced_but_do_not_keep_a_list
         player.tracks.append("z")
         await host.list_tools()
         await calls.has("changed")
+
+
+async def test_a_tool_whose_schema_fails_is_back_as_soon_as_it_does_not() -> None:
+    tracks: list[str] = []
+
+    def make() -> App:
+        app = App("player", "1")
+
+        def schema() -> dict[str, Any]:
+            return {"type": "object", "properties": {"id": {"enum": [tracks[0]]}}}
+
+        app.register_tool("play", lambda id: f"plays {id}", input_schema=schema)
+        return app
+
+    async with hosting(renderer=InProcessRenderer({URI: make})) as host:
+        await host.call_tool("show_orders")
+        assert not any("play" in name for name in await tool_names(host))
+        tracks.append("a")
+        assert "orders-1__play" in await tool_names(host)
+        assert (await host.call_tool("orders-1__play", {"id": "a"})).text == "plays a"

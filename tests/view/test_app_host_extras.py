@@ -196,7 +196,7 @@ async def test_a_hundred_problems_are_told_then_one_that_says_so_and_all_are_sho
         told = await problems(host)
     assert len(told) == 101
     assert len(told[0]["message"]) == 2000
-    assert told[-1]["message"] == "There are more than 100 problems"
+    assert told[-1]["message"] == "More than 100 problems"
 
 
 # --- notices of changes -------------------------------------------------------------------------

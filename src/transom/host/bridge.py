@@ -54,6 +54,7 @@ from transom.servers.targets import connected_server
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
+    DisabledTool,
     HostCapabilities,
     HostContext,
     Implementation,
@@ -243,11 +244,16 @@ class Bridge(CallsTools):
         )
         self.left_out: Mapping[str, str] = {}
         """Tools of the last listing that could not be used, by name, with the reason."""
+        self.disabled: Mapping[str, DisabledTool] = {}
+        """Tools that the View has disabled, by name, as of the last listing."""
+        self.lazy = False
+        """Whether a listing is true only when it is made: a schema of the View's is computed."""
         self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
         self._tools_changed = Debounced(self._fire_tools_changed, self.report)
         self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
+        self.notify_restarted: Callable[[], object] = lambda: None
         self._reports = Background(_ignore, limit=_MAX_REPORTS)
         # Beside the session's own queue: a slow handler must not hold up the conversation.
         self._events = NotificationQueue(self.report, limit=self.limits.max_queued)
@@ -485,6 +491,7 @@ class Bridge(CallsTools):
             return self._session.request("tools/list", params, timeout=left)
 
         listing = await self._definitions.list_all(request)
+        self.disabled, self.lazy = listing.disabled, listing.lazy
         before, self.left_out = self.left_out, listing.left_out
         for name, reason in listing.left_out.items():
             if before.get(name) != reason:
@@ -639,6 +646,8 @@ class Bridge(CallsTools):
         if live:
             self._session.reset(request.id, "the View restarted before it answered")
             self._restarting = True
+            self.disabled, self.lazy = {}, False
+            self.notify_restarted()
         self._server.set_ready(False)
         self.app_info = params.app_info
         self._requests.app = params.app_capabilities

@@ -44,7 +44,6 @@ from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.surface import (
     LIST_VIEW_TOOLS,
-    SEPARATOR,
     Api,
     Change,
     Entry,
@@ -385,8 +384,7 @@ class Host(CallsTools):
         entry = self._surface.find(name)
         if entry is not None:
             return entry
-        tool = name.partition(SEPARATOR)[2]
-        if view is not None and view.may_explain(tool):
+        if view is not None and (tool := view.unlisted_tool(name)) is not None:
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.reserved_for(name)

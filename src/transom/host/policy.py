@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from transom.protocol.messages import is_ours
 from transom.types import Implementation, Tool
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "link_problem",
     "model_may_call",
     "safe_filenames",
+    "same_tool",
     "view_may_call",
 ]
 
@@ -129,25 +131,33 @@ Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
 class Grants:
     """What the user allowed for good, by View and tool, bound to the definition they saw.
 
-    A tool that is disabled and enabled again keeps its grant.
+    A tool that is disabled and enabled again keeps its grant. One that was removed, and registered
+    again, is another tool: Views of Transom's number their registrations. Of any other View, a tool
+    that was gone from its list for a while is another tool, unless it was said to be disabled.
     """
 
     def __init__(self) -> None:
-        self._given: dict[tuple[str, str], str] = {}
+        self._given: dict[tuple[str, str], tuple[int | None, str]] = {}
 
     def give(self, view_id: str, tool: Tool) -> None:
         """Allow `tool` for good, while it means the same."""
-        self._given[view_id, tool.name] = fingerprint(tool)
+        self._given[view_id, tool.name] = (tool.registration, fingerprint(tool))
 
     def covers(self, view_id: str, tool: Tool) -> bool:
         """Whether `tool`, as it is now, was allowed for good."""
         given = self._given.get((view_id, tool.name))
-        return given is not None and given == fingerprint(tool)
+        return given is not None and given == (tool.registration, fingerprint(tool))
 
     def outdated(self, view_id: str, tool: Tool) -> bool:
         """Whether a tool of that name was allowed for good, but it meant something else."""
         given = self._given.get((view_id, tool.name))
-        return given is not None and given != fingerprint(tool)
+        return given is not None and given[1] != fingerprint(tool)
+
+    def keep_only(self, view_id: str, names: Container[str]) -> None:
+        """A View has just these tools now: one without a number is another one if it comes back."""
+        for key, (registration, _) in list(self._given.items()):
+            if key[0] == view_id and registration is None and key[1] not in names:
+                del self._given[key]
 
     def granted(self, view_id: str) -> tuple[str, ...]:
         """The names of a View's tools that were allowed for good."""
@@ -215,6 +225,14 @@ class Policy:
         return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")
 
 
+def same_tool(tool: Tool, other: Tool) -> bool:
+    """Whether two definitions are of one registered tool, and mean the same."""
+    if tool == other:
+        return True
+    same_registration = tool.name == other.name and tool.registration == other.registration
+    return same_registration and fingerprint(tool) == fingerprint(other)
+
+
 _DATA_KEYWORDS = frozenset({"default", "enum", "examples"})
 
 
@@ -222,10 +240,13 @@ def fingerprint(tool: Tool) -> str:
     """A digest of what a tool means: all that a user goes by when they allow it.
 
     The values of `enum`, `default` and `examples` in its schemas are left out: they follow the
-    View's data (a list of open files, of tracks) while the tool stays the same.
+    View's data (a list of open files, of tracks) while the tool stays the same. So are the keys of
+    `_meta` that are Transom's own.
     """
+    meta = {key: value for key, value in (tool.meta or {}).items() if not is_ours(key)}
     meaning = msgspec.structs.replace(
         tool,
+        meta=meta or None,
         input_schema=_without_data(tool.input_schema),
         output_schema=_without_data(tool.output_schema),
     )

@@ -40,28 +40,38 @@ from transom.host.approval import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.page import load_page
-from transom.host.policy import Limits, fingerprint, model_may_call
+from transom.host.policy import ApprovalRequest, Limits, model_may_call, same_tool
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
-from transom.host.surface import Label
+from transom.host.surface import SEPARATOR, Label, owned_name
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
-from transom.protocol.messages import ModelContextParams, TaskRequest, ToolOutcome, result_json
+from transom.protocol.messages import (
+    ModelContextParams,
+    TaskRequest,
+    ToolOutcome,
+    is_ours,
+    result_json,
+)
 from transom.servers.server import Server
 from transom.session import OnProgress
 from transom.types import (
     ContentBlock,
+    DisabledTool,
     HostContext,
     Implementation,
     Task,
+    TextContent,
     Tool,
     ToolInfo,
+    ToolResult,
 )
 
 __all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
 
 _FIRST_LISTING = 3.0  # seconds
+_MAX_REASON = 500  # characters of the reason why a tool is disabled
 
 ViewState = Literal["opening", "live", "closing", "closed", "failed"]
 
@@ -214,6 +224,15 @@ class View(CallsTools):
         return list(self._tools.values())
 
     @property
+    def disabled_tools(self) -> list[DisabledTool]:
+        """Its tools that are disabled, with the reasons, as of the last listing.
+
+        For developers and users: models do not see them. Views that are not made with Transom do
+        not tell.
+        """
+        return [] if self._bridge is None else list(self._bridge.disabled.values())
+
+    @property
     def model_context(self) -> ModelContext | None:
         """The last thing it wanted the model to know."""
         return self._context
@@ -258,24 +277,21 @@ class View(CallsTools):
         env, bridge = self._env, self._bridge
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
-        tool = self._callable.get(name)
-        if tool is None:
-            tool = await self._find_refreshed(name, arguments)
         given: Mapping[str, Any] = {} if arguments is None else arguments
         check = partial(env.approvals.check, self.id, self.origin.server, bridge.app_info)
-        request = check(tool, given)
-        if request is not None and self._refresh in env.pulled:
-            # The user is asked about the tool as it is now.
+        tool = self._callable.get(name)
+        request = None if tool is None else check(tool, given)
+        if tool is None or (request is not None and self._refresh in env.pulled):
+            # It may be there by now; and the user is asked about the tool as it is now.
             tool = await self._find_refreshed(name, arguments)
+            if isinstance(tool, DisabledTool):
+                return self._disabled_result(tool, arguments)
             request = check(tool, given)
         if request is not None:
-            await env.approvals.obtain(request)
+            await self._obtain(request)
             given = request.arguments
-            if self.state != "live":
-                raise self._refused(name, given, self.closed_error())
-            now = self._callable.get(name)
-            if now is None or (now != tool and fingerprint(now) != fingerprint(tool)):
-                env.approvals.refuse(request, "the tool changed while the user was asked")
+            if name in bridge.disabled:
+                return self._disabled_result(bridge.disabled[name], given)
         began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
         try:
@@ -284,7 +300,7 @@ class View(CallsTools):
                 outcome = "task"
                 return owned_task(self.id, result)
             outcome = "error" if result.is_error else "ok"
-            return result
+            return result if result.meta is None else _without_ours(result)
         except asyncio.CancelledError:
             outcome = "cancelled"
             raise
@@ -304,14 +320,29 @@ class View(CallsTools):
             if self._silent and self.state == "live":
                 self._refresh.trigger()
 
-    async def _find_refreshed(self, name: str, arguments: Mapping[str, Any] | None) -> Tool:
+    async def _obtain(self, request: ApprovalRequest) -> None:
+        """Ask the user. What was allowed is the tool as they saw it."""
+        approvals, name = self._env.approvals, request.tool.name
+        await approvals.obtain(request)
+        if self.state != "live" or self._bridge is None:
+            raise self._refused(name, request.arguments, self.closed_error())
+        now = self._callable.get(name)
+        disabled = name in self._bridge.disabled
+        if not disabled and (now is None or not same_tool(now, request.tool)):
+            approvals.refuse(request, "the tool changed while the user was asked")
+
+    async def _find_refreshed(
+        self, name: str, arguments: Mapping[str, Any] | None
+    ) -> Tool | DisabledTool:
         """A tool after a listing that is due, if there is one."""
         await self.refreshed()
         if self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
-        tool = self._tools.get(name)
-        if self.may_explain(name):
+        if self._may_explain(name):
             return Tool(name=name)
+        tool = self._tools.get(name)
+        if tool is None and self._bridge is not None and name in self._bridge.disabled:
+            return self._bridge.disabled[name]
         if tool is None:
             raise self._refused(name, arguments, self._missing(name))
         if not model_may_call(tool):
@@ -319,11 +350,30 @@ class View(CallsTools):
             raise self._refused(name, arguments, Refused(text))
         return tool
 
+    def _disabled_result(
+        self, tool: DisabledTool, arguments: Mapping[str, Any] | None
+    ) -> ToolResult:
+        """What the View would answer. It is not called: nobody said that the tool may run."""
+        reason = "" if not tool.reason else f": {clean(tool.reason, _MAX_REASON)}"
+        text = f"Tool {tool.name} is disabled{reason}"
+        self.record("refusal", "disabled", tool=tool.name, arguments=arguments, detail=text)
+        return ToolResult(content=[TextContent(text)], is_error=True)
+
     def _missing(self, name: str) -> ProtocolError:
         return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
 
-    def may_explain(self, name: str) -> bool:
-        """Whether a call of a tool that the View does not offer is sent to it all the same.
+    def unlisted_tool(self, shown: str) -> str | None:
+        """Its own name for a tool that it does not list, if calling that tells why.
+
+        Args:
+            shown: the name that a model knows it by.
+        """
+        names = {owned_name(self.id, tool.name): tool.name for tool in self.disabled_tools}
+        name = names.get(shown, shown.partition(SEPARATOR)[2])
+        return name if shown in names or self._may_explain(name) else None
+
+    def _may_explain(self, name: str) -> bool:
+        """Whether a call of a tool that the View does not list is sent to it all the same.
 
         It can explain best why not. Only where everything may run: a user could not be asked about
         a tool that is not there.
@@ -429,6 +479,8 @@ class View(CallsTools):
         env.attach(self, bridge)
         # Not `on_tools_changed`, which is debounced: the refresh is that already.
         bridge.notify_tools_changed = self._tools_changed
+        # Its tools are registered anew, under numbers that mean nothing to those of before.
+        bridge.notify_restarted = partial(env.approvals.grants.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
         bridge.start()
@@ -551,7 +603,9 @@ class View(CallsTools):
         if self.state == "live":
             self._tools = {tool.name: tool for tool in listed}
             self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
-            if self._env.limits.fresh or any(tool.lazy for tool in listed):
+            known = self._tools.keys() | bridge.disabled.keys()
+            self._env.approvals.grants.keep_only(self.id, known)
+            if self._env.limits.fresh or bridge.lazy:
                 self._env.pulled.add(self._refresh)
             else:
                 self._env.pulled.discard(self._refresh)
@@ -591,3 +645,9 @@ def _why_not_opened(error: BaseException, timeout: float) -> str:
             return str(error)
         case _:
             return f"it could not be shown: {type(error).__name__}"
+
+
+def _without_ours(result: ToolResult) -> ToolResult:
+    """A result without what a View claims under Transom's own keys."""
+    meta = {key: value for key, value in (result.meta or {}).items() if not is_ours(key)}
+    return msgspec.structs.replace(result, meta=meta or None)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Raw
 
 from transom.host.policy import Limits
-from transom.json_values import depth_exceeds
+from transom.json_values import as_object, depth_exceeds
 from transom.protocol import wire
+from transom.protocol.messages import ListToolsResult
 from transom.protocol.methods import describe, read_result
-from transom.types import Tool
+from transom.types import DisabledTool, Tool
 
 _MAX_NAME = 128
 _MAX_TITLE = 256
@@ -32,6 +34,7 @@ class _ToolPage(msgspec.Struct, rename="camel"):
 
     tools: list[Raw]
     next_cursor: str | None = None
+    meta: Any = msgspec.field(name="_meta", default=None)
 
 
 _decode_tool = msgspec.json.Decoder(Tool).decode
@@ -56,6 +59,8 @@ class ToolListing(msgspec.Struct):
 
     tools: dict[str, Tool] = {}
     left_out: dict[str, str] = {}
+    disabled: dict[str, DisabledTool] = {}
+    lazy: bool = False
     known: dict[bytes, _Definition] = {}
     number: int = 0
 
@@ -87,6 +92,10 @@ class ToolDefinitions:
         for _ in range(limits.max_pages):
             params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
             page: _ToolPage = read_result("tools/list", _ToolPage, await request(params))
+            if cursor is None:
+                first = ListToolsResult(meta=as_object(page.meta))
+                listing.disabled = {t.name: t for t in first.disabled if t.name.isprintable()}
+                listing.lazy = first.lazy
             if not self._add_page(listing, page):
                 listing.leave_out("", f"the View has more than {limits.max_tools} tools")
                 break
@@ -120,6 +129,7 @@ class ToolDefinitions:
             if name in listing.tools:
                 listing.leave_out(name, "listed twice; the first counts")
                 continue
+            listing.lazy = listing.lazy or known.tool.lazy
             listing.known[known.data] = known
             listing.tools[name] = known.tool
         return True

@@ -52,8 +52,18 @@ PIN: Final = "transom/pin"
 PROBLEMS: Final = "transom/problems"
 """In a host's `experimental` capabilities: it wants to know what goes wrong inside a View."""
 
+LAZY: Final = "transom/lazy"
+"""In the `_meta` of a View's tool, and of the first page of its tools (it may be left out for now):
+the input schema is made anew for each listing."""
+
 DISABLED_TOOLS: Final = "transom/disabled"
 """In the `_meta` of the first page of a View's tools: the disabled ones."""
+
+
+def is_ours(key: str) -> bool:
+    """Whether a key of a `_meta` is Transom's own: between View and host, not for models."""
+    return key.startswith("transom/")
+
 
 MAX_DISABLED = 100
 """How many disabled tools a listing tells of."""
@@ -177,6 +187,11 @@ class ListToolsResult(Open, frozen=True, kw_only=True):
     tools: list[Tool] = field(default_factory=lambda: list[Tool]())
     next_cursor: str | None = None
     meta: Meta | None = field(name="_meta", default=None)
+
+    @property
+    def lazy(self) -> bool:
+        """Whether a View says that a schema of its tools is made anew for each listing."""
+        return (self.meta or {}).get(LAZY) is True
 
     @property
     def disabled(self) -> list[DisabledTool]:

@@ -148,7 +148,7 @@ class HostConnection:
             return
         self._problems += 1
         if self._problems > MAX_PROBLEMS:
-            problem = ViewProblem(kind, f"There are more than {MAX_PROBLEMS} problems")
+            problem = ViewProblem(kind, f"More than {MAX_PROBLEMS} problems")
         else:
             problem = ViewProblem(kind, sendable(wording(error)), tool)
         self.notify("transom/notifications/problem", problem)

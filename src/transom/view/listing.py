@@ -23,7 +23,7 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, SchemaError
 from transom.events import Slot, is_awaitable
-from transom.protocol.messages import DISABLED_TOOLS, MAX_DISABLED, ListToolsResult
+from transom.protocol.messages import DISABLED_TOOLS, LAZY, MAX_DISABLED, ListToolsResult
 from transom.types import Tool
 from transom.view.invoke import ReportProblem
 from transom.view.tools import RegisteredTool, Registry, Unavailable
@@ -113,7 +113,7 @@ class Listing:
             if start.more:
                 nothing = _Plan([], 0, None, b"")
                 return _page((), None) if handler is None else self._ask(handler, nothing, start)
-            plan = self._plan(start, b"" if cursor else self._disabled())
+            plan = self._plan(start, b"" if cursor else self._meta())
             if len(self._plans) < 1024:
                 self._plans[cursor] = plan
         following = plan.following
@@ -141,11 +141,13 @@ class Listing:
             parts += neighbours if lazy else [b",".join(tool.encoded() for tool in neighbours)]
         return _Plan(parts, len(shown), following, meta)
 
-    def _disabled(self) -> bytes:
-        found = [tool.as_disabled() for tool in self._registry if not tool.enabled]
-        if not found:
-            return b""
-        return b',"_meta":' + msgspec.json.encode({DISABLED_TOOLS: found[:MAX_DISABLED]})
+    def _meta(self) -> bytes:
+        meta: dict[str, object] = {}
+        if any(tool.lazy and tool.enabled for tool in self._registry):
+            meta[LAZY] = True
+        if disabled := [tool.as_disabled() for tool in self._registry if not tool.enabled]:
+            meta[DISABLED_TOOLS] = disabled[:MAX_DISABLED]
+        return b',"_meta":' + msgspec.json.encode(meta) if meta else b""
 
     async def _ask(self, handler: Slot, plan: _Plan, start: _Cursor) -> bytes:
         """A page that ends with what `on_list_tools` adds."""

@@ -272,7 +272,7 @@ const reportProblem = (kind, message, more, event = {}) => {
   problemCount += 1;
   sendProblem(
     problemCount > 100
-      ? { kind, message: "There are more than 100 problems" }
+      ? { kind, message: "More than 100 problems" }
       : { kind, message: `${asText(message)}`.slice(0, 2000), ...more },
   );
 };
@@ -586,7 +586,8 @@ function App(info, capabilities = {}, options = {}) {
   // --- what the host asks
 
   const list = async ({ cursor }, extra) => {
-    const rows = [...tools].flatMap((tool) => tool.definition() || []);
+    const all = [...tools];
+    const rows = all.flatMap((tool) => tool.definition() || []);
     const more = (given) => {
       const { inputSchema = { type: "object" }, ...row } = isString(given)
         ? { name: given }
@@ -603,14 +604,17 @@ function App(info, capabilities = {}, options = {}) {
     } while (next && rows.length < 1e4);
     (await hooks.browserTools()).map(more);
     const [page, nextCursor] = paged(rows, cursor);
-    const disabled = [...tools].filter((tool) => !tool.enabled).slice(0, 100);
+    const disabled = all.filter((tool) => !tool.enabled).slice(0, 100);
+    // One that is left out because its schema throws may be there at the next listing.
+    const failing = all.some((tool) => tool.error);
     return {
       tools: page,
       nextCursor,
       // For the host and its user: models do not see this.
       ...(!cursor &&
-        disabled[0] && {
+        (disabled[0] || failing) && {
           _meta: {
+            "transom/lazy": failing,
             "transom/disabled": disabled.map(({ name, reason, registration }) => ({
               name,
               reason: reason && `${reason}`.slice(0, 500),
