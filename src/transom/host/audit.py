@@ -363,11 +363,7 @@ class _Database:
         self._connection: sqlite3.Connection | None = None
 
     def write(self, batch: list[AuditEvent | _Call], max_arguments: int) -> None:
-        """Append a batch, then drop the oldest lines over the caps.
-
-        Raises:
-            sqlite3.Error: nothing was written.
-        """
+        """Append a batch, then drop the oldest lines over the caps."""
         events: list[AuditEvent] = []
         for event in batch:
             if isinstance(event, tuple):

@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -251,7 +252,8 @@ class Bridge(CallsTools):
         self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
-        self._tools_changed = Debounced(self._fire_tools_changed, self.report)
+        fire_changed = partial(self.on_tools_changed.fire, on_problem=self.report)
+        self._tools_changed = Debounced(fire_changed, self.report)
         self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
         self.notify_restarted: Callable[[], object] = lambda: None
         self._reports = Background(_ignore, limit=_MAX_REPORTS)
@@ -529,9 +531,7 @@ class Bridge(CallsTools):
         """Stop a task of the View."""
         return await self.request_task("tasks/cancel", {"taskId": task_id}, timeout)
 
-    async def request_task(
-        self, method: str, params: Mapping[str, Any], timeout: float | None
-    ) -> Any:
+    async def request_task(self, method: str, params: object, timeout: float | None) -> Any:
         """Send a request about tasks; its result."""
         limit = self.limits.call_timeout if timeout is None else timeout
         left = await self._until_callable(method, limit)
@@ -551,12 +551,7 @@ class Bridge(CallsTools):
         await self._send_when_ready("ui/notifications/tool-input", params)
 
     async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Give the View what there is of the arguments so far.
-
-        Raises:
-            OutOfOrder: it has the complete ones already, or it is being torn down.
-            NotConnected: it is closed.
-        """
+        """Give the View what there is of the arguments so far; raises as `send_tool_input`."""
         params = wire.encode({"arguments": dict(arguments or {})})
         await self._send_when_ready("ui/notifications/tool-input-partial", params)
 
@@ -702,9 +697,6 @@ class Bridge(CallsTools):
         if self._restarting:
             self._restarting = False
             self.notify_tools_changed()
-
-    def _fire_tools_changed(self) -> object:
-        return self.on_tools_changed.fire(on_problem=self.report)
 
     def report(self, error: BaseException) -> None:
         """Hand an error to `on_error`."""

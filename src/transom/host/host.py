@@ -372,11 +372,7 @@ class Host(CallsTools):
         return self._surface.shown(view_id)
 
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
-        """A tool that is not listed yet, or not any more.
-
-        Raises:
-            ProtocolError, ViewClosed, ConnectionClosed: there is none, and why.
-        """
+        """A tool that is not listed yet, or not any more."""
         self._check_open()
         owner = owner_of(name)
         view = None if owner is None else self._views.get(owner)
@@ -551,12 +547,7 @@ class Host(CallsTools):
     def _start_view(
         self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
     ) -> View | None:
-        """Begin to open the View that a tool links; None when it links none.
-
-        Raises:
-            InvalidResult: the tool links something that is no View.
-            ConnectionClosed: the server is gone.
-        """
+        """Begin to open the View that a tool links; None when it links none."""
         if self.renderer is None:
             return None
         try:

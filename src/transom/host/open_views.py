@@ -106,11 +106,7 @@ class OpenViews(Mapping[str, View]):
             self._closed_bytes -= oldest.size
 
     def _add(self, view: View) -> list[View]:
-        """Add a View. Returns those that have to be closed to make room for it.
-
-        Raises:
-            Refused: there is no room, and none that may be closed.
-        """
+        """Add a View. Returns those that have to be closed to make room for it."""
         staying = [other for other in self.values() if other.state != "closing"]
         excess = max(len(staying) + 1 - self._max_live, 0)
         may_close = (other for other in staying if other.state == "live" and not other.pinned)

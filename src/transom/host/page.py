@@ -43,11 +43,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_uri(tool: Tool) -> str | None:
-    """The resource whose View a tool opens; None when it opens none.
-
-    Raises:
-        InvalidResult: the tool links something that is no `ui://` resource.
-    """
+    """The resource whose View a tool opens; None when it opens none."""
     meta = tool.meta or {}
     nested = as_object(meta.get("ui"))
     if "resourceUri" not in nested and LEGACY_URI_KEY not in meta:

@@ -104,11 +104,7 @@ class ServerTools:
         return None if name in self._servers else self._gone.get(name)
 
     def server(self, name: str) -> Server:
-        """A server, to send requests to.
-
-        Raises:
-            ConnectionClosed: it is gone.
-        """
+        """A server, to send requests to."""
         entry = self._servers.get(name)
         if entry is None or entry.server is None:
             reason = self._gone.get(name, "there is none of that name")
@@ -118,12 +114,7 @@ class ServerTools:
     # --- connecting --------------------------------------------------------------------------
 
     async def add(self, name: str, target: Target, timeout: float) -> None:
-        """Connect a server and list its tools.
-
-        Raises:
-            UsageError: the name cannot be used, or the target is no server.
-            NotConnected: it cannot be reached.
-        """
+        """Connect a server and list its tools."""
         check_server_name(name)
         if name in self._servers:
             raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
@@ -174,11 +165,7 @@ class ServerTools:
             raise NotConnected(f"Server {name} could not list its tools: {error}") from None
 
     async def remove(self, name: str) -> None:
-        """Disconnect a server; its tools go at once.
-
-        Raises:
-            UsageError: there is none of that name.
-        """
+        """Disconnect a server; its tools go at once."""
         entry = self._servers.get(name)
         if entry is None or not entry.added:
             raise UsageError(f"There is no server {name}; there are: {', '.join(self.names)}")
@@ -270,13 +257,7 @@ class ServerTools:
         timeout: float | None,
         on_progress: OnProgress | None = None,
     ) -> bytes:
-        """Send a server a request; its result as JSON.
-
-        Raises:
-            ProtocolError, InvalidResult: the server's answer.
-            RequestTimeout: there was none in time, nor any progress.
-            ConnectionClosed: the server is gone.
-        """
+        """Send a server a request; its result as JSON."""
         server, what = self.server(name), params.get("name", method)
         try:
             async with asyncio.timeout(timeout) as limit:

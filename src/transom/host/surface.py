@@ -42,11 +42,7 @@ _NOT_AT_TOP = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
 
 
 def tools_for(api: str, tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """Definitions for the API `anthropic` (Messages), `openai` (Chat Completions) or `mcp`.
-
-    Raises:
-        UsageError: there is no such API.
-    """
+    """Definitions for the API `anthropic` (Messages), `openai` (Chat Completions) or `mcp`."""
     match api:
         case "anthropic":
             return [{**_described(tool), "input_schema": _schema(tool)} for tool in tools]
@@ -84,11 +80,7 @@ _VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
 
 
 def check_server_name(name: str) -> None:
-    """Check that a server may have this name.
-
-    Raises:
-        UsageError: it may not; the text says what a name looks like.
-    """
+    """Check that a server may have this name."""
     fits = _FITS.fullmatch(name) and len(name) <= _MAX_SERVER and name[0].isalnum()
     if not fits or SEPARATOR in name or name.endswith("_"):
         raise UsageError(
@@ -276,11 +268,7 @@ class IndirectCall(msgspec.Struct):
 
     @classmethod
     def read(cls, tool: str, arguments: dict[str, Any]) -> IndirectCall:
-        """Read what a model sent.
-
-        Raises:
-            ProtocolError: it does not fit.
-        """
+        """Read what a model sent."""
         try:
             return msgspec.convert(arguments, cls)
         except msgspec.ValidationError as error:
@@ -306,6 +294,7 @@ def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
 
 
 Style = Literal["flat", "indirect", "both"]
+"""Each View tool has its own entry; two tools list and call them all; or both."""
 
 _MAX_RESERVED = 50_000
 
@@ -340,13 +329,7 @@ class _Block(msgspec.Struct, eq=False):
 
 
 class Surface:
-    """All tools a model may call, updated owner by owner.
-
-    Args:
-        style: `flat`: each View tool has its own entry; `indirect`: two tools list and call them;
-            `both`.
-        max_description: characters of a View's description that are shown.
-    """
+    """All tools a model may call, updated owner by owner."""
 
     def __init__(self, style: Style = "flat", *, max_description: int = 4096) -> None:
         self.style = style

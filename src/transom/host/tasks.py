@@ -30,11 +30,7 @@ def owned_task(owner: str, task: Task) -> Task:
 
 
 class TaskRegister:
-    """The tasks that servers gave to Views. They outlive the View, so the host keeps them.
-
-    Args:
-        limit: how many are kept; the oldest are dropped.
-    """
+    """The tasks that servers gave to Views, the newest ones. They outlive the View."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit

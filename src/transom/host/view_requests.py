@@ -123,15 +123,7 @@ class ViewContext:
 
 
 class ViewRequests:
-    """Answers the requests of one View.
-
-    Args:
-        handlers: the host's own handlers, by the name of their event.
-        context: the View's surroundings.
-        on_context: called when an answer has changed the context.
-        server: the View's server.
-        max_files: how many files one request may offer to save.
-    """
+    """Answers the requests of one View: by the host's handlers, or by the View's server."""
 
     def __init__(
         self,
@@ -142,8 +134,7 @@ class ViewRequests:
         *,
         max_files: int,
     ) -> None:
-        self.app: AppCapabilities | None = None
-        """What the View declared that it can do."""
+        self.app: AppCapabilities | None = None  # what the View declared that it can do
         self._handlers = handlers
         self.context = ViewContext(context)
         self._on_context = on_context
@@ -151,11 +142,9 @@ class ViewRequests:
         self._max_files = max_files
 
     def capabilities(self) -> dict[str, Any]:
-        """The host's capabilities, as its handlers and its server make them.
-
-        `tools` says that the View's tools will be used (ext-apps PR 656).
-        """
+        """The host's capabilities, as its handlers and its server make them."""
         handlers, server = self._handlers, self._server
+        # `tools` says that the View's tools will be used (ext-apps PR 656).
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         for handler, capability in _BY_HANDLER.items():
             if handlers.get(handler):
@@ -166,11 +155,7 @@ class ViewRequests:
         return found
 
     def answer(self, request: wire.Request) -> bytes | Awaitable[bytes]:
-        """The answer to a request, or an awaitable of it.
-
-        Raises:
-            ProtocolError: nobody can answer it, or its params do not fit.
-        """
+        """The answer to a request, or an awaitable of it."""
         method = request.method
         if method == "ping":
             return b"{}"

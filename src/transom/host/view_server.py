@@ -57,16 +57,7 @@ Notify = Callable[[str, bytes], Awaitable[None]]
 
 
 class ViewServer:
-    """Forwards one View's requests to its server, and the server's `list_changed` to the View.
-
-    Args:
-        server: the server, if the View has one.
-        name: what the host calls it.
-        view_id: the View, in the audit and the register of tasks.
-        tasks: where the tasks that the server gives to the View are kept.
-        audit: records calls, and what the View may not call.
-        on_request: called with each request that is forwarded.
-    """
+    """Forwards one View's requests to its server, and the server's `list_changed` to the View."""
 
     def __init__(
         self,
@@ -106,11 +97,7 @@ class ViewServer:
     # --- requests of the View ----------------------------------------------------------------
 
     async def check_allowed(self, name: str, *, must_exist: bool = True) -> None:
-        """Check that the View may call this tool.
-
-        Raises:
-            ProtocolError: its visibility lacks `app`, or there is no such tool and there must be.
-        """
+        """Check that the View may call this tool."""
         tool = None if self._server is None else await self._server.tool(name)
         if tool is None and must_exist:
             reason = "not found"
@@ -133,11 +120,7 @@ class ViewServer:
         raise error
 
     async def forward(self, method: str, raw: Raw | None) -> bytes:
-        """Forward a request of the View; the server's result.
-
-        Raises:
-            ProtocolError: the server's error, or that the View may not send this.
-        """
+        """Forward a request of the View; the server's result."""
         if self._server is None:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         params: dict[str, Any] = {} if raw is None else msgspec.json.decode(raw)

@@ -82,9 +82,6 @@ class ToolDefinitions:
         """List, page by page, but no more pages or tools than the limits allow.
 
         `request` sends `tools/list` with these params, and returns its result.
-
-        Raises:
-            InvalidResult: the answer is not a page of tools at all.
         """
         limits, listing = self._limits, ToolListing()
         cursor: str | None = None
