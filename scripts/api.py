@@ -327,8 +327,8 @@ def names_in(part: Part) -> Iterator[tuple[ModuleType, str]]:
     """The public names of a chapter, each with the module to import it from."""
     for place, names in part.names.items():
         module = import_module(place.strip())
-        listed = [name for name in module.__all__ if name != "__version__"]
-        yield from ((module, name) for name in (listed if names == ALL else names))
+        listed = module.__all__ if names == ALL else names
+        yield from ((module, name) for name in listed if name != "__version__")
 
 
 def contents(part: Part) -> str:
