@@ -27,17 +27,21 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.gateway.raw_client import PYTHON, ROOT
 
 SERVER = str(ROOT / "tests" / "gateway" / "orders_server.py")
-ARGS = ["-m", "tests.gateway.viewing_gateway", "--", PYTHON, "-S", SERVER]
-STANDING = {"show_orders", "search", "list_view_tools", "call_view_tool"}
+SERVER_TOOLS = {"show_orders", "search"}
+STANDING = SERVER_TOOLS | {"list_view_tools", "call_view_tool"}
 VIEW = "orders-1"
 TOOLS = {f"{VIEW}__{name}" for name in ("read", "write", "leave")}
+
+
+def command(surface: str) -> list[str]:
+    return ["-m", "tests.gateway.viewing_gateway", surface, "--", PYTHON, "-S", SERVER]
 
 
 # --- MCP clients -----------------------------------------------------------------------------
 
 
-def sdk_client(mode: str, **options: Any) -> mcp.Client:
-    server = StdioServerParameters(command=PYTHON, args=ARGS, cwd=ROOT)
+def sdk_client(mode: str, surface: str = "both", **options: Any) -> mcp.Client:
+    server = StdioServerParameters(command=PYTHON, args=command(surface), cwd=ROOT)
     return mcp.Client(server, mode=mode, **options)
 
 
@@ -71,10 +75,26 @@ async def test_the_sdk_client_of_the_handshake_is_told_of_a_views_tools():
         assert (await client.call_tool(f"{VIEW}__write", {"words": "w"})).is_error
 
 
-async def test_the_sdk_client_of_2026_07_28_is_told_of_a_views_tools():
+async def test_the_sdk_client_of_2026_07_28_lists_the_same_tools_and_calls_a_views_by_the_view():
     async with sdk_client("auto") as client:
         assert client.protocol_version == "2026-07-28"
-        assert await names(client) == STANDING
+        before = await client.list_tools()
+        assert {tool.name for tool in before.tools} == STANDING
+        result = await client.call_tool("show_orders", {"status": "late"})
+        assert result.content[0].text == 'show_orders {"status": "late"}'  # type: ignore[union-attr]
+        assert await client.list_tools() == before
+        written = await client.call_tool(*_through("write", words="w"))
+        assert written.content[0].text == "wrote w"  # type: ignore[union-attr]
+        await client.call_tool(*_through("leave"))
+        while not (await client.call_tool(*_through("write", words="w"))).is_error:
+            pass
+        assert await client.list_tools() == before
+
+
+async def test_the_sdk_client_of_2026_07_28_is_told_of_view_tools_that_it_wants_in_its_list():
+    async with sdk_client("auto", "flat") as client:
+        assert client.protocol_version == "2026-07-28"
+        assert await names(client) == SERVER_TOOLS
         async with client.listen(tools_list_changed=True) as events:
 
             async def until(wanted: set[str]) -> None:
@@ -83,39 +103,27 @@ async def test_the_sdk_client_of_2026_07_28_is_told_of_a_views_tools():
                         if await names(client) == wanted:
                             break
 
-            result = await client.call_tool("show_orders", {"status": "late"})
-            assert result.content[0].text == 'show_orders {"status": "late"}'  # type: ignore[union-attr]
-            await until(STANDING | TOOLS)
+            await client.call_tool("show_orders", {"status": "late"})
+            await until(SERVER_TOOLS | TOOLS)
             written = await client.call_tool(f"{VIEW}__write", {"words": "w"})
             assert written.content[0].text == "wrote w"  # type: ignore[union-attr]
             await client.call_tool(f"{VIEW}__leave", {})
-            await until(STANDING)
+            await until(SERVER_TOOLS)
             assert (await client.call_tool(f"{VIEW}__write", {"words": "w"})).is_error
 
 
-async def test_fastmcp_is_told_of_a_views_tools():
-    changed = asyncio.Event()
-
-    async def heard(message: Any) -> None:
-        if "ToolListChanged" in repr(message):
-            changed.set()
-
-    async def until(wanted: set[str]) -> None:
-        while await names(client) != wanted:
-            await changed.wait()
-            changed.clear()
-
-    transport = StdioTransport(command=PYTHON, args=ARGS, cwd=str(ROOT), keep_alive=False)
-    async with fastmcp.Client(transport, message_handler=heard, init_timeout=50) as client:
+async def test_fastmcp_lists_the_same_tools_and_calls_a_views_by_the_view():
+    args = command("both")
+    transport = StdioTransport(command=PYTHON, args=args, cwd=str(ROOT), keep_alive=False)
+    async with fastmcp.Client(transport, init_timeout=50) as client:
         assert await names(client) == STANDING
         await client.call_tool("show_orders", {})
-        await until(STANDING | TOOLS)
-        result = await client.call_tool(f"{VIEW}__write", {"words": "w"})
+        assert await names(client) == STANDING
+        result = await client.call_tool(*_through("write", words="w"))
         assert result.content[0].text == "wrote w"  # type: ignore[union-attr]
-        await client.call_tool(f"{VIEW}__leave", {})
-        await until(STANDING)
-        gone = await client.call_tool(f"{VIEW}__read", {}, raise_on_error=False)
-        assert gone.is_error
+        await client.call_tool(*_through("leave"))
+        while not (await client.call_tool(*_through("read"), raise_on_error=False)).is_error:
+            pass
 
 
 # --- agents ----------------------------------------------------------------------------------
@@ -126,6 +134,8 @@ Turn = tuple[str, dict[str, Any]] | None
 
 class Plays:
     """A model that opens a View, uses its tools as they are listed, closes it, and sees them go."""
+
+    surface = "flat"
 
     def __init__(self) -> None:
         self.seen: list[set[str]] = []
@@ -143,23 +153,25 @@ class Plays:
         self.seen.append(offered)
         self.heard.append(heard)
         if self._left:
-            return None if not offered & TOOLS else ("list_view_tools", {})
+            return None if not offered & TOOLS else ("search", {})
         call = next(self._calls)
         if call[0] not in offered:  # it is about to be
             self._calls = iter([call, *self._calls])
-            return "list_view_tools", {}
+            return "search", {}
         self._left = call[0].endswith("leave")
         return call
 
     def check(self) -> None:
-        assert self.seen[0] == STANDING
-        assert STANDING | TOOLS in self.seen
-        assert self.seen[-1] == STANDING
+        assert self.seen[0] == SERVER_TOOLS
+        assert SERVER_TOOLS | TOOLS in self.seen
+        assert self.seen[-1] == SERVER_TOOLS
         assert any("wrote w" in heard for heard in self.heard)
 
 
-class PlaysBlind:
-    """A model whose client listed once: it reads the result's text and goes through one tool."""
+class PlaysByView:
+    """A model that reads the result's text and goes through one tool: its list never changes."""
+
+    surface = "both"
 
     def __init__(self) -> None:
         self.seen: list[set[str]] = []
@@ -207,12 +219,13 @@ def pydantic_model(play: Play) -> FunctionModel:
 
 
 # By itself it keeps the list until it is told of a change, and with 2026-07-28 it never asks to be.
-@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysBlind)])
+@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysByView)])
 async def test_pydantic_ai_uses_a_views_tools_whether_or_not_it_lists_again(
-    caches: bool, player: type[Plays | PlaysBlind]
+    caches: bool, player: type[Plays | PlaysByView]
 ):
     play = player()
-    transport = StdioTransport(command=PYTHON, args=ARGS, cwd=str(ROOT), keep_alive=False)
+    args = command(play.surface)
+    transport = StdioTransport(command=PYTHON, args=args, cwd=str(ROOT), keep_alive=False)
     toolset: Any = MCPToolset(
         transport, tool_error_behavior="failed", cache_tools=caches, init_timeout=50
     )
@@ -262,13 +275,13 @@ class OpenAIModel(Model):
         raise AssertionError("nobody here asks for a stream")
 
 
-@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysBlind)])
+@pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysByView)])
 async def test_openai_agents_use_a_views_tools_whether_or_not_they_list_again(
-    caches: bool, player: type[Plays | PlaysBlind]
+    caches: bool, player: type[Plays | PlaysByView]
 ):
     play = player()
     async with MCPServerStdio(
-        params={"command": PYTHON, "args": ARGS, "cwd": ROOT},
+        params={"command": PYTHON, "args": command(play.surface), "cwd": ROOT},
         cache_tools_list=caches,
         client_session_timeout_seconds=30,
     ) as server:

@@ -596,11 +596,36 @@ async def test_a_yes_for_once_does_not_run_a_tool_twice():
 # --- 2026-07-28 ------------------------------------------------------------------------------
 
 
-async def test_a_2026_07_28_client_gets_whole_results_and_hears_on_its_streams():
-    async with gateway(modern=True) as at:
+async def test_the_list_of_a_2026_07_28_client_stands_still_and_view_tools_are_called_by_view():
+    listing = {"tools": TOOLS, "resultType": "complete", "ttlMs": 60_000, "cacheScope": "public"}
+    async with gateway(Server({"tools/list": listing}), modern=True) as at:
+        before = await at.ask("tools/list")
+        assert [each["name"] for each in before["tools"]][-2:] == INDIRECT
+        stream = await at.begin(
+            "subscriptions/listen", {"notifications": {"toolsListChanged": True}}
+        )
+        await at.client.until(lambda: at.client.noted("notifications/subscriptions/acknowledged"))
+        opened = words(await at.call("show"))
+        assert f'call_view_tool with view_id "{VIEW}"' in opened[-1]
+        assert "which you can call" not in opened[-1]
+        assert await at.ask("tools/list") == before
+        found = await at.call("list_view_tools", view_id=VIEW)
+        assert '"name":"read"' in words(found)[0]
+        result = await at.call("call_view_tool", view_id=VIEW, name="read", arguments={})
+        assert result["resultType"] == "complete"
+        assert words(result) == ["read"]
+        assert words(await at.call(f"{VIEW}__read")) == ["read"]  # not listed, and not refused
+        await at.shop.made[0].request_teardown()
+        while VIEW in words(await at.call("list_view_tools"))[0]:
+            pass
+        assert await at.ask("tools/list") == before
+        assert at.client.noted("notifications/tools/list_changed") == []
+        await at.client.tell("notifications/cancelled", {"requestId": stream.id})
+
+
+async def test_a_2026_07_28_client_that_wants_view_tools_in_its_list_hears_of_them_on_its_streams():
+    async with gateway(modern=True, surface="flat") as at:
         await at.tools()
-        listed = await at.ask("tools/list")
-        assert INDIRECT[0] in [each["name"] for each in listed["tools"]]
         wanted = {"toolsListChanged": True, "resourceSubscriptions": [f"transom://views/{VIEW}"]}
         stream = await at.begin("subscriptions/listen", {"notifications": wanted})
         acknowledged = "notifications/subscriptions/acknowledged"
@@ -613,6 +638,9 @@ async def test_a_2026_07_28_client_gets_whole_results_and_hears_on_its_streams()
         await at.changed()
         assert at.client.noted("notifications/tools/list_changed")[0]["_meta"] == {key: stream.id}
         assert at.client.noted("notifications/resources/list_changed") == []
+        listed = await at.ask("tools/list")
+        assert f"{VIEW}__read" in [each["name"] for each in listed["tools"]]
+        assert (listed["ttlMs"], listed["cacheScope"]) == (0, "private")
         await at.shop.made[0].send_message([TextContent("look")])
         await at.client.until(lambda: at.client.noted("notifications/resources/updated"))
         result = await at.call(f"{VIEW}__read")

@@ -1,4 +1,4 @@
-"""`transom gateway` with Views in Python in place of a browser: `viewing_gateway.py -- COMMAND`."""
+"""`transom gateway` with Views in Python: `viewing_gateway.py SURFACE -- COMMAND`."""
 
 import asyncio
 import sys
@@ -36,8 +36,9 @@ class Screen:
 
 
 async def main() -> None:
-    server = server_from_command(sys.argv[2:], name="orders")
-    await serve_stdio([server], ClientViews(Screen()))
+    surface: Any = sys.argv[1]
+    server = server_from_command(sys.argv[3:], name="orders")
+    await serve_stdio([server], ClientViews(Screen(), surface=surface))
 
 
 if __name__ == "__main__":

@@ -287,7 +287,8 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "--surface",
         ("both", "flat", "indirect"),
         "How the model gets the tools of Views. `flat`: each is a tool of its own. `indirect`: "
-        "through `list_view_tools` and `call_view_tool`.",
+        "through `list_view_tools` and `call_view_tool`. `both`: for clients of MCP 2026-07-28, "
+        "whose list must not change because of a call, as with `indirect`.",
     )
     command.choice(
         "--approve",

@@ -399,7 +399,10 @@ class Proxy:
             return result
         entries = self._merge_tools(listed, whole=first and last)
         if last:
-            entries += await self._views.tools()
+            more, changing = await self._views.tools()
+            entries += more
+            if changing and self._state.modern:
+                result = as_modern(result)  # whatever the server says, this list is not to be kept
         return with_entries(result, "tools", entries)
 
     def _merge_tools(self, listed: Listed, *, whole: bool) -> list[Raw | bytes]:

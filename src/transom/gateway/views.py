@@ -437,18 +437,26 @@ class ClientViews:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
-    async def tools(self) -> list[bytes]:
-        """What to add to the servers' tools."""
+    @property
+    def surface(self) -> Style:
+        """How the tools of Views are offered to this client.
+
+        From 2026-07-28 a call must not change the list of tools. Only who wants it (`flat`) gets
+        the tools of Views in it; in place of both kinds there are those that stand for them.
+        """
+        return "indirect" if self._style == "both" and self._state.modern else self._style
+
+    async def tools(self) -> tuple[list[bytes], bool]:
+        """What to add to the servers' tools, and whether tools of Views are among it."""
         if not self._needed:
-            return []
+            return [], False
         shown = list(self._standing().values())
-        host = self._host
-        if host is not None and host.views:
+        host, standing = self._host, len(shown)
+        if host is not None and host.views and self.surface != "indirect":
             await host.list_tools()  # lists those again that may have changed
-            if self._style != "indirect":
-                for view_id in host.views:
-                    shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
-        return [wire.encode(tool) for tool in shown]
+            for view_id in host.views:
+                shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
+        return [wire.encode(tool) for tool in shown], len(shown) > standing
 
     async def call(self, call: ToolCall) -> bytes:
         """Call a tool of a View, or one that stands for them."""
@@ -576,15 +584,18 @@ class ClientViews:
             else f"View {view.id} is open, and the user sees it at {where}"
         ]
         names = [tool.name for tool in self._host.view_tools(view.id)]
+        if self.surface == "indirect":
+            names = [tool.name for tool in view.tools if model_may_call(tool)]
         if names:
             more = len(names) - _MAX_NAMED
             listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            lines.append(f"It has tools of its own, which you can call: {listed}")
-            if self._style != "flat":
-                lines.append(
-                    "If they are not in your list of tools, use list_view_tools and "
-                    f'call_view_tool with view_id "{view.id}".'
-                )
+            by_id = f'list_view_tools and call_view_tool with view_id "{view.id}"'
+            if self.surface == "indirect":
+                lines.append(f"It has tools of its own: {listed}\nCall them by {by_id}.")
+            else:
+                lines.append(f"It has tools of its own, which you can call: {listed}")
+            if self.surface == "both":
+                lines.append(f"If they are not in your list of tools, use {by_id}.")
         else:
             lines.append("It has no tools of its own right now.")
         return "\n".join(lines)
@@ -630,7 +641,8 @@ class ClientViews:
         self._state.notify_resource_updated(INDEX_URI)
 
     def _notify_tools_changed(self) -> None:
-        self._state.notify_list_changed("tools")
+        if self.surface != "indirect":
+            self._state.notify_list_changed("tools")
 
     # --- requests of Views -------------------------------------------------------------------
 
