@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
@@ -44,7 +45,7 @@ class Method(msgspec.Struct, frozen=True, eq=False):
     def read_params(self, raw: Raw | bytes | None) -> Any:
         """The params as this method's struct; absent ones are `{}`."""
         try:
-            return _read(self.params, b"{}" if raw is None else raw)
+            return _reader(self.params)(b"{}" if raw is None else raw)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             text = f"Invalid params for {self.name}: {describe(error)}"
             raise ProtocolError(INVALID_PARAMS, text) from None
@@ -57,21 +58,12 @@ class Method(msgspec.Struct, frozen=True, eq=False):
 def read_result(method: str, type_: Any, raw: Raw | bytes) -> Any:
     """A result of `method`, read as `type_`."""
     try:
-        return _read(type_, raw)
+        return _reader(type_)(raw)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise InvalidResult(f"Invalid result for {method}: {describe(error)}") from None
 
 
-_readers: dict[Any, Callable[[Raw | bytes], Any]] = {}
-
-
-def _read(type_: Any, raw: Raw | bytes) -> Any:
-    reader = _readers.get(type_)
-    if reader is None:
-        reader = _readers[type_] = _reader(type_)
-    return reader(raw)
-
-
+@cache
 def _reader(type_: Any) -> Callable[[Raw | bytes], Any]:
     if type_ is not dict and issubclass(type_, Open):
         return type_.from_wire
