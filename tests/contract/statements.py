@@ -97,7 +97,7 @@ STRAWMAN = _SAMPLES + "the_strawman_of_webmcp"
 HANDLE = _SAMPLES + "a_handle_updates_disables_enables_and_removes"
 PUSHED = _SAMPLES + "a_page_that_fetches_its_data_pushes_the_schema"
 LAZY = _SAMPLES + "a_lazy_schema_is_pulled_at_every_listing"
-GRANTS = _HOST + "what_was_allowed_for_good_is_not_asked_again_even_after_it_was_disabled"
+GRANTS = _SAMPLES + "a_grant_lasts_through_a_toggle_and_ends_with_the_registration"
 HOOKS = _SAMPLES + "a_page_with_hooks"
 ORDERS = _SAMPLES + "a_helper_of_the_server_answers_its_view_and_not_the_model"
 
@@ -327,13 +327,13 @@ STATEMENTS = [
     Statement("002-7", "It is synchronous.", f"view/tools.py:RegisteredTool {_JS}inputSchema",
               (_TOOLS + "an_async_lazy_schema_is_refused_at_registration", BROKEN_JS)),
     Statement("002-8", "Disabled tools are visible to introspection.",
-              f"{_APP}tools {_MCP}tools host/view.py:View",
-              (_JS_WEBMCP + "a_developer_sees_every_tool_and_a_model_only_what_it_may_call",
+              f"{_APP}tools {_MCP}tools host/view.py:View.disabled_tools",
+              (GRANTS, _JS_WEBMCP + "a_developer_sees_every_tool_and_a_model_only_what_it_may_call",
                DISABLED)),
     Statement("002-9", "They are hidden from the model.", "host/surface.py:Surface.put_view",
               (STRAWMAN, HANDLE)),
     Statement("002-10", "They are rejected when called.",
-              f"view/tool_service.py:ToolService {_JS}disabled", (STRAWMAN, HANDLE)),
+              f"view/tool_service.py:ToolService {_JS}disabled", (STRAWMAN, HANDLE, GRANTS)),
     Statement("002-11", "`updateTool` changes `disabled`, `description` and `inputSchema`.",
               UPDATES, (PUSHED, THREE_THINGS_JS, THREE_THINGS)),
     Statement("002-12", "It changes neither `execute` nor `annotations` nor `name`.", UPDATES,
@@ -360,7 +360,8 @@ STATEMENTS = [
     Statement("002-21", "`unregisterTool` removes a tool.",
               f"{_MCP}unregisterTool {_HANDLE}remove", (COME_AND_GO, HANDLE)),
     Statement("002-22", "Open: does a grant last through a toggle? Yes.", "host/policy.py:Grants",
-              (GRANTS,)),
+              (GRANTS, _HOST
+               + "what_was_allowed_for_good_is_not_asked_again_even_after_it_was_disabled")),
     Statement("002-23", "Open: what if a lazy schema throws? Its tool is left out, and it is told.",
               f"{_HANDLE}error {_JS}onerror", (BROKEN_JS, BROKEN)),
     Statement("002-24", "Open: is `toolchange` for everyone? Yes.",

@@ -269,6 +269,34 @@ async def test_a_lazy_schema_is_pulled_at_every_listing(show: Show):
         assert not (await model.call("play_track", {"id": tracks[-1]})).is_error
 
 
+async def test_a_grant_lasts_through_a_toggle_and_ends_with_the_registration(show: Show):
+    model = await show("handles", asks=True)
+    await model.until("echo", "plain")
+    for _ in range(2):
+        assert (await model.call("plain")).text == "plain"
+    assert model.asked == ["plain"]
+
+    await model.user("hide")
+    await model.until("echo")
+    refused = await model.call("plain")
+    assert refused.is_error
+    assert refused.text == "Tool plain is disabled: hidden"
+    if isinstance(model, HostModel):
+        [hidden] = model.host.views[model.view].disabled_tools
+        assert (hidden.name, hidden.reason) == ("plain", "hidden")
+    await model.user("unhide")
+    await model.until("echo", "plain")
+    assert (await model.call("plain")).text == "plain"
+    assert model.asked == ["plain"]
+
+    await model.user("unregister")
+    await model.until("echo")
+    await model.user("again")
+    await model.until("echo", "plain")
+    assert (await model.call("plain")).text == "plain"
+    assert model.asked == ["plain", "plain"]
+
+
 @pytest.mark.parametrize("sample", ["orders", "orders of the official SDK"])
 async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(show: Show, sample: str):
     model = await show(sample)
