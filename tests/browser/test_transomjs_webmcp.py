@@ -15,7 +15,7 @@ STRAWMAN = (PAGES / "samples" / "webmcp.js").read_text()
 
 # What the sample takes for granted.
 MUSIC = """
-  const library = { tracks: ["one", "two"], trackIds: () => library.tracks };
+  const library = { tracks: ["one", "two"], trackIds: () => [...library.tracks] };
   const player = { played: [], play: (id) => player.played.push(id) };
   const queue = { listeners: [], on: (_, listener) => queue.listeners.push(listener),
     set: (tracks) => queue.listeners.forEach((listener) => listener(tracks)) };

@@ -45,7 +45,7 @@ class World:
     def played(self) -> list[str]:
         return self.plays
 
-    def stock(self, tracks: list[str]) -> None:
+    def stock(self, tracks: Any) -> None:
         self.tracks = tracks
 
     def enqueue(self, tracks: list[str]) -> Any:
@@ -231,7 +231,7 @@ async def webmcp(page: World, channel: Channel) -> None:
         description="Play a track from the user's library.",
         input_schema=lambda: {
             "type": "object",
-            "properties": {"id": {"type": "string", "enum": page.tracks}},
+            "properties": {"id": {"type": "string", "enum": list(page.tracks)}},
             "required": ["id"],
         },
     )

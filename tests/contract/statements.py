@@ -363,7 +363,9 @@ STATEMENTS = [
               (GRANTS, _HOST
                + "what_was_allowed_for_good_is_not_asked_again_even_after_it_was_disabled")),
     Statement("002-23", "Open: what if a lazy schema throws? Its tool is left out, and it is told.",
-              f"{_HANDLE}error {_JS}onerror", (BROKEN_JS, BROKEN)),
+              f"{_HANDLE}error {_JS}onerror",
+              (_SAMPLES + "a_lazy_schema_that_throws_takes_its_tool_away_until_it_does_not",
+               BROKEN_JS, BROKEN)),
     Statement("002-24", "Open: is `toolchange` for everyone? Yes.",
               f"{_APP}on_tool_change {_MCP}toolchange",
               (COME_AND_GO, _JS_WEBMCP + "the_event_has_a_handler_of_its_own",

@@ -269,6 +269,22 @@ async def test_a_lazy_schema_is_pulled_at_every_listing(show: Show):
         assert not (await model.call("play_track", {"id": tracks[-1]})).is_error
 
 
+async def test_a_lazy_schema_that_throws_takes_its_tool_away_until_it_does_not(show: Show):
+    model = await show("webmcp")
+    await model.until("play_track")
+    await model.user("enqueue", ["a"])
+    await model.until("play_track", "remove_from_queue")
+    await model.user("stock", None)
+    assert [*await model.tools()] == ["remove_from_queue"]
+    refused = await model.call("play_track", {"id": "one"})
+    assert refused.is_error
+    assert refused.text == "Tool play_track is unavailable right now"  # and not why
+    assert not (await model.call("remove_from_queue", {"position": 0})).is_error
+    await model.user("stock", ["three"])
+    assert [*await model.tools()] == ["play_track", "remove_from_queue"]
+    assert not (await model.call("play_track", {"id": "three"})).is_error
+
+
 async def test_a_grant_lasts_through_a_toggle_and_ends_with_the_registration(show: Show):
     model = await show("handles", asks=True)
     await model.until("echo", "plain")
