@@ -114,7 +114,7 @@ SKIPPED = {
     "Stage": {
         *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "has_page", "invite"),
         *("join", "mount", "page_lost", "page_origin", "remove", "remove_failure"),
-        *("report_violation", "save_file", "set_mode"),
+        *("report_violation", "save_file", "set_mode", "set_trouble"),
         *("set_name", "unmount", "wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
     "View": {

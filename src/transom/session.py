@@ -462,7 +462,7 @@ class Session:
         if data is not None:
             self._outbox.post(data)
 
-    def reset(self, id: RequestId, reason: str) -> None:
+    def reset(self, id: RequestId | None, reason: str) -> None:
         """Forget every request but `id`: the other side has restarted, and `id` is its first."""
         self._generation += 1
         self.peer.reset(id)

@@ -4,11 +4,13 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import expect
 
 from tests.browser.hosting import (
     Chromium,
@@ -22,8 +24,9 @@ from tests.browser.hosting import (
     signal_all,
     text_of,
 )
-from transom import Host
+from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
+from transom.host.view import View
 from transom.web.stage import Violation
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -232,13 +235,86 @@ async def test_a_view_that_hangs_hangs_alone(browser: Chromium) -> None:
             await view.call_tool("hang", timeout=0.5)
         assert await text_of(other.call_tool("count")) == "0"
         assert await text_of(other.call_tool("ask", {"text": "fine"})) == "noted fine"
-        with pytest.raises(RequestTimeout):
+        with pytest.raises((RequestTimeout, ViewClosed)):
             await view.call_tool("count", timeout=0.2)
         await view.close()  # it does not say goodbye, and is closed all the same
         assert list(host.views) == [other.id]
         await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
         third = await show(host)
         assert await text_of(third.call_tool("count")) == "0"
+
+
+# --- a View that is dead ---------------------------------------------------------------------
+
+DEAD = (
+    WORK
+    + """
+const soon = (act) => () => { setTimeout(act); return "soon"; };
+tools.navigate = soon(() => { location.href = "https://example.com/"; });
+tools.overwrite = soon(() => { document.open(); document.write("gone"); document.close(); });
+tools.freeze = () => {
+  const end = Date.now() + 4000;
+  while (Date.now() < end);
+  return "thawed";
+};
+"""
+)
+
+
+class Condition:
+    """Waits for the Views of a host that stop to respond, and that do again."""
+
+    def __init__(self, host: Host) -> None:
+        self.changes: asyncio.Queue[str] = asyncio.Queue()
+        for event in (host.on_view_unresponsive, host.on_view_responsive):
+            event(lambda view: self.changes.put_nowait(f"{view.id} {view.state}"))
+
+
+def trouble(user: User, view: View) -> Any:
+    return user.page.locator(f"#view-{view.id}").get_by_role("alert")
+
+
+@pytest.mark.parametrize("how", ["navigate", "overwrite", "hang"])
+async def test_a_dead_view_loses_its_tools_and_can_be_reloaded_by_the_user(
+    browser: Chromium, how: str
+) -> None:
+    # The sandbox sees at once that its frame shows something else; all else shows by a ping.
+    limits = Limits(unresponsive_after=60 if how == "navigate" else 1)
+    async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
+        view, other = await show(host), await show(host)
+        condition, told = Condition(host), Told(host)
+        running = asyncio.create_task(view.call_tool("forever"))
+        with suppress(RequestTimeout):
+            await view.call_tool(how, timeout=1)
+        assert await condition.changes.get() == f"{view.id} unresponsive"
+        names = {tool.name for tool in await host.list_tools()}
+        assert f"{view.id}__count" not in names
+        assert f"{other.id}__count" in names
+        with pytest.raises(ViewClosed, match=f"View {view.id} does not respond"):
+            await host.call_tool(f"{view.id}__count")
+        await expect(trouble(user, view)).to_contain_text("It does not respond: ")
+        assert running.done() == (how == "navigate")
+        await trouble(user, view).get_by_role("button", name="Reload").click()
+        with pytest.raises((RequestCancelled, ViewClosed)):
+            await running
+        assert (await told.opened.get()).id == view.id
+        assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
+        assert await trouble(user, view).count() == 0
+        assert await text_of(other.call_tool("count")) == "0"
+
+
+async def test_a_view_that_freezes_for_a_while_comes_back_by_itself(browser: Chromium) -> None:
+    limits = Limits(unresponsive_after=1)
+    async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
+        view = await show(host)
+        condition = Condition(host)
+        frozen = asyncio.create_task(view.call_tool("freeze"))
+        assert await condition.changes.get() == f"{view.id} unresponsive"
+        await trouble(user, view).wait_for()
+        assert await condition.changes.get() == f"{view.id} live"
+        await trouble(user, view).wait_for(state="detached")
+        assert await text_of(frozen) == "thawed"
+        assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
 
 
 # --- too much, too fast ----------------------------------------------------------------------

@@ -103,7 +103,7 @@ SILENT = "parent.postMessage = () => {};"
 
 
 def failure(user: User, view_id: str) -> Any:
-    return user.page.get_by_role("alert").filter(has_text=f"{view_id} from tests")
+    return user.page.locator(".failure").filter(has_text=f"{view_id} from tests")
 
 
 async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_tried_again(

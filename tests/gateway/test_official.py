@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.browser.opening import server_with
 from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
@@ -49,10 +51,12 @@ async def screen() -> AsyncIterator[SharedPage]:
 
 
 @asynccontextmanager
-async def client_of(name: str, screen: SharedPage) -> AsyncIterator[Raw]:
+async def client_of(
+    name: str, screen: SharedPage, run: list[str] | None = None
+) -> AsyncIterator[Raw]:
     """A client that has said hello to the gateway of this server."""
     ours, theirs = memory_pair()
-    server = server_from_command(command(name), name=name)
+    server = server_from_command(run or command(name), name=name)
     proxy = Proxy(ours, [(name, connect_to(server))], ClientViews(screen, label=name))
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, {})
@@ -107,6 +111,33 @@ async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedPag
         read = {"name": f"{view}__get-allocations", "arguments": {}}
         allocations = await client.ask("tools/call", read)
         assert "250000" in json.dumps(allocations)
+
+
+CHANGED = "notifications/tools/list_changed"
+DEAD = """
+tools.leave = () => { setTimeout(() => { location.href = "https://example.com/"; }); return ""; };
+tools.hang = () => { while (true); };
+tools.count = () => 0;
+"""
+
+
+@pytest.mark.parametrize("how", ["leave", "hang"])
+async def test_the_tools_of_a_dead_view_leave_the_clients_list(
+    how: str, screen: SharedPage, tmp_path: Path
+) -> None:
+    server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, DEAD)]
+    async with client_of("made", screen, server) as client:
+        await client.ask("tools/list")
+        await client.ask("tools/call", {"name": "show", "arguments": {}})
+        assert "made-1__count" in await tools_of(client)
+        await client.begin("tools/call", {"name": f"made-1__{how}", "arguments": {}})
+        seen = -1
+        while "made-1__count" in await tools_of(client):
+            await client.until(lambda: len(client.noted(CHANGED)) > seen)  # noqa: B023 - awaited
+            seen = len(client.noted(CHANGED))
+        refused = await client.ask("tools/call", {"name": "made-1__count", "arguments": {}})
+        assert refused["isError"] is True
+        assert "View made-1 does not respond" in words(refused)[0]
 
 
 def descendants(pid: int) -> list[int]:

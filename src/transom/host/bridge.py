@@ -512,6 +512,10 @@ class Bridge(CallsTools):
         left = await self._until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=left)
 
+    def cancel_requests(self, reason: str) -> None:
+        """End all requests to the View that wait for an answer."""
+        self._session.reset(None, reason)
+
     async def get_task(self, task_id: str, *, timeout: float | None = None) -> Task:
         """The state of a task of the View."""
         return await self.request_task("tasks/get", {"taskId": task_id}, timeout)

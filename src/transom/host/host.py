@@ -117,7 +117,8 @@ class Host(CallsTools):
 
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
-    `on_view_failed(view, error)`, `on_server_lost(name, reason)`,
+    `on_view_failed(view, error)`, `on_view_unresponsive(view)`, `on_view_responsive(view)`,
+    `on_server_lost(name, reason)`,
     `on_size_changed(view, width, height)`, `on_log(view, entry)`, `on_model_context(view)`,
     `on_error(error)`. Requests of a View, answered as on a `Bridge`: `on_message(view, blocks)`,
     `on_open_link(view, url)`, `on_download_file(view, files)`,
@@ -129,6 +130,8 @@ class Host(CallsTools):
     on_view_opened = Event["Host"]()
     on_view_closed = Event["Host"]()
     on_view_failed = Event["Host"]()
+    on_view_unresponsive = Event["Host"]()
+    on_view_responsive = Event["Host"]()
     on_server_lost = Event["Host"]()
     on_message = Event["Host"]()
     on_open_link = Event["Host"]()
@@ -201,6 +204,7 @@ class Host(CallsTools):
             attach=self._attach,
             fire=self._fire,
             on_listed=self._view_listed,
+            on_unresponsive=self._view_unresponsive,
             on_ended=self._view_ended,
         )
         self._views = OpenViews(self._environment)
@@ -376,7 +380,8 @@ class Host(CallsTools):
         self._check_open()
         owner = owner_of(name)
         view = None if owner is None else self._views.get(owner)
-        await (self._refresh() if view is None else view.refreshed())
+        if view is None or view.state != "unresponsive":
+            await (self._refresh() if view is None else view.refreshed())
         entry = self._surface.find(name)
         if entry is not None:
             return entry
@@ -384,7 +389,9 @@ class Host(CallsTools):
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.reserved_for(name)
-        if owner is not None and self._views.is_view_id(owner) and owner not in self._views:
+        if view is not None and view.state == "unresponsive":
+            error = view.closed_error()
+        elif owner is not None and self._views.is_view_id(owner) and owner not in self._views:
             error = self._views.closed_error(owner)
         elif server is not None and (reason := self._servers.why_gone(server)) is not None:
             error = ConnectionClosed(f"{name[:128]}: server {server} is gone: {reason}")
@@ -536,7 +543,7 @@ class Host(CallsTools):
         now = {key: value for key, value in {**before, **changes}.items() if value is not None}
         self._environment.context = HostContext.from_wire(now)
         for view in self._views.values():
-            if view.bridge is not None and view.state in ("opening", "live"):
+            if view.bridge is not None and view.state in ("opening", "live", "unresponsive"):
                 self._background.start(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:
@@ -580,6 +587,10 @@ class Host(CallsTools):
     def _view_listed(self, view: View, pulled: bool) -> None:
         change = self._surface.put_view(view.label, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
+
+    def _view_unresponsive(self, view: View) -> None:
+        self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
+        self._fire("on_view_unresponsive", view)
 
     def _view_ended(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))

@@ -109,7 +109,7 @@ class OpenViews(Mapping[str, View]):
         """Add a View. Returns those that have to be closed to make room for it."""
         staying = [other for other in self.values() if other.state != "closing"]
         excess = max(len(staying) + 1 - self._max_live, 0)
-        may_close = (other for other in staying if other.state == "live" and not other.pinned)
+        may_close = (v for v in staying if v.state in ("live", "unresponsive") and not v.pinned)
         closing = list(islice(may_close, excess))
         if len(closing) < excess:
             raise Refused(

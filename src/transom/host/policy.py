@@ -76,6 +76,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0
     """How long a View may take to initialise."""
+    unresponsive_after: float = 5.0
+    """How long a View may answer neither a call nor a ping before the model loses its tools."""
     teardown_timeout: float = 2.0
     """How long a View may take to clean up before it is closed."""
     max_requests: int = 256

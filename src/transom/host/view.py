@@ -1,7 +1,8 @@
 """One open View, as a host and its model use it.
 
 1. A View is `opening` until it is initialised, then `live`, then `closing` while it cleans up, then
-   `closed`; or `failed`, if it was never live.
+   `closed`; or `failed`, if it was never live. While it answers neither a call nor a ping it is
+   `unresponsive`, and `live` again when it does.
 2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
    the View.
 3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
@@ -31,6 +32,7 @@ from transom.errors import (
     OutOfOrder,
     ProtocolError,
     Refused,
+    RequestCancelled,
     RequestTimeout,
     TransomError,
     UsageError,
@@ -73,7 +75,9 @@ __all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
 _FIRST_LISTING = 3.0  # seconds
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
-ViewState = Literal["opening", "live", "closing", "closed", "failed"]
+_MAX_PING = 30.0  # seconds between two pings of a View that does not respond
+
+ViewState = Literal["opening", "live", "unresponsive", "closing", "closed", "failed"]
 
 
 class ViewOrigin(msgspec.Struct):
@@ -122,6 +126,7 @@ class ViewEnvironment:
     """Calls the host's handlers: takes the name of the event, and its arguments."""
     on_listed: Callable[[View, bool], object]
     """Called with a View that was listed, and whether only because somebody wanted its list."""
+    on_unresponsive: Callable[[View], object]
     on_ended: Callable[[View], object]
 
 
@@ -129,11 +134,15 @@ class View(CallsTools):
     """One View. Get it from `host.views`; do not make one yourself."""
 
     __slots__ = (
+        "_answers",
         "_bridge",
         "_callable",
+        "_calls",
         "_closing",
         "_context",
         "_env",
+        "_late",
+        "_probing",
         "_reason",
         "_refresh",
         "_renderer",
@@ -161,7 +170,7 @@ class View(CallsTools):
         """What the model knows it by, such as `orders-1`."""
         self.origin = origin
         self.state: ViewState = "opening"
-        """`opening`, `live`, `closing`, `closed` or `failed`."""
+        """`opening`, `live`, `unresponsive`, `closing`, `closed` or `failed`."""
         self.pinned: bool = False
         """Whether it stays open when others are closed to make room, or when it asks to close."""
         self.opening: asyncio.Task[None] | None = None
@@ -172,6 +181,10 @@ class View(CallsTools):
         self._renderer = renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._probing: asyncio.Task[None] | None = None
+        self._calls = 0  # that run
+        self._answers = 0  # to calls, so far
+        self._late: asyncio.TimerHandle | None = None  # until those that run are late
         self._tools: dict[str, Tool] = {}
         self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
@@ -294,8 +307,11 @@ class View(CallsTools):
                 return self._disabled_result(bridge.disabled[name], given)
         began = self.last_used = time.perf_counter()
         outcome, detail = "failed", None
+        self._calls += 1
+        self._watch_calls()
         try:
             result = await bridge.call(name, given, timeout, on_progress, task)
+            self._answers += 1
             if isinstance(result, Task):
                 outcome = "task"
                 return owned_task(self.id, result)
@@ -307,6 +323,8 @@ class View(CallsTools):
         except TransomError as error:
             outcome = "timeout" if isinstance(error, RequestTimeout) else "failed"
             detail = str(error)[:500]
+            if isinstance(error, RequestTimeout):
+                self.check()
             if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
                 raise self.closed_error() from error
             if isinstance(error, ProtocolError) and name not in self._tools:
@@ -315,6 +333,7 @@ class View(CallsTools):
                 error.message = clean(error.message, env.limits.max_description)
             raise
         finally:
+            self._calls -= 1
             ms = int((time.perf_counter() - began) * 1e6) / 1e3
             env.audit.record_call(outcome, self.origin.server, self.id, name, given, ms, detail)
             if self._silent and self.state == "live":
@@ -400,8 +419,74 @@ class View(CallsTools):
         if self.state == "failed":
             return ViewClosed(self.id, f"View {self.id} could not be opened: {self._reason}")
         opener = self.origin.tool.name[:128]
+        if self.state == "unresponsive":
+            text = (
+                f"View {self.id} does not respond: {self._reason}. Its tools come back when it does"
+            )
+            return ViewClosed(self.id, f"{text}; {opener} opens another one")
         text = f"View {self.id} is closed: {self._reason}. Call {opener} to open another one"
         return ViewClosed(self.id, text)
+
+    # --- whether it responds -----------------------------------------------------------------
+
+    def check(self, gone: str = "") -> None:
+        """Find out whether it still responds.
+
+        `gone` is why it certainly does not, such as that its page shows something else now: its
+        running calls end at once.
+        """
+        bridge = self._bridge
+        if bridge is None or self.state not in ("live", "unresponsive"):
+            return
+        if gone:
+            self._set_unresponsive(gone)
+            bridge.cancel_requests(gone)
+        if self._probing is None:
+            self._probing = asyncio.create_task(self._probe(bridge))
+
+    def _watch_calls(self) -> None:
+        if self._late is None and self._calls:
+            loop, late = asyncio.get_running_loop(), 0.4 * self._env.limits.unresponsive_after
+            self._late = loop.call_later(late, self._calls_are_late)
+
+    def _calls_are_late(self) -> None:
+        self._late = None
+        if self._calls:
+            self.check()
+
+    async def _probe(self, bridge: Bridge) -> None:
+        """Ping it until it answers."""
+        wait = 0.6 * self._env.limits.unresponsive_after
+        while True:
+            answers = self._answers
+            try:
+                await bridge.ping(timeout=wait)
+            except RequestTimeout:
+                if self._answers != answers:
+                    continue  # it is busy, with other calls that came before the ping
+                self._set_unresponsive(f"it did not answer within {wait:g} s")
+                wait = min(2 * wait, _MAX_PING)
+                continue
+            except RequestCancelled:
+                continue  # it restarted, and can be asked again once it is initialised
+            except ProtocolError:
+                pass  # an answer all the same
+            except TransomError:
+                return  # it is closed
+            break
+        self._probing = None
+        if self.state == "unresponsive":
+            self.state, self._reason = "live", ""
+            self.record("view", "responsive")
+            self._tools_changed()
+            self._env.fire("on_view_responsive", self)
+        self._watch_calls()
+
+    def _set_unresponsive(self, reason: str) -> None:
+        if self.state == "live":
+            self.state, self._reason = "unresponsive", reason
+            self.record("view", "unresponsive", detail=reason)
+            self._env.on_unresponsive(self)
 
     # --- opening and closing -----------------------------------------------------------------
 
@@ -553,10 +638,11 @@ class View(CallsTools):
         await asyncio.shield(self._closing)
 
     async def _close(self, reason: str) -> None:
+        responds = self.state != "unresponsive"
         if self.state != "closing":
             self.begin_closing(reason)
         if self._bridge is not None:
-            await self._bridge.teardown(self._reason)
+            await (self._bridge.teardown if responds else self._bridge.aclose)(self._reason)
         self._end("closed", self._reason)
 
     def _ended(self, reason: str) -> None:
@@ -568,6 +654,10 @@ class View(CallsTools):
         if self.state in ("closed", "failed"):
             return
         self.state, self._reason = state, reason
+        if self._late is not None:
+            self._late.cancel()
+        if self._probing is not None:
+            self._probing.cancel()
         self._refresh.stop()
         self._env.pulled.discard(self._refresh)
         self._tools, self._callable = {}, {}

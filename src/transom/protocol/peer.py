@@ -250,13 +250,13 @@ class Peer:
             params["reason"] = reason
         return wire.encode_notification("notifications/cancelled", wire.encode(params))
 
-    def reset(self, id: RequestId) -> None:
-        """Forget every request but their request `id`: the other side has restarted.
+    def reset(self, id: RequestId | None) -> None:
+        """Forget every request but their request `id`, if any: the other side has restarted.
 
         No other request, of either side, will be answered.
         """
         self._outgoing.clear()
-        self._incoming = {id: True}
+        self._incoming = {} if id is None else {id: True}
 
     def close(self) -> None:
         """End the conversation. Every request of ours that waited has ended now."""

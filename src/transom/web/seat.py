@@ -59,6 +59,7 @@ class Seats:
         stage.on_lost = self._on_lost
         stage.on_close = self._on_close
         stage.on_retry = self._on_retry
+        stage.on_loaded = self._on_loaded
 
     def new_mark(self) -> str:
         """The mark of the next seat."""
@@ -97,6 +98,10 @@ class Seats:
     def _on_retry(self, key: str) -> None:
         if (seat := self._taken.get(_mark_of(key))) is not None:
             seat.reopen_view(key)
+
+    def _on_loaded(self, key: str, gone: bool) -> None:
+        if (seat := self._taken.get(_mark_of(key))) is not None:
+            seat.check_view(key, gone=gone)
 
     def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
@@ -158,6 +163,8 @@ class Seat:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
         host.on_view_failed(self._show_failure)
+        host.on_view_unresponsive(self._show_trouble)
+        host.on_view_responsive(self._show_trouble)
 
     async def __aenter__(self) -> Self:
         return self
@@ -188,6 +195,11 @@ class Seat:
         if self._host is not None and self._stage.has_page:
             self._background.start(self._reopen(self._host, key))
 
+    def check_view(self, key: str, *, gone: bool) -> None:
+        """A View's frame loaded again: the View does so itself, or is no longer there."""
+        if (view := self._view(key)) is not None:
+            view.check("its page shows something else now" if gone else "")
+
     def close_view(self, key: str) -> bool:
         """Close a View as the user wants; False: this Host has none of that id."""
         view = self._view(key)
@@ -202,6 +214,8 @@ class Seat:
         view = self._view(key)
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
+        elif view is not None and view.state == "unresponsive":
+            await view.close("the user reloaded it")
         failure = self._stage.failures.get(key)
         try:
             await host.reopen(key.removesuffix(self.mark))
@@ -220,6 +234,9 @@ class Seat:
         if not isinstance(error.__cause__, asyncio.CancelledError):  # nobody closed it
             key = self.key_of(view.id)
             self._stage.fail(FailedView(key, view.id, view.server, self.label, view.reason))
+
+    def _show_trouble(self, view: View) -> None:
+        self._stage.set_trouble(self.key_of(view.id), view.reason)
 
     def _set_mode(self, view: View, mode: DisplayMode) -> str:
         self._stage.set_mode(self.key_of(view.id), mode)

@@ -50,12 +50,13 @@ class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
 class _PageMessage(msgspec.Struct):
     """What the page sends on its own behalf, as opposed to that of a View.
 
-    The user closes a View or tries it again (`closed`, `retry`), or answers a question (`answer`).
-    A View is shown in another `mode`, cannot go on (`broken`), or a message of it was not forwarded
-    (`refused`). What the page knows of its user has changed (`surroundings`).
+    The user closes a View, opens one again that failed or does not respond (`closed`, `retry`,
+    `reload`), or answers a question (`answer`). A View is shown in another `mode`, cannot go on
+    (`broken`), or a message of it was not forwarded (`refused`). Its frame has `loaded` again, and
+    shows something else if the `value` is true. The page knows other `surroundings` of its user.
     """
 
-    do: Literal["closed", "retry", "mode", "refused", "broken", "answer", "surroundings"]
+    do: str
     view: str = ""
     reason: str = ""
     mode: DisplayMode = "inline"
@@ -183,8 +184,9 @@ class Stage:
     Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
     context, `on_away()` when the page's socket is gone, `on_retry(view_id)` when the user wants a
-    View that failed opened again, and `on_close(view_id)` when the user wants a View closed;
-    without one the View is removed at once.
+    View opened again that failed or does not respond, `on_loaded(view_id, gone)` when the frame of
+    a View loaded again, and maybe shows something else, and `on_close(view_id)` when the user wants
+    a View closed; without one the View is removed at once.
     """
 
     def __init__(
@@ -210,6 +212,7 @@ class Stage:
         self.on_mode: Callable[[str, dict[str, Any]], object] = _ignore
         self.on_close: Callable[[str], object] | None = None
         self.on_retry: Callable[[str], object] = _ignore
+        self.on_loaded: Callable[[str, bool], object] = _ignore
         self.on_away: Callable[[], object] = _ignore
         self.grace = grace
         self.patience = patience
@@ -319,6 +322,10 @@ class Stage:
         """Show a View inline, over the whole page, or as a picture in the corner."""
         if view_id in self._views:
             self._send({"do": "mode", "view": view_id, "mode": mode})
+
+    def set_trouble(self, view_id: str, reason: str) -> None:
+        """Show that a View does not respond, and why; with "" that it does."""
+        self._send({"do": "trouble", "view": view_id, "reason": clean(reason, _MAX_REASON)})
 
     def save_file(self, name: str, mime: str, data: str) -> None:
         """Have the page save a file; `data` is base64."""
@@ -490,6 +497,10 @@ class Stage:
                 reason = message.reason[:_MAX_REASON]
                 self.remove(key, reason)
                 self.fail(FailedView(key, page.view_id, page.server, mounted.client, reason))
+            case "reload":
+                self.on_retry(key)
+            case "loaded":
+                self.on_loaded(key, message.value is True)
             case "refused":
                 self.report_violation(mounted, "message", message.reason)
             case "mode":

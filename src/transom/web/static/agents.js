@@ -31,6 +31,7 @@ class Agent {
   #onControl = {
     mount: (message) => this.#views.mount(this, message),
     unmount: ({ view }) => this.#views.drop(this, view),
+    trouble: ({ view, reason }) => this.#views.get(this, view)?.setTrouble(reason),
     failed: (message) => this.#views.fail(this, message),
     named: (message) => this.#views.get(this, message.view)?.name(message),
     mode: ({ view, mode }) => this.#views.get(this, view)?.setMode(mode),

@@ -20,8 +20,25 @@
     inner.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
     if (allow) inner.setAttribute("allow", allow);
     inner.srcdoc = html;
+    let loads = 0;
+    inner.addEventListener("load", ({ target }) => {
+      loads += 1;
+      if (loads > 1) post("view-loaded", { gone: !showsView(target) });
+    });
     document.body.append(inner);
   }
+
+  /** Not after the View has navigated elsewhere, which cannot be looked into, or to another page. */
+  function showsView(frame) {
+    try {
+      return frame.contentWindow.location.href === "about:srcdoc";
+    } catch {
+      return false;
+    }
+  }
+
+  const post = (name, params) =>
+    window.parent.postMessage({ jsonrpc: "2.0", method: SANDBOX + name, params }, stage);
 
   window.addEventListener("message", ({ source, origin, data }) => {
     if (source === window.parent && origin === stage) {
@@ -32,8 +49,5 @@
     }
   });
 
-  window.parent.postMessage(
-    { jsonrpc: "2.0", method: SANDBOX + "proxy-ready", params: {} },
-    stage,
-  );
+  post("proxy-ready", {});
 })();

@@ -9,6 +9,7 @@ const FLAGS = "allow-scripts allow-same-origin allow-forms";
 const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
+const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
@@ -64,6 +65,8 @@ class View extends HTMLElement {
   #mount;
   #stage;
   #loads = 0;
+  #reports = 0;
+  #trouble = null;
   #height = 0;
   #waiting = 0;
   #buttons = {};
@@ -176,6 +179,9 @@ class View extends HTMLElement {
     if (typeof method === "string") {
       if (method.startsWith(SANDBOX)) {
         if (method === `${SANDBOX}proxy-ready`) this.#load();
+        else if (method === `${SANDBOX}view-loaded`) {
+          this.#report({ do: "loaded", value: data.params?.gone === true });
+        }
         return;
       }
       if (method === "ui/notifications/size-changed") this.resize(data.params);
@@ -195,11 +201,30 @@ class View extends HTMLElement {
   /** Report what cannot be passed on, and answer in its place, so that nobody waits for it. */
   #refuse(data, why) {
     const { id } = data ?? {};
-    this.#stage.notify({ do: "refused", view: this.view, reason: `A message ${why}` });
+    this.#report({ do: "refused", reason: `A message ${why}` });
     if (data?.method === undefined && (typeof id === "number" || typeof id === "string")) {
       const error = { code: -32603, message: `The View's answer ${why}: it was not passed on` };
       this.#stage.send(this.view, JSON.stringify({ jsonrpc: "2.0", id, error }));
     }
+  }
+
+  #report(message) {
+    this.#reports += 1;
+    if (this.#reports <= MAX_REPORTS) this.#stage.notify({ view: this.view, ...message });
+  }
+
+  /** Show that it does not respond, and what can be done about it; `reason` is empty when it does. */
+  setTrouble(reason) {
+    this.#trouble?.remove();
+    this.toggleAttribute("data-trouble", Boolean(reason));
+    if (!reason) return;
+    const { view, shown } = this;
+    this.#trouble = troubleBar(shown, `It does not respond: ${sentence(reason)}`, {
+      Reload: () => this.#stage.notify({ do: "reload", view }),
+      Close: () => this.close(),
+    });
+    this.frame.before(this.#trouble);
+    this.#stage.hold(this);
   }
 
   #load() {
@@ -216,31 +241,32 @@ class View extends HTMLElement {
 
 customElements.define("transom-view", View);
 
-/** What stands in the place of a View that failed: why, and what can be done about it. */
+const sentence = (text) => text.replace(/\.?$/, ".");
+
+/** What is wrong with a View, and buttons for what can be done; `acts` has a function by label. */
+function troubleBar(shown, text, acts) {
+  const buttons = Object.entries(acts).map(([label, act]) => {
+    const made = element("button", { type: "button", text: label, "aria-label": `${label}: ${shown}` });
+    made.addEventListener("click", () => {
+      for (const button of buttons) button.disabled = true;
+      act();
+    });
+    return made;
+  });
+  return element("div", { class: "trouble", role: "alert" }, element("p", { text }), ...buttons);
+}
+
+/** What stands in the place of a View that failed. */
 function failureCard(message, notify) {
   const { view, shown, reason } = message;
-  const text = element("p", { text: `It could not be shown: ${reason.replace(/\.?$/, ".")}` });
-  const button = (label, act) => {
-    const made = element("button", { type: "button", text: label, "aria-label": `${label}: ${shown}` });
-    made.addEventListener("click", act);
-    return made;
-  };
-  const again = button("Try again", () => {
-    notify({ do: "retry", view });
-    again.disabled = true;
-    text.textContent = "Trying again…";
-  });
-  const buttons = element(
-    "span",
-    { class: "buttons" },
-    again,
-    button("Close", () => notify({ do: "closed", view })),
-  );
   return element(
     "section",
-    { class: "failure", role: "alert" },
-    element("div", { class: "caption" }, attribution(message), buttons),
-    text,
+    { class: "failure" },
+    element("div", { class: "caption" }, attribution(message)),
+    troubleBar(shown, `It could not be shown: ${sentence(reason)}`, {
+      "Try again": () => notify({ do: "retry", view }),
+      Close: () => notify({ do: "closed", view }),
+    }),
   );
 }
 
