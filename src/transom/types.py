@@ -265,7 +265,7 @@ class Tool(Wire, frozen=True):
 
     @property
     def lazy(self) -> bool:
-        """Whether its input schema is made anew for each listing, by a View of Transom's."""
+        """Whether its input schema is computed for each listing, by a View of Transom's."""
         return (self.meta or {}).get("transom/lazy") is True
 
     @property

@@ -426,7 +426,7 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
             assert await text_of(other.call_tool("count")) == "0"
 
 
-# --- a View that loads itself anew -----------------------------------------------------------
+# --- a View that reloads itself -----------------------------------------------------------
 
 RELOADED = (
     WORK
@@ -439,7 +439,7 @@ tools.reload = () => { setTimeout(() => location.reload()); return "reloading"; 
 )
 
 
-async def test_a_view_that_loads_itself_anew_ends_its_calls_and_begins_as_it_was_opened(
+async def test_a_view_that_reloads_itself_ends_its_calls_and_begins_as_it_was_opened(
     browser: Chromium,
 ) -> None:
     async with browser.user() as user, hosted(user.renderer(), RELOADED) as host:
@@ -467,5 +467,5 @@ async def test_a_view_that_loads_itself_anew_ends_its_calls_and_begins_as_it_was
         ]
         assert dict(data)["tool-input"] == {"arguments": {"label": "A"}}
         assert dict(data)["tool-result"]["content"][0]["text"] == "shown A"
-        # Ids of requests begin anew with the page, and its requests are answered.
+        # Ids of requests start over with the page, and its requests are answered.
         assert await text_of(view.call_tool("ask", {"text": "again"})) == "noted again"

@@ -250,7 +250,7 @@ FACTS = [
         "defaults are applied, but unknown arguments are named to the model, not dropped",
     ),
     Fact("A-080", "exceed", KEYWORDS, "the function's own signature is the schema"),
-    Fact("A-081", "exceed", BAD, "an isError result, so that a model can mend its call"),
+    Fact("A-081", "exceed", BAD, "an isError result, so that a model can correct its call"),
     Fact(
         "A-082",
         "exceed",

@@ -118,7 +118,7 @@ MALFORMED = [
     b'{"jsonrpc":"2.0","method":"notifications/no-such","params":{"a":1}}',
 ]
 
-_MADE_UP = [  # what a server makes up anew each time
+_MADE_UP = [  # what a server makes up each time
     (re.compile(r"\d\d?:\d\d:\d\d( [AP]M)?"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.TIME]+Z"), "DATE"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
@@ -129,7 +129,7 @@ _BLOB_AT = re.compile(r'"blob": "UmVzb3VyY2Ug[^"]*"')  # base64 of a text with t
 
 
 def plain(message: Any) -> str:
-    """A message as text, without what the server makes up anew each time."""
+    """A message as text, without what the server makes up each time."""
     text = json.dumps(message, sort_keys=True, default=repr, ensure_ascii=False)
     for pattern, word in _MADE_UP:
         text = pattern.sub(word, text)

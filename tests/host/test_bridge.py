@@ -163,7 +163,7 @@ async def test_after_a_second_initialize_nothing_is_sent_until_initialized():
         assert view.heard == ["tool-input"]
 
 
-async def test_a_view_that_begins_anew_ends_what_was_asked_on_either_side():
+async def test_a_view_that_starts_over_ends_what_was_asked_on_either_side():
     begun_there, stopped = asyncio.Event(), asyncio.Event()
 
     async def answer(_: str) -> bool:
@@ -188,7 +188,7 @@ async def test_a_view_that_begins_anew_ends_what_was_asked_on_either_side():
         asking.cancel()
 
 
-async def test_a_view_that_begins_anew_gets_input_and_result_again_and_is_listed_again():
+async def test_a_view_that_starts_over_gets_input_and_result_again_and_is_listed_again():
     async with ready() as (bridge, view, _):
         changed = asyncio.Event()
         bridge.on_tools_changed = changed.set

@@ -173,7 +173,7 @@ async def test_a_tool_that_was_gone_is_another_one_unless_its_number_says_that_i
         assert await questions() == 0
 
 
-async def test_a_view_that_loads_itself_anew_has_been_allowed_nothing():
+async def test_a_view_that_reloads_itself_has_been_allowed_nothing():
     asked: list[str] = []
 
     def approve(request: ApprovalRequest) -> Any:
@@ -190,7 +190,7 @@ async def test_a_view_that_loads_itself_anew_has_been_allowed_nothing():
         assert asked == ["echo", "echo"]
 
 
-async def test_a_tool_registered_anew_while_the_user_is_asked_does_not_run():
+async def test_a_tool_registered_again_while_the_user_is_asked_does_not_run():
     views: list[BareView] = []
     hosts: list[Host] = []
 

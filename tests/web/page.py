@@ -82,7 +82,7 @@ class StagePage:
         await self.__aenter__()
 
     async def leave(self) -> None:
-        """Say goodbye, as a page does that is being closed or loaded anew."""
+        """Say goodbye, as a page does that is being closed or reloaded."""
         assert self._socket is not None
         await self._socket.close(4001, "leaving")
 

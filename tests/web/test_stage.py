@@ -212,7 +212,7 @@ async def test_a_page_that_was_taken_over_from_does_not_take_over_in_turn(stage:
         assert await channel.receive() == b'{"here":1}'
 
 
-async def test_a_page_that_was_away_too_long_begins_anew() -> None:
+async def test_a_page_that_was_away_too_long_starts_over() -> None:
     stage = Stage(grace=0.01)
     async with StageServer(stage):
         async with StagePage(stage) as page:

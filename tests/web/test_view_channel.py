@@ -19,7 +19,7 @@ class Wired:
         self.channel = ViewChannel("v", lambda: self.link, self.closed.append)
 
 
-async def test_a_message_passes_as_it_is_neither_read_nor_written_anew() -> None:
+async def test_a_message_passes_as_it_is_neither_read_nor_written_again() -> None:
     wired = Wired()
     odd = b'{ "a" : 1.0e2 ,"a":\t"\\u00e9" }'
     await wired.channel.send(odd)

@@ -163,8 +163,8 @@ CLIENTS: Mapping[str, AgentConfig] = _known(
         shape=_typed,
         expands="${",
         afterwards={
-            Scope.USER: "Start Claude Code anew; /mcp shows the server.",
-            Scope.PROJECT: "Start Claude Code anew in this folder and approve the server.",
+            Scope.USER: "Restart Claude Code; /mcp shows the server.",
+            Scope.PROJECT: "Restart Claude Code in this folder and approve the server.",
         },
         by_command=_claude_command,
     ),
@@ -177,7 +177,7 @@ CLIENTS: Mapping[str, AgentConfig] = _known(
         shape=_codex,
         written="toml",
         afterwards={
-            Scope.USER: "Start Codex anew; /mcp shows the server.",
+            Scope.USER: "Restart Codex; /mcp shows the server.",
             Scope.PROJECT: "Codex reads it in projects that you have marked as trusted.",
         },
     ),
@@ -200,7 +200,7 @@ CLIENTS: Mapping[str, AgentConfig] = _known(
         shape=_gemini,
         expands="$",
         afterwards=dict.fromkeys(
-            Scope, "Start Gemini CLI anew in a folder that it trusts; /mcp shows the server."
+            Scope, "Restart Gemini CLI in a folder that it trusts; /mcp shows the server."
         ),
     ),
     AgentConfig(

@@ -564,7 +564,7 @@ class View(CallsTools):
         env.attach(self, bridge)
         # Not `on_tools_changed`, which is debounced: the refresh is that already.
         bridge.notify_tools_changed = self._tools_changed
-        # Its tools are registered anew, under numbers that mean nothing to those of before.
+        # Its tools are registered again, under numbers that mean nothing to those of before.
         bridge.notify_restarted = partial(env.approvals.grants.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended

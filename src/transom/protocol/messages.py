@@ -54,7 +54,7 @@ PROBLEMS: Final = "transom/problems"
 
 LAZY: Final = "transom/lazy"
 """In the `_meta` of a View's tool, and of the first page of its tools (it may be left out for now):
-the input schema is made anew for each listing."""
+the input schema is computed for each listing."""
 
 DISABLED_TOOLS: Final = "transom/disabled"
 """In the `_meta` of the first page of a View's tools: the disabled ones."""
@@ -190,7 +190,7 @@ class ListToolsResult(Open, frozen=True, kw_only=True):
 
     @property
     def lazy(self) -> bool:
-        """Whether a View says that a schema of its tools is made anew for each listing."""
+        """Whether a View says that a schema of its tools is computed for each listing."""
         return (self.meta or {}).get(LAZY) is True
 
     @property

@@ -260,7 +260,7 @@ async def test_a_view_that_goes_on_after_teardown_is_not_heard():
 # --- twice -----------------------------------------------------------------------------------
 
 
-async def test_a_view_that_begins_anew_can_rename_itself_and_gets_its_data_again():
+async def test_a_view_that_starts_over_can_rename_itself_and_gets_its_data_again():
     async with scene(relist_interval=0.0) as play:
         renamed = asyncio.Event()
         play.host.on_tools_changed = renamed.set
