@@ -693,7 +693,7 @@ async def test_a_view_may_ask_the_clients_model():
         assert asked["maxTokens"] == 5
         assert asked["systemPrompt"] == f"⟦View {VIEW}⟧ of server shop asks for this.\n\nBe brief."
         [message] = asked["messages"]
-        assert message["content"]["text"] == "View bank-1 of server bank asks for this."
+        assert message["content"]["text"] == "[View bank-1] of server bank asks for this."
 
 
 # --- tools named like ours -------------------------------------------------------------------
