@@ -1,18 +1,25 @@
 """Whatever a server answers, no rule fails and a report can be written."""
 
 import asyncio
+import io
 import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from tests.check.fake import MIME, URI, Server
+from tests.check.fake import MIME, URI, FakeChannel, Server
+from tests.fuzz.mutation import Mutator
+from transom.check.origins import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.report import Report, apply_rules, as_json, as_junit, as_sarif
 from transom.check.rules import RULES
-from transom.check.runner import Calling, Options, collect
+from transom.check.runner import Calling, Options, Unreachable, collect
+from transom.check.scan import HtmlScan
+from transom.check.terminal import print_report
 
+ORIGIN = WebOrigin("https", "a.example", 443)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -99,9 +106,66 @@ async def report_on(server: Server) -> Report:
     RESULT,
 )
 def test_no_answer_makes_a_rule_fail_or_a_report_unwritable(tools, resources, read, called):
-    report = asyncio.run(report_on(Anything(tools, resources, read, called)))
+    require_whole(asyncio.run(report_on(Anything(tools, resources, read, called))))
 
+
+def require_whole(report: Report) -> None:
     assert [skip for skip in report.skipped if "failed" in skip.reason] == []
     json.loads(as_json(report))
     json.loads(as_sarif(report))
     ET.fromstring(as_junit(report))  # noqa: S314 - our own output
+    print_report(Console(file=io.StringIO(), width=100), report)
+
+
+class DamagedChannel(FakeChannel):
+    """A right server behind a wire that damages some answers, as values or as bytes."""
+
+    def __init__(self, mutator: Mutator) -> None:
+        super().__init__(Server())
+        self.mutator = mutator
+
+    async def send(self, data: bytes) -> None:
+        await super().send(data)
+        if self.answers.empty():
+            return
+        whole, rng = json.loads(self.answers.get_nowait()), self.mutator.random
+        for _ in range(rng.choice((0, 0, 1, 2, 5))):
+            whole["result"] = self.mutator.damaged({"result": whole.get("result")}).get("result")
+        answer = json.dumps(whole).encode("utf-8", "surrogatepass")
+        self.answers.put_nowait(self.mutator.torn(answer) if rng.random() < 0.02 else answer)
+
+
+async def damaged_report(seed: int) -> Report | None:
+    mutator = Mutator(seed)
+
+    async def connect() -> DamagedChannel:
+        return DamagedChannel(mutator)
+
+    options = Options(calling=Calling(all=True), timeout=0.2, read_twice=True)
+    try:
+        seen = await collect(connect, options)
+    except Unreachable:
+        return None
+    return apply_rules("x", seen, heuristics=[rule.id for rule in RULES])
+
+
+async def test_damaged_answers_make_no_rule_fail_and_no_report_unwritable():
+    reports = [await damaged_report(seed) for seed in range(60)]
+    assert sum(report is not None for report in reports) > 20
+    for report in filter(None, reports):
+        require_whole(report)
+
+
+PIECES = (
+    *("<", ">", "</", "<!", "<!--", "-->", "=", "'", '"', "/", " ", "\0", "\ud800", "\u017f", "&#"),
+    *("<script", "</script>", "<style>", "</style>", "<link rel=stylesheet href=", "<base href="),
+    *("url(", "@import '", "--a:", "fetch('https://", "import('https://", "x.open('GET','https://"),
+    *("getUserMedia({", "https://[", "https://a.example:99999", "//", "data:", "{{", "${", "html"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30).map("".join))
+def test_no_page_and_no_address_makes_the_scan_fail(html):
+    for reference in HtmlScan(html).references:
+        DeclaredOrigins([html, reference.url]).cover(origin_of(reference.url) or ORIGIN)
+    assert unsafe(html) in (True, False)

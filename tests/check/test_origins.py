@@ -45,6 +45,9 @@ def test_an_origin_is_read(entry):
         "*",
         "https:",
         "",
+        "https://\u017fhop.com",
+        "http\u017f://shop.com",
+        "https://shop.com:\u0663",
     ],
 )
 def test_what_is_no_origin_is_not_read(entry):

@@ -123,6 +123,54 @@ def test_references_that_multiply_do_not_multiply_the_work(width):
         assert maker.steps < MAX_STEPS * 2
 
 
+def doubling(steps):
+    """Each definition refers to the next one twice: 2 ** steps places to look at."""
+    defs = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2, "$anchor": f"d{n}"}
+        for n in range(steps)
+    }
+    return {"type": "object", "$ref": "#/$defs/d0", "$defs": {**defs, f"d{steps}": {}}}
+
+
+def nested(depth):
+    value = {}
+    for _ in range(depth):
+        value = {"x": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (doubling(40), {}),
+        ({"properties": {"x": {"allOf": [{"$ref": "#"}] * 2}}}, nested(60)),
+        (
+            {"properties": {"x": {"$ref": "#"}}, "patternProperties": {".": {"$ref": "#"}}},
+            nested(60),
+        ),
+        ({"$anchor": "a", "properties": {"x": {"allOf": [{"$ref": "#a"}] * 2}}}, nested(60)),
+    ],
+)
+def test_a_schema_that_would_be_looked_at_for_ever_is_not_used(schema, value):
+    with pytest.raises(ValueError, match="too long"):
+        problems_of(value, schema)
+    assert unfitting_arguments({**doubling(40), "properties": {"x": {"type": "string"}}}) is None
+
+
+def test_a_tree_and_a_long_list_are_validated():
+    tree = {"properties": {"x": {"$ref": "#"}, "y": {"$ref": "#"}}, "additionalProperties": False}
+    assert problems_of(nested(60), tree) == []
+    assert [p.path for p in problems_of({"x": {"y": {"z": 1}}}, tree)] == [".x.y"]
+    assert problems_of({"a": [1] * 100_000}, {"properties": {"a": {"items": {"minimum": 1}}}}) == []
+
+
+def test_of_a_large_value_the_first_problem_is_enough():
+    """All of them take a second for each thousand, because each repeats the whole enum."""
+    choices = {"properties": {"x": {"items": {"enum": [{"n": -n} for n in range(2_000)]}}}}
+    (problem,) = problems_of({"x": [{"n": n + 1} for n in range(2_000)]}, choices)
+    assert problem.path == ".x[0]"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)

@@ -88,6 +88,7 @@ def test_each_list_goes_where_the_spec_says(mode: str) -> None:
         "https://*.*.com",
         "https://user@a.com",
         "javascript://a.com",
+        "https://\u017fhop.com",
         "",
         3,
         None,

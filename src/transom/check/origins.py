@@ -15,7 +15,7 @@ _UNSAFE = re.compile(r"[\s;,'\"<>\\\x00-\x1f\x7f]")
 _ORIGIN = re.compile(
     r"(?P<scheme>https?|wss?)://(?P<host>(?:\*\.)?(?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?|\[[0-9a-f:.]+\])"
     r"(?::(?P<port>\d{1,5}))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # ASCII: else the long s (U+017F) is an `s`
 )
 _KEYWORDS = frozenset(
     {

@@ -56,7 +56,7 @@ _APIS: dict[str, re.Pattern[str]] = {
 }
 # Elements whose insides are text; of those, only scripts and styles can load anything.
 _RAW_TEXT = {
-    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE | re.ASCII)
     for name in ("script", "style", "textarea", "title", "noscript")
 }
 _HEAD_ELEMENTS = frozenset(

@@ -9,19 +9,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import NoReturn
 
 import jsonschema_rs
+import msgspec
 
 from transom.errors import Problem
-from transom.json_values import Json, JsonObject, as_list, as_object, depth_exceeds
+from transom.json_values import Json, JsonObject, as_list, as_object, depth_exceeds, size_of
+from transom.schema.checker import MAX_BACKTRACKING
 
 MAX_DEPTH = 64
 MAX_MADE_DEPTH = 12
 MAX_STEPS = 20_000
 MAX_TRIED = 50
+# Validating compares, at worst, each part of the schema with each part of the value. In bytes:
+MAX_WORK = 10**10
+MANY_PROBLEMS = 10**8
+MAX_VISITS = 100_000
 _DIALECTS = (
     *(f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)),
     *(f"https://json-schema.org/draft/{date}/schema" for date in ("2019-09", "2020-12")),
@@ -47,8 +53,18 @@ def problems_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Problem
     validator = _validator(schema)
     if depth_exceeds(value, MAX_DEPTH * 4):
         raise ValueError("the value nests too deep")
-    errors: Iterator[jsonschema_rs.ValidationError] = iter(validator.iter_errors(value))
-    return [Problem(_path(error.instance_path), error.message) for error in islice(errors, limit)]
+    work = size_of(schema) * size_of(value)
+    if work > MAX_WORK or _multiplies(schema, value):
+        raise ValueError("validating would take too long")
+    errors: Iterable[jsonschema_rs.ValidationError] = ()
+    if work < MANY_PROBLEMS:
+        errors = islice(iter(validator.iter_errors(value)), limit)
+    else:  # all problems of a large value are slow to describe
+        try:
+            validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            errors = (error,)
+    return [Problem(_path(error.instance_path), error.message) for error in errors]
 
 
 def fits(value: Json, schema: JsonObject) -> bool:
@@ -57,6 +73,41 @@ def fits(value: Json, schema: JsonObject) -> bool:
         return not problems_of(value, schema, limit=1)
     except ValueError:
         return False
+
+
+def _multiplies(root: JsonObject, value: Json) -> bool:
+    """Whether references lead a validator to far more places than the value has.
+
+    Two references to a schema that has two references, and so on, double with each step.
+    """
+    if b"Ref" not in (text := msgspec.json.encode(root)) and b'"$ref"' not in text:
+        return False
+    waiting: list[tuple[JsonObject, Json, int]] = [(root, value, 0)]
+    visits, limit = 0, MAX_VISITS + 2 * size_of(value)
+    while waiting and visits < limit:
+        schema, place, hops = waiting.pop()
+        found: list[tuple[Json, Json, int]] = []
+        if hops < MAX_DEPTH:
+            here = [p for key in ("allOf", "anyOf", "oneOf") for p in as_list(schema.get(key))]
+            here += [schema.get(key) for key in ("not", "if", "then", "else")]
+            # A reference by name or address could lead anywhere.
+            here += [_at(root, schema[k]) or root for k in ("$ref", "$dynamicRef") if k in schema]
+            found = [(part, place, hops + 1) for part in here]
+        if isinstance(place, dict):
+            named = as_object(schema.get("properties"))
+            others = as_object(schema.get("patternProperties")).values()
+            below = [schema.get("additionalProperties"), *others]
+            for name, inner in place.items():
+                found += [(part, inner, 0) for part in (named.get(name), *below)]
+        elif isinstance(place, list):
+            for position, inner in enumerate(place):
+                parts = as_list(schema.get("prefixItems"))[position : position + 1]
+                parts += [schema.get("items"), schema.get("contains")]
+                found += [(part, inner, 0) for part in parts]
+        reached = [(part, inner, far) for part, inner, far in found if isinstance(part, dict)]
+        visits += 1 + len(reached)
+        waiting += reached
+    return bool(waiting)
 
 
 def _known_dialect(schema: JsonObject) -> JsonObject:
@@ -71,7 +122,11 @@ def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
     if depth_exceeds(schema, MAX_DEPTH):
         raise ValueError(f"the schema nests deeper than {MAX_DEPTH} levels")
     try:
-        return jsonschema_rs.validator_for(_known_dialect(schema), retriever=_refuse)
+        return jsonschema_rs.validator_for(
+            _known_dialect(schema),
+            retriever=_refuse,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKING),
+        )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
 
@@ -119,6 +174,8 @@ def unfitting_arguments(schema: JsonObject) -> JsonObject | None:
     for name in islice(as_object(schema.get("properties")), MAX_TRIED):
         for wrong in _WRONG:
             candidate: JsonObject = {**base, name: wrong}
+            if _multiplies(schema, candidate):
+                return None
             if not validator.is_valid(candidate):
                 return candidate
     return None
@@ -178,20 +235,22 @@ class ExampleMaker:
             if not isinstance(reference, str):
                 break
             rest = {k: v for k, v in schema.items() if k != "$ref"}
-            schema = {**self._at(reference), **rest}
+            schema = {**_at(self._root, reference), **rest}
         for part in as_list(schema.get("allOf")) if depth <= MAX_MADE_DEPTH else []:
             if self.steps > MAX_STEPS:
                 break
             schema = _merged(schema, self._resolve(as_object(part), depth + 1))
         return schema
 
-    def _at(self, reference: str) -> JsonObject:
-        if not reference.startswith("#"):
-            return {}
-        place: Json = self._root
-        for step in reference.lstrip("#/").split("/") if reference.strip("#/") else []:
-            place = as_object(place).get(step.replace("~1", "/").replace("~0", "~"))
-        return as_object(place)
+
+def _at(root: JsonObject, reference: Json) -> JsonObject:
+    """The schema that a reference inside `root` names; an empty one if there is none."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return {}
+    place: Json = root
+    for step in reference.lstrip("#/").split("/") if reference.strip("#/") else []:
+        place = as_object(place).get(step.replace("~1", "/").replace("~0", "~"))
+    return as_object(place)
 
 
 def _string(schema: JsonObject) -> Json:

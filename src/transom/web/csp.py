@@ -19,7 +19,7 @@ CspMode = Literal["compat", "strict"]
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _ORIGIN = re.compile(
     rf"(?:https?|wss?)://(?:(?:\*\.)?{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])(?::[0-9]{{1,5}})?/?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # ASCII: else the long s (U+017F) is an `s`
 )
 _FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _MAX_ENTRIES = 100  # for each field: a header has to fit into a response

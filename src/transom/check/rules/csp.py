@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from transom.check.origins import (
@@ -26,6 +27,8 @@ _PERMISSIONS = {
     "geolocation": "navigator.geolocation",
     "clipboardWrite": "navigator.clipboard.write",
 }
+MAX_LABELS = 20
+_HOST = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+", re.IGNORECASE | re.ASCII)
 _RESOURCE_KINDS = frozenset({"script", "style", "image", "font", "media", "asset"})
 # The directives by which a browser blocks what a list does not declare, without `-src`.
 _DIRECTIVES = {
@@ -127,12 +130,15 @@ def nothing_is_relative(page: ServedPage) -> Messages:
 
 @rule("P10")
 def declarations_are_used(seen: Snapshot) -> Hits:
-    used: set[tuple[str, WebOrigin]] = set()
+    used: set[tuple[str, WebOrigin | str]] = set()
     for view in seen.views or ():
         requested = (origin for url in view.requests if (origin := origin_of(url)))
         used |= {(view.uri, needed) for origin in requested for needed in covering(origin)}
+    hosts = {origin.host for _, _, origin in _declared_origins(seen)}
+    for page in seen.pages:
+        used |= {(page.uri, host) for host in _named_hosts(page.html or "", hosts)}
     for page, entry, origin in _declared_origins(seen):
-        named = page.html is None or origin.host in page.html
+        named = page.html is None or (page.uri, origin.host) in used
         if not named and (page.uri, origin) not in used:
             yield page, f": `{entry}` is declared but never used."
 
@@ -189,6 +195,18 @@ def cors_is_allowed(seen: Snapshot) -> Hits:
     for view in seen.views or ():
         for origin in view.cors_refusals if view.uri not in stable else ():
             yield view, f"`{origin}` refused the View's origin; set a stable `domain` or open CORS."
+
+
+def _named_hosts(html: str, hosts: Collection[str]) -> Iterator[str]:
+    """Those of `hosts` that occur in the page, also as the end of a longer name.
+
+    One pass over the page: looking for each host would take as many.
+    """
+    for name in _HOST.findall(html):
+        labels = name.lower().split(".")[-MAX_LABELS:]
+        for start in range(len(labels)):
+            if (host := ".".join(labels[start:])) in hosts:
+                yield host
 
 
 def _references(page: ServedPage, kinds: Collection[str]) -> list[Reference]:
