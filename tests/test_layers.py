@@ -100,7 +100,7 @@ LATER = {
     "schema": {"jsonschema_rs", "jsonschema", "referencing", "pydantic"},
     "channel": {"js", "pyodide"},
     "view": {"js", "pyodide", "pydantic"},
-    "servers": {"fastmcp"},
+    "servers": {"fastmcp", "keyring"},
     "host": {"fastmcp"},
     "server": {"fastmcp"},
     "web": {"playwright"},

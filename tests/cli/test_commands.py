@@ -58,6 +58,7 @@ def test_what_is_not_on_the_line_has_its_default():
     assert vars(gateway("-- run")) == {
         "command": ["run"],
         "url": None,
+        "header": [],
         "config": None,
         "headless": False,
         "no_open": False,

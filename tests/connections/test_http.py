@@ -20,7 +20,8 @@ from tests.host.shop import Heard
 from tests.server.clients import serving
 from transom.errors import ChannelClosed, ConnectionClosed, NotConnected, ProtocolError
 from transom.servers.connection import ServerConnection
-from transom.servers.http import connect_http, without_secrets
+from transom.servers.http import connect_http
+from transom.servers.targets import server_of
 
 
 @asynccontextmanager
@@ -232,7 +233,7 @@ ASK = {"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {}}
     ("answer", "expected"),
     [
         (lambda _: PlainTextResponse("x", 502), "The server answered 502 Bad Gateway"),
-        (lambda _: PlainTextResponse("x", 401), "401 Unauthorized: the headers configured"),
+        (lambda _: PlainTextResponse("x", 401), "wants a login. Run: transom login"),
         (lambda _: JSONResponse(_error("No such thing"), 400), "No such thing"),
         (lambda _: JSONResponse({"detail": "x"}, 500), "500 Internal Server Error"),
         (lambda _: PlainTextResponse("x", 404), "Not Found"),
@@ -292,8 +293,8 @@ async def elsewhere(_: Request) -> Response:
 @pytest.mark.parametrize(
     ("app", "expected"),
     [
-        (plain(401), "answered 401 Unauthorized: it wants to know who asks"),
-        (plain(403), "answered 403 Forbidden: it wants to know who asks"),
+        (plain(401), " wants a login. Run: transom login http"),
+        (plain(403), "answered 403 Forbidden: it does not take the Authorization"),
         (plain(404), "answered 404 Not Found: there is no MCP server at that path"),
         (plain(405), "answered 405 Method Not Allowed: it does not speak streamable HTTP there"),
         (plain(500), "answered 500 Internal Server Error: the server fails"),
@@ -318,7 +319,4 @@ async def test_a_port_where_nothing_listens_is_told_with_what_to_do() -> None:
 
 
 def test_what_is_said_of_a_url_has_no_secret_in_it() -> None:
-    assert (
-        without_secrets("https://me:secret@a.example:1/mcp?key=secret#x")
-        == "https://a.example:1/mcp"
-    )
+    assert server_of("https://me:secret@a.example:1/mcp?key=secret#x") == "https://a.example:1/mcp"

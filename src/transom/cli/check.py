@@ -23,9 +23,11 @@ from transom.check.runner import Progress as Progressing
 from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import run_async
+from transom.cli.login import remote_server
 from transom.cli.target import parse_target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
+from transom.servers.targets import Target
 
 if TYPE_CHECKING:
     from transom.cli.commands import CheckOptions
@@ -55,7 +57,7 @@ def run(options: CheckOptions) -> int:
 def _report(options: CheckOptions) -> Report:
     """Check the server; a UsageError says that the command line makes no sense."""
     rules = selected(RULES, options.select, options.ignore)
-    server, host = _server(options.target)
+    server, host = _server(options)
     with _progress() as progress:
         checking = run_check(
             options.target,
@@ -96,14 +98,13 @@ def _print(out: Console, report: Report, options: CheckOptions) -> None:
             sys.stderr.write(f"transom check: {note}\n")
 
 
-def _server(target: str) -> tuple[list[str] | str, str | None]:
-    """The server as a command or a URL, and its host name if it has one."""
-    found = parse_target(target)
-    if not isinstance(found, str):
-        return list(found), None
+def _server(options: CheckOptions) -> tuple[Target, str | None]:
+    """The server, and its host name if it has one."""
+    found = parse_target(options.target)
+    host = urlsplit(found).hostname if isinstance(found, str) else None
     # The SDK writes what goes wrong to its log as well; the report is the place for it.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
-    return found, urlsplit(found).hostname
+    return remote_server(found, options.header, "transom check"), host
 
 
 def _calling(options: CheckOptions) -> Calling | None:

@@ -234,11 +234,24 @@ _CSP_HELP = (
 )
 
 
+def _add_header(command: Command, **settings: Any) -> None:
+    command.option(
+        "--header",
+        "'NAME: VALUE'",
+        "Sent to a server by URL with every request; repeatable. `${VAR}` is replaced from the "
+        "environment. With `Authorization`, nobody has to log in.",
+        action="append",
+        default=[],
+        **settings,
+    )
+
+
 class GatewayOptions(argparse.Namespace):
     """`transom gateway --help` explains each."""
 
     command: list[str]
     url: str | None
+    header: list[str]
     config: Path | None
     headless: bool
     no_open: bool
@@ -276,12 +289,15 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "command", _COMMAND, "Starts the MCP server, such as `python orders.py`.", nargs="*"
     )
     command.option("--url", "URL", "A server that is reached by streamable HTTP.")
+    _add_header(command)
     command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
     command.flag(
         "--headless", "Show Views in a browser without a window, and offer `screenshot_view`."
     )
     command.flag(
-        "--no-open", "Open no browser: print the address of the Views on standard error instead."
+        "--no-open",
+        "Open no browser: print the address of the Views on standard error instead. A server that "
+        "wants a login is an error then: `transom login URL` first.",
     )
     command.choice(
         "--surface",
@@ -391,6 +407,7 @@ class OpenOptions(argparse.Namespace):
     tool: str
     arguments: str
     call: list[str]
+    header: list[str]
     headless: bool
     screenshot: Path | None
     csp: CspMode
@@ -425,6 +442,7 @@ browser or the View could not be started.""",
         action="append",
         default=[],
     )
+    _add_header(command)
     command.flag("--headless", "Use a browser without a window, then end.")
     command.option("--screenshot", "FILE", "Save a PNG of the View (headless).", type=Path)
     command.choice("--csp", _CSP, _CSP_HELP)
@@ -437,6 +455,7 @@ class CheckOptions(argparse.Namespace):
     """`transom check --help` explains each."""
 
     target: str
+    header: list[str]
     call: bool
     call_all: bool
     args: list[str]
@@ -476,6 +495,7 @@ checked.""",
     command.flag("--call-all", "Call every tool, also those that may write.", **look)
     args = "Call this tool with these arguments; repeatable."
     command.option("--args", "TOOL=JSON", args, action="append", default=[], **look)
+    _add_header(command, **look)
     command.flag("--browser", "Render each View and check what it does.", **look)
     command.flag("--heuristics", "Also check the rules that judge by names and words.", **look)
     command.flag("--dev", "Allow localhost in CSPs.", **look)
@@ -556,11 +576,82 @@ Exit codes: 0 all went as it should, 1 a step failed.""",
     return command
 
 
+class LoginCommandOptions(argparse.Namespace):
+    """`transom login --help` explains each."""
+
+    url: str | None
+    list: bool = False
+    no_open: bool
+    client_id: str | None
+    port: int
+    scope: str | None
+
+
+class LogoutOptions(argparse.Namespace):
+    """`transom logout --help` explains each."""
+
+    url: str
+
+
+def _login() -> Command:
+    command = Command(
+        "login",
+        "transom.cli.login",
+        "[OPTIONS] [URL]",
+        """\
+Log in to an MCP server that wants it, in your browser.
+
+The login is kept for your user, in a file that nobody else can read, or in the system's keyring
+where the Python package `keyring` is installed. `transom gateway`, `open`, `check` and programs
+with a `Host` use it from then on, and renew it by themselves. It goes to that server only.
+
+Exit codes: 0 there is a login, or none is needed, 2 there is none.""",
+        LoginCommandOptions,
+    )
+    command.argument("url", "URL", "The server, as you give it to the other commands.", nargs="?")
+    command.flag("--list", "List the logins that are kept.")
+    command.flag("--no-open", "Open no browser: print the address of the page instead.")
+    command.option(
+        "--client-id",
+        "ID",
+        "What the server's issuer knows this program by, where it registers no programs by itself: "
+        "an id, or the https URL of a client-id metadata document. A secret that goes with an id "
+        "is in TRANSOM_CLIENT_SECRET.",
+    )
+    command.option(
+        "--port",
+        "NUMBER",
+        "The port of this machine that the browser comes back to, at `/callback`, where the issuer "
+        "wants to know it beforehand; by default any that is free.",
+        type=_count,
+        default=0,
+    )
+    command.option("--scope", "TEXT", "The scopes to ask for; by default what the server needs.")
+    return command
+
+
+def _logout() -> Command:
+    command = Command(
+        "logout",
+        "transom.cli.login",
+        "URL",
+        """\
+Forget the login at an MCP server, and tell its issuer so.
+
+Exit codes: 0 it is forgotten, 2 there was none.""",
+        LogoutOptions,
+    )
+    command.argument("url", "URL", "The server, as `transom login --list` shows it.")
+    return command
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
     "open": _open,
     "check": _check,
+    "login": _login,
+    "logout": _logout,
     "js": _js,
     "demo": _demo,
 }

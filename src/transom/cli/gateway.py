@@ -15,6 +15,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import replace
+
 from transom.cli import run_async
 from transom.errors import TransomError, UsageError
 from transom.gateway.stdio import on_signals
@@ -118,13 +120,23 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
 
 def _servers(options: GatewayOptions) -> list[ServerConfig]:
+    from transom.cli.login import page_opener, read_headers
     from transom.gateway.config import read_config, server_from_command, server_from_url
 
+    if options.header and options.url is None:
+        raise UsageError("--header goes with --url; a file for --config has headers of its own")
     if options.config is not None:
-        return read_config(options.config)
-    if options.url is not None:
-        return [server_from_url(options.url)]
-    return [server_from_command(options.command)]
+        servers = read_config(options.config)
+    elif options.url is not None:
+        servers = [server_from_url(options.url, headers=read_headers(options.header))]
+    else:
+        servers = [server_from_command(options.command)]
+    if options.no_open:
+        return servers
+    return [
+        replace(each, ask=page_opener("transom gateway", each.url)) if each.url else each
+        for each in servers
+    ]
 
 
 def _print(text: str) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from transom.cli import run_async
+from transom.cli.login import remote_server
 from transom.cli.target import parse_target
 from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
 from transom.host.host import Host
@@ -120,13 +121,14 @@ def run(options: OpenOptions) -> int:
     command: OpenCommand | None = None
     try:
         target = parse_target(options.target)
+        server = remote_server(target, options.header, "transom open")
         arguments = _object("ARGS", options.arguments)
         calls = [_call(text) for text in options.call]
         _check_screenshot(options.screenshot, headless=options.headless)
         command = _make_command(options)
         run_async(
             command.run(
-                target,
+                server,
                 options.tool,
                 arguments,
                 calls,

@@ -46,6 +46,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     url: str | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    ask: Callable[[str], object] | None = None
+    """Shows the user the page of a login that the server wants; None: nobody can be asked."""
 
 
 def server_from_command(words: Sequence[str], *, name: str | None = None) -> ServerConfig:
@@ -55,9 +57,12 @@ def server_from_command(words: Sequence[str], *, name: str | None = None) -> Ser
     return ServerConfig(name=fitted_name(name or name_of_command(words)), command=tuple(words))
 
 
-def server_from_url(url: str, *, name: str | None = None) -> ServerConfig:
+def server_from_url(
+    url: str, *, name: str | None = None, headers: Mapping[str, str] | None = None
+) -> ServerConfig:
     """The server at a URL, named after its host."""
-    return ServerConfig(name=fitted_name(name or name_of_url(url)), url=_checked_url(url, "--url"))
+    name = fitted_name(name or name_of_url(url))
+    return ServerConfig(name=name, url=_checked_url(url, "--url"), headers=headers or {})
 
 
 def read_config(

@@ -15,7 +15,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
 from typing import Final
 
 from msgspec import Raw
@@ -38,6 +37,7 @@ from transom.json_values import Json, as_object
 from transom.json_values import member as member_of
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import ServerProcess
+from transom.servers.targets import RemoteServer, reach_remote
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
@@ -59,9 +59,7 @@ def connect_to(server: ServerConfig) -> Connect:
 
     async def connect() -> Channel:
         if server.url is not None:
-            # The SDK takes most of a second to load: only those who need it wait for it.
-            http = await asyncio.to_thread(import_module, "transom.servers.http")
-            return await http.connect_http(server.url, headers=server.headers)
+            return await reach_remote(RemoteServer(server.url, server.headers, server.ask))
         if server.command is None:
             raise UsageError(f"Server {server.name} has neither a command nor a URL")
         return await ServerProcess.start(server.command, env=server.env, cwd=server.cwd)

@@ -14,13 +14,21 @@ if TYPE_CHECKING:
     from transom.servers.connection import ServerConnection
     from transom.servers.sdk_client import ListChangedHandler
     from transom.servers.server import InputRequired, Server
-    from transom.servers.targets import connect
+    from transom.servers.targets import RemoteServer, connect
 
-__all__ = ["InputRequired", "ListChangedHandler", "Server", "ServerConnection", "connect"]
+__all__ = [
+    "InputRequired",
+    "ListChangedHandler",
+    "RemoteServer",
+    "Server",
+    "ServerConnection",
+    "connect",
+]
 
 _HOMES = {
     "InputRequired": "transom.servers.server",
     "ListChangedHandler": "transom.servers.sdk_client",
+    "RemoteServer": "transom.servers.targets",
     "Server": "transom.servers.server",
     "ServerConnection": "transom.servers.connection",
     "connect": "transom.servers.targets",

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -55,11 +55,14 @@ from transom.errors import (
 )
 from transom.protocol import wire
 from transom.servers.envelope import PROTOCOL_KEY
+from transom.servers.login import LoginOptions, ServerLogin, is_challenge
+from transom.servers.targets import server_of
 
 MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONNECTIONS = 1000
 _CONNECT_WITHIN = 15.0
 _LEAVE_WITHIN = 2.0
+_MAX_RENEWALS = 2  # of the login for one request: another process's, then one of our own
 _ACCEPT = "application/json, text/event-stream"
 _PING = wire.encode_request("transom-ping", "ping", None)
 _PING_HEADERS = {"accept": _ACCEPT, "content-type": "application/json"}
@@ -72,13 +75,17 @@ OnLost = Callable[[str], None]
 
 
 async def connect_http(
-    url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MAX_BYTES
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    login: LoginOptions | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> HttpChannel:
-    """Reach a server."""
+    """Reach a server. With `Authorization` among the headers, nobody logs in."""
     try:
-        channel = HttpChannel(url, headers or {}, max_bytes)
+        channel = HttpChannel(url, headers or {}, login, max_bytes)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise NotConnected(f"{without_secrets(url)} cannot be used: {error}") from error
+        raise NotConnected(f"{server_of(url)} cannot be used: {error}") from error
     await channel.open()
     return channel
 
@@ -86,11 +93,18 @@ async def connect_http(
 class HttpChannel:
     """A Channel to a URL. Make it with `connect_http`."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], max_bytes: int) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], login: LoginOptions | None, max_bytes: int
+    ) -> None:
         self._url = url
         self._max_bytes = max_bytes
         options = _client_options(url)
-        self._client = _WatchedClient(self._lose, max_bytes, headers=dict(headers), **options)
+        has_token = "authorization" in map(str.lower, headers)
+        self.login = None if has_token else ServerLogin(url, login)
+        """The login at the server; None: what it gets is in the headers."""
+        self._client = _WatchedClient(
+            self._lose, self.login, max_bytes, headers=dict(headers), **options
+        )
         self._headers = HttpHeaders()
         self._ours, self._theirs = memory_pair(capacity=64)
         self._write: Any = None
@@ -106,7 +120,7 @@ class HttpChannel:
         except BaseException:
             await self._client.aclose()
             raise
-        name = f"transom-http-{without_secrets(self._url)}"
+        name = f"transom-http-{server_of(self._url)}"
         self._task = asyncio.create_task(self._run(), name=name)
         await self._opened.wait()
 
@@ -197,9 +211,12 @@ class _WatchedClient(httpx2.AsyncClient):
     that it is gone. A failure without a JSON-RPC error of the server's own gets one here.
     """
 
-    def __init__(self, on_lost: OnLost, max_bytes: int, **options: Any) -> None:
+    def __init__(
+        self, on_lost: OnLost, login: ServerLogin | None, max_bytes: int, **options: Any
+    ) -> None:
         super().__init__(**options)
         self._on_lost = on_lost
+        self._login = login
         self._max_bytes = max_bytes
         self._streamed = False  # whether the stream of the server's own messages was ever open
         self._session: httpx2.Headers | None = None
@@ -207,10 +224,12 @@ class _WatchedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """As httpx does it, and watched."""
         try:
-            response = await super().send(request, **options)
+            response = await self.send_authorized(request, **options)
         except httpx2.TransportError as error:
             self._on_lost(f"it cannot be reached: {_describe(error)}")
             raise
+        except NotConnected as error:
+            return _failure(request, HTTPStatus.UNAUTHORIZED, str(error))
         if options.get("stream"):
             response.stream = _WatchedStream(response, self._on_lost, self._max_bytes)
         if MCP_SESSION_ID in request.headers:
@@ -222,6 +241,36 @@ class _WatchedClient(httpx2.AsyncClient):
         if request.method == "POST" and response.status_code >= 400:
             return await _as_json_rpc(request, response)
         return response
+
+    async def send_authorized(
+        self, request: httpx2.Request, *, within: float | None = None, **options: Any
+    ) -> httpx2.Response:
+        """Send a request with the login at the server, which is renewed where it is refused.
+
+        Args:
+            request: the request.
+            within: seconds for the answer; the user may take longer for a login.
+            options: those of httpx.
+
+        Raises:
+            NotConnected: there is no login that the server takes; the text says what to do.
+        """
+        renewals = 0
+        while True:
+            if self._login is not None:
+                await self._login.authorize(request)
+            async with asyncio.timeout(within):
+                response = await super().send(request, **options)
+            # Whoever leaves needs no login for that.
+            if self._login is None or request.method == "DELETE" or not is_challenge(response):
+                return response
+            await response.aclose()
+            is_new = self._login.asked and response.status_code == HTTPStatus.UNAUTHORIZED
+            if renewals == _MAX_RENEWALS or (renewals and is_new):
+                text = f"{server_of(str(request.url))} refuses the login it has asked for"
+                raise NotConnected(text)
+            await self._login.renew(response)
+            renewals += 1
 
     async def _check_session(self, request: httpx2.Request, response: httpx2.Response) -> None:
         status = response.status_code
@@ -276,14 +325,18 @@ async def _as_json_rpc(request: httpx2.Request, response: httpx2.Response) -> ht
     if is_json and _is_error(await response.aread()):
         return response
     await response.aclose()
-    headers = {} if plain_404 else {"content-type": "application/json"}
     text = f"The server answered {_status(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        text += ": the headers configured for it do not let us in"
+        text += ": what it is sent in headers does not let us in"
+    return _failure(request, response.status_code, text, plain=plain_404)
+
+
+def _failure(
+    request: httpx2.Request, status: int, text: str, *, plain: bool = False
+) -> httpx2.Response:
+    headers = {} if plain else {"content-type": "application/json"}
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": SERVER_ERROR, "message": text}}
-    return httpx2.Response(
-        response.status_code, headers=headers, content=wire.encode(error), request=request
-    )
+    return httpx2.Response(status, headers=headers, content=wire.encode(error), request=request)
 
 
 def _is_error(body: bytes) -> bool:
@@ -297,21 +350,21 @@ def _is_error(body: bytes) -> bool:
 # --- the beginning ---------------------------------------------------------------------------
 
 
-async def _probe(client: httpx2.AsyncClient, url: str) -> None:
+async def _probe(client: _WatchedClient, url: str) -> None:
     """See whether an MCP server listens there."""
-    name = without_secrets(url)
+    name = server_of(url)
     try:
-        async with asyncio.timeout(_CONNECT_WITHIN):
-            request = client.build_request("POST", url, content=_PING, headers=_PING_HEADERS)
-            # Not the watched `send`: nobody is connected yet who could be lost.
-            response = await httpx2.AsyncClient.send(client, request, stream=True)
-            try:
-                if response.is_redirect:
-                    _refuse_redirect(response, name)
-                events = _is_event_stream(response)
+        request = client.build_request("POST", url, content=_PING, headers=_PING_HEADERS)
+        # Not the watched `send`: nobody is connected yet who could be lost.
+        response = await client.send_authorized(request, within=_CONNECT_WITHIN, stream=True)
+        try:
+            if response.is_redirect:
+                _refuse_redirect(response, name)
+            events = _is_event_stream(response)
+            async with asyncio.timeout(_CONNECT_WITHIN):
                 body = b"" if events else await _beginning(response)
-            finally:
-                await response.aclose()
+        finally:
+            await response.aclose()
     except TimeoutError:
         raise NotConnected(f"{name} did not answer within {_CONNECT_WITHIN:.0f} seconds") from None
     except httpx2.ConnectError as error:
@@ -339,7 +392,7 @@ def _refuse_redirect(response: httpx2.Response, name: str) -> None:
     sent = response.request
     if target is not None and (target.method, target.url.host) == (sent.method, sent.url.host):
         return  # a slash more or less, which the transport follows
-    where = "elsewhere" if target is None else without_secrets(str(target.url))
+    where = "elsewhere" if target is None else server_of(str(target.url))
     raise NotConnected(f"{name} redirects to {where}: use that URL if it is the server you mean")
 
 
@@ -354,8 +407,8 @@ def _refuse_stranger(response: httpx2.Response, name: str) -> None:
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             advice = (
-                "it wants to know who asks. It needs a header, such as Authorization; the gateway "
-                'takes "headers" in a file for --config, as {"Authorization": "Bearer ${TOKEN}"}'
+                'it does not take the Authorization that it is sent: see --header, or "headers" '
+                "in the gateway's file"
             )
         case HTTPStatus.NOT_FOUND:
             advice = "there is no MCP server at that path: most are at /mcp"
@@ -390,12 +443,6 @@ def _proxy(url: str) -> str | None:
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
-
-
-def without_secrets(url: str) -> str:
-    """A URL without what may be secret in it: for messages and logs."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _is_event_stream(response: httpx2.Response) -> bool:

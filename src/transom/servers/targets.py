@@ -6,10 +6,13 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
 
 from transom.channel import Channel
 from transom.errors import NotConnected, UsageError
@@ -18,8 +21,29 @@ from transom.servers.process import MAX_LINE, ServerProcess
 from transom.servers.server import Server
 
 Target = Any
-"""A command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or `FastMCP`
-object, a connected client of the SDK, or a `Server` of your own."""
+"""A command as a list of words, the URL of a streamable HTTP server or a `RemoteServer`, an
+`MCPServer` or `FastMCP` object, a connected client of the SDK, or a `Server` of your own."""
+
+
+class RemoteServer(msgspec.Struct, frozen=True):
+    """A streamable HTTP server, where its URL alone does not do.
+
+    A server that wants a login gets the one that `transom login URL` made. With `ask`, it is made
+    when it is needed.
+
+    Args:
+        url: where it is.
+        headers: sent with every request. With `Authorization` among them, nobody logs in.
+        ask: called with the address of a login page, to show it to the user, as `webbrowser.open`
+            does. None: nobody can be asked, and a missing login is an error.
+        logins: the folder in which logins are kept, where they are not those of this process's
+            user: a program with many users has one for each.
+    """
+
+    url: str
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    ask: Callable[[str], object] | None = None
+    logins: Path | None = None
 
 
 async def connect(
@@ -32,10 +56,10 @@ async def connect(
     """Reach a server and make the handshake, saying that Views can be shown.
 
     Args:
-        target: a command as a list of words, the URL of a streamable HTTP server, or an
-            `MCPServer` or `FastMCP` object, which then runs in this process.
+        target: a command as a list of words, the URL of a streamable HTTP server or a
+            `RemoteServer`, or an `MCPServer` or `FastMCP` object, which then runs in this process.
         name: what the server is called in messages.
-        timeout: seconds it has for all of this.
+        timeout: seconds it has for all of this, without those that a user takes to log in.
         on_lost: called with the connection and the reason when the server goes by itself.
 
     Returns:
@@ -47,7 +71,8 @@ async def connect(
     """
     connection = ServerConnection(name, way_to(target))
     try:
-        async with asyncio.timeout(timeout):
+        may_ask = isinstance(target, RemoteServer) and target.ask is not None
+        async with asyncio.timeout(None if may_ask else timeout):  # connecting limits itself
             await connection.start()
             await connection.negotiate(timeout=timeout)
     except BaseException as error:
@@ -61,6 +86,13 @@ async def connect(
         raise
     connection.on_lost = on_lost
     return connection
+
+
+def server_of(url: str) -> str:
+    """A server's URL without what may be secret in it: for messages, logs, and as its identity."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    return urlunsplit((parts.scheme.lower(), host, parts.path, "", ""))
 
 
 def connected_server(target: Target) -> Server | None:
@@ -86,13 +118,14 @@ def way_to(
     max_bytes: int = MAX_LINE,
 ) -> Connect:
     """How to reach a target."""
-    if isinstance(target, str):
-        if not target.startswith(("http://", "https://")):
+    if isinstance(target, str | RemoteServer):
+        remote = RemoteServer(target) if isinstance(target, str) else target
+        if not remote.url.startswith(("http://", "https://")):
             raise UsageError(
-                f"{target!r} is no http or https URL; a command is a list, as in "
-                f"{shlex.split(target) or ['python', 'server.py']}"
+                f"{remote.url!r} is no http or https URL; a command is a list, as in "
+                f"{shlex.split(remote.url) or ['python', 'server.py']}"
             )
-        return lambda: _by_url(target, max_bytes)
+        return lambda: reach_remote(remote, max_bytes=max_bytes)
     if _is_command(target):
         return lambda: ServerProcess.start(
             [os.fspath(word) for word in target],
@@ -112,15 +145,20 @@ def way_to(
 
 def _named(target: Target) -> str:
     """What a target is called in messages."""
-    if isinstance(target, str):
-        return target
+    if isinstance(target, str | RemoteServer):
+        return target if isinstance(target, str) else target.url
     return shlex.join([os.fspath(word) for word in target]) if _is_command(target) else "in memory"
 
 
-async def _by_url(url: str, max_bytes: int) -> Channel:
+async def reach_remote(remote: RemoteServer, *, max_bytes: int = MAX_LINE) -> Channel:
+    """Reach a server by its URL; NotConnected if that cannot be done."""
     # In a thread, for it takes half a second to load the SDK.
-    http = await asyncio.to_thread(import_module, "transom.servers.http")
-    return cast("Channel", await http.connect_http(url, max_bytes=max_bytes))
+    http: Any = await asyncio.to_thread(import_module, "transom.servers.http")
+    login = http.LoginOptions(ask=remote.ask, folder=remote.logins)
+    channel = await http.connect_http(
+        remote.url, headers=remote.headers, login=login, max_bytes=max_bytes
+    )
+    return cast("Channel", channel)
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str | Path]]:

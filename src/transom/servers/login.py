@@ -1,0 +1,759 @@
+"""Logging in to servers that are reached by a URL, with OAuth 2.1.
+
+1. The SDK's client does the protocol: discovery, registration, PKCE, refresh, more scopes. Here is
+   what it leaves open: who asks the user, where tokens are kept, and what a login may not do.
+2. A login belongs to one server and one issuer. Its token goes to that server's origin only, and
+   its refresh token to that issuer only.
+3. Whoever renews a login holds its lock, in this process or another, and looks first whether
+   somebody else has renewed it meanwhile.
+4. The user is asked once: after a login that came to nothing, this process does not open another
+   page by itself.
+5. Servers and issuers are strangers: how long they take, what they answer and where they send us
+   is limited, and nothing of theirs that could hold a token gets into an error or a log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import logging
+import os
+import re
+import secrets
+import sys
+import tempfile
+import time
+from base64 import urlsafe_b64decode
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import msgspec
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth.utils import extract_field_from_www_auth
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from mcp_types import LATEST_PROTOCOL_VERSION
+from pydantic import AnyUrl
+
+from transom.errors import NotConnected
+from transom.json_values import as_list, as_object, clean
+from transom.servers.targets import server_of
+
+Ask = Callable[[str], object]
+"""Called with the address of a login page that the user is to open; awaited if it can be."""
+
+LOGIN_WITHIN = 300.0
+"""Seconds the user has for a login."""
+
+_ANSWER_WITHIN = 30.0
+_MAX_ANSWER = 1024 * 1024
+_MAX_TOKEN = 64 * 1024
+_MAX_QUESTIONS = 5  # pages opened for one server in an hour, by one process
+_EARLY = 10.0  # seconds before it expires that a token is renewed
+_POLL = 0.05
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_TOKEN = re.compile(r"[!-~]+")
+_KEYRING = "transom"
+_UNUSABLE = "its issuer's answer cannot be used"
+_DONE = "You can close this page and go back to what you were doing.\n"
+_NOT_DONE = "The login was refused. You can close this page.\n"
+
+_log = logging.getLogger("transom.servers")
+# It logs failures with what the other side answered, which may hold tokens; they are raised too.
+logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
+
+_questions: dict[str, list[float]] = {}  # when the user was asked, by server
+_unanswered: set[str] = set()  # the servers for which that came to nothing
+
+
+# --- what is kept ----------------------------------------------------------------------------
+
+
+class LoginSecret(msgspec.Struct):
+    """The part of a login that nobody else may see."""
+
+    tokens: dict[str, Any]
+    client: dict[str, Any]
+
+
+class StoredLogin(msgspec.Struct, kw_only=True):
+    """A login at one server, as it is kept between runs."""
+
+    server: str
+    issuer: str
+    expires_at: float | None = None
+    scope: str | None = None
+    client_id: str | None = None
+    """The id that the user gave, rather than one that the issuer made."""
+    metadata: dict[str, Any] | None = None
+    resource: dict[str, Any] | None = None
+    secret: LoginSecret | None = None
+    """None: it is in the system's keyring."""
+
+    @property
+    def token(self) -> str:
+        """The access token, or nothing."""
+        return "" if self.secret is None else self.secret.tokens["access_token"]
+
+    @property
+    def renewable(self) -> bool:
+        """Whether it can be refreshed without the user."""
+        return self.secret is not None and bool(self.secret.tokens.get("refresh_token"))
+
+    @property
+    def expired(self) -> bool:
+        """Whether its token is of no use any more."""
+        return self.expires_at is not None and time.time() > self.expires_at - _EARLY
+
+
+class LoginStore:
+    """The logins of one user: a file each that only this user can read.
+
+    Where the `keyring` package is installed and finds a keyring of the system, tokens are there,
+    and the files say only which logins there are.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or _state_folder()
+
+    def _file(self, server: str, suffix: str) -> Path:
+        return self.folder / (hashlib.sha256(server.encode()).hexdigest()[:32] + suffix)
+
+    def read(self, server: str) -> StoredLogin | None:
+        """The login at a server, if there is one."""
+        login = _read(self._file(server, ".json"))
+        if login is None or login.server != server:
+            return None
+        if login.secret is None and (keyring := _keyring()) is not None:
+            with suppress(Exception):  # locked, refused, or gone: as if there were no login
+                text = keyring.get_password(_KEYRING, server)
+                login.secret = msgspec.json.decode(text or "", type=LoginSecret)
+        return None if login.secret is None else login
+
+    def write(self, login: StoredLogin) -> None:
+        """Keep a login in place of the one that was there."""
+        if (keyring := _keyring()) is not None:
+            with suppress(Exception):  # some take no text as long as a token: then the file does
+                text = msgspec.json.encode(login.secret).decode()
+                keyring.set_password(_KEYRING, login.server, text)
+                login = msgspec.structs.replace(login, secret=None)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Made with 0600, and there at once or not at all: another process may be reading.
+        handle, name = tempfile.mkstemp(dir=self.folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(msgspec.json.encode(login))
+            Path(name).replace(self._file(login.server, ".json"))
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def delete(self, server: str) -> None:
+        """Forget a login."""
+        self._file(server, ".json").unlink(missing_ok=True)
+        if (keyring := _keyring()) is not None:
+            with suppress(Exception):  # it has none
+                keyring.delete_password(_KEYRING, server)
+
+    def logins(self) -> list[StoredLogin]:
+        """All of them, by server, without their secrets."""
+        found = [_read(path) for path in self.folder.glob("*.json")]
+        return sorted((each for each in found if each), key=lambda login: login.server)
+
+    @asynccontextmanager
+    async def locked(self, server: str) -> AsyncGenerator[None]:
+        """Hold the lock of a server's login, which others wait for meanwhile."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self._file(server, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # nothing can be kept there, so nothing can be lost
+            yield
+            return
+        try:
+            until = time.monotonic() + LOGIN_WITHIN + _ANSWER_WITHIN
+            while not _try_lock(handle):  # not in a thread: that could not be cancelled
+                if time.monotonic() > until:
+                    raise NotConnected(f"another process is still logging in to {server}")
+                await asyncio.sleep(_POLL)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _read(path: Path) -> StoredLogin | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=StoredLogin)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _state_folder() -> Path:
+    """Where programs of this user keep what they are to remember."""
+    given = Path(os.environ.get("XDG_STATE_HOME", ""))
+    try:
+        if given.is_absolute():
+            base = given
+        elif sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Application Support"
+        else:
+            base = Path.home() / ".local" / "state"
+    except RuntimeError:
+        raise NotConnected("logins cannot be kept: this user has no home folder") from None
+    return base / "transom" / "logins"
+
+
+def _keyring() -> Any:
+    """The system's keyring; None: the package is not installed, or found none."""
+    try:
+        found = import_module("keyring").get_keyring()
+        return found if found.priority >= 1 else None
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, there is the file
+        return None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        with suppress(OSError):
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            return True
+        return False
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
+
+
+# --- the login at one server -----------------------------------------------------------------
+
+
+class LoginOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to log in to a server.
+
+    Args:
+        ask: shows the user a login page. None: nobody can be asked, and a server that wants a
+            login is an error which says how to log in.
+        folder: where logins are kept; by default with what else this user's programs remember.
+        client_id: what the issuer knows us by, where it does not register clients by itself; an
+            https URL is that of a client-id metadata document.
+        client_secret: what goes with the client id, if anything.
+        port: where the browser comes back to; 0: any that is free.
+        scope: the scopes to ask for; by default what the server says it needs.
+        again: ask the user even if that came to nothing before: they want to log in now.
+    """
+
+    ask: Ask | None = None
+    folder: Path | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    port: int = 0
+    scope: str | None = None
+    again: bool = False
+
+
+class ServerLogin:
+    """The login at one server: what its requests carry, and how that is renewed."""
+
+    def __init__(self, url: str, options: LoginOptions | None = None) -> None:
+        self.server = server_of(url)
+        self.stored: StoredLogin | None = None
+        """The login that requests carry."""
+        self.asked = False
+        """Whether the user was asked for it, rather than it being refreshed or found."""
+        self._options = options or LoginOptions()
+        self._loaded = False
+
+    async def authorize(self, request: httpx2.Request) -> None:
+        """Let a request carry the login, if there is one; one that has expired is refreshed.
+
+        Raises:
+            NotConnected: it cannot be refreshed now.
+        """
+        if not self._loaded:
+            with suppress(NotConnected):
+                self.stored = await self._read()
+            self._loaded = True
+        if self.stored is not None and self.stored.expired and self.stored.renewable:
+            await self.renew(None)
+        if self.stored is not None and _origin(str(request.url)) == _origin(self.server):
+            request.headers["Authorization"] = f"Bearer {self.stored.token}"
+
+    async def renew(self, challenge: httpx2.Response | None) -> None:
+        """Get a login that the server takes: one that was refreshed, or by asking the user.
+
+        Args:
+            challenge: how the server refused what there is; None: refresh what has expired.
+
+        Raises:
+            NotConnected: there is none; the text says why and what to do.
+        """
+        refused = self.stored
+        store = LoginStore(self._options.folder)
+        async with store.locked(self.server):
+            kept = await self._read()
+            is_new = kept is not None and (refused is None or kept.token != refused.token)
+            if kept is not None and is_new and not kept.expired:
+                self.stored, self.asked = kept, False  # somebody else was quicker
+                return
+            async with _Renewal(self.server, self._options, kept or refused) as renewal:
+                self.stored = await renewal.run(challenge)
+                self.asked = renewal.asked
+            if self.stored is not None:
+                try:
+                    await asyncio.to_thread(store.write, self.stored)
+                except OSError as error:
+                    _log.warning("The login at %s cannot be kept: %s", self.server, error)
+
+    async def _read(self) -> StoredLogin | None:
+        return await asyncio.to_thread(LoginStore(self._options.folder).read, self.server)
+
+
+def is_challenge(response: httpx2.Response) -> bool:
+    """Whether a server wants a login, or one that may do more."""
+    return response.status_code == 401 or _wants_more(response)
+
+
+def scope_challenge(scope: str) -> httpx2.Response:
+    """What a server answers that wants a login with more scopes."""
+    told = f'Bearer error="insufficient_scope", scope="{scope}"'
+    return httpx2.Response(403, headers={"www-authenticate": told})
+
+
+def _wants_more(response: httpx2.Response) -> bool:
+    error = extract_field_from_www_auth(response, "error")
+    return response.status_code == 403 and error == "insufficient_scope"
+
+
+class _Renewal:
+    """One renewal of a login: makes the requests that the SDK's client wants made.
+
+    To that client it is also the storage of tokens.
+    """
+
+    def __init__(self, server: str, options: LoginOptions, kept: StoredLogin | None) -> None:
+        self.asked = False
+        self._server = server
+        self._options = options
+        self._kept = kept
+        self._tokens: OAuthToken | None = None
+        self._redirect = _Redirect(options.port)
+        self._http = httpx2.AsyncClient(follow_redirects=False, timeout=_ANSWER_WITHIN)
+        self._answer = ""  # what the last answer says went wrong
+        client_id = options.client_id or (kept.client_id if kept else None)
+        self._client_id = client_id
+        self._provider = OAuthClientProvider(
+            server,
+            OAuthClientMetadata(
+                client_name="Transom",
+                redirect_uris=[AnyUrl("http://127.0.0.1/callback")],
+                token_endpoint_auth_method="none",  # noqa: S106 - no password
+            ),
+            self,
+            redirect_handler=self._show_page,
+            callback_handler=self._redirect.result,
+            client_metadata_url=client_id if client_id and "://" in client_id else None,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._redirect.close()
+        await self._http.aclose()
+
+    # --- the steps ---------------------------------------------------------------------------
+
+    async def run(self, challenge: httpx2.Response | None) -> StoredLogin | None:
+        """The new login; None: it could not be refreshed, and there is no challenge.
+
+        Raises:
+            NotConnected: there is none.
+        """
+        try:
+            await self._run(challenge)
+        except NotConnected:
+            raise
+        except OAuthRegistrationError:
+            text = f"{self._answer or _UNUSABLE} when it was to register a client"
+            advice = "give `transom login` a --client-id, or the server a token with --header"
+            raise self._failure(text, advice) from None
+        except OAuthTokenError:  # not its text: that has the whole answer in it
+            raise self._failure(self._answer or _UNUSABLE) from None
+        except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failure(str(error) or type(error).__name__) from None
+        except TimeoutError:
+            raise self._failure("its issuer does not answer") from None
+        except ValueError:
+            raise self._failure(_UNUSABLE) from None
+        return None if self._tokens is None else self._login(self._tokens)
+
+    async def _run(self, challenge: httpx2.Response | None) -> None:
+        context = self._provider.context
+        if self._kept is not None and self._kept.metadata is not None:
+            context.oauth_metadata = OAuthMetadata.model_validate(self._kept.metadata)
+            context.auth_server_url = self._kept.issuer
+        if self._kept is not None and self._kept.resource is not None:
+            resource = ProtectedResourceMetadata.model_validate(self._kept.resource)
+            context.protected_resource_metadata = resource
+        if challenge is None or not _wants_more(challenge):
+            context.token_expiry_time = 1.0  # whatever there is, is to be refreshed
+        # With a version, the SDK names the server to the issuer even if it has no metadata.
+        headers = {"mcp-protocol-version": LATEST_PROTOCOL_VERSION}
+        request = httpx2.Request("POST", self._server, headers=headers)
+        flow = self._provider.async_auth_flow(request)
+        refreshing = True
+        try:
+            step = await anext(flow)
+            while step is not request or (self._tokens is None and challenge is not None):
+                if step is not request or challenge is None:
+                    answer = await self._send(step)
+                    if refreshing and answer.status_code >= 500:
+                        raise self._failure(self._answer, "try again later")
+                else:
+                    refreshing = False
+                    await self._prepare_to_ask(challenge)
+                    answer = self._with_scope(challenge)
+                step = await flow.asend(answer)
+        finally:
+            await flow.aclose()
+        _unanswered.discard(self._server)
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request of the login's own.
+
+        The body is capped, and not decompressed: nothing asked for that.
+        """
+        self._refuse_unsafe(str(request.url))
+        body = bytearray()
+        async with asyncio.timeout(_ANSWER_WITHIN):
+            sent = await self._http.send(request, stream=True)
+            try:
+                async for part in sent.aiter_raw():
+                    body += part
+                    if len(body) > _MAX_ANSWER:
+                        raise self._failure("its issuer's answer is too long")
+            finally:
+                await sent.aclose()
+        answer = httpx2.Response(sent.status_code, content=bytes(body), request=sent.request)
+        answer.next_request = sent.next_request
+        self._answer = _described(answer)
+        return answer
+
+    async def _prepare_to_ask(self, challenge: httpx2.Response) -> None:
+        """See that the user can be asked, and that the browser has somewhere to come back to."""
+        now = time.time()
+        asked = [each for each in _questions.get(self._server, []) if each > now - 3600]
+        _questions[self._server] = asked
+        if self._options.ask is None or (
+            not self._options.again
+            and (self._server in _unanswered or len(asked) >= _MAX_QUESTIONS)
+        ):
+            raise NotConnected(self._advice(challenge))
+        await self._redirect.open()
+        context = self._provider.context
+        context.client_metadata.redirect_uris = [AnyUrl(self._redirect.url)]
+        # A client of the issuer's making is made anew: it was registered for another port, maybe
+        # for fewer scopes, and the issuer may have forgotten it.
+        context.client_info = self._given_client()
+
+    def _given_client(self) -> OAuthClientInformationFull | None:
+        if self._client_id is None or "://" in self._client_id:
+            return None
+        secret = self._options.client_secret
+        kept = self._kept
+        if secret is None and kept is not None and kept.client_id == self._client_id:
+            return OAuthClientInformationFull.model_validate(kept.secret and kept.secret.client)
+        method = "none" if secret is None else "client_secret_post"
+        return OAuthClientInformationFull(
+            client_id=self._client_id, client_secret=secret, token_endpoint_auth_method=method
+        )
+
+    def _with_scope(self, challenge: httpx2.Response) -> httpx2.Response:
+        scope = self._options.scope
+        if scope is None:
+            return challenge
+        told = re.sub(r',?\s*scope=("[^"]*"|[^\s,]+)', "", _challenge_text(challenge))
+        headers = {"www-authenticate": f'{told or "Bearer"} scope="{scope}"'}
+        return httpx2.Response(challenge.status_code, headers=headers)
+
+    async def _show_page(self, url: str) -> None:
+        """Ask the user, unless the page is not one of the issuer's."""
+        self._refuse_unsafe(url)
+        metadata = self._provider.context.oauth_metadata
+        issuer = self._issuer
+        # A server that is its own issuer could name another's login page, to get the code that
+        # the user's login there gives. That is noticed where the issuer signs its redirect with
+        # `iss`, which the SDK checks; elsewhere the page has to be at the issuer.
+        signed = metadata is not None and metadata.authorization_response_iss_parameter_supported
+        if not signed and not _belongs_together(url, issuer):
+            text = f"the login page {server_of(url)} does not belong to its issuer {issuer}"
+            raise self._failure(text)
+        self._redirect.state = parse_qs(urlsplit(url).query)["state"][-1]
+        self.asked = True
+        _questions[self._server].append(time.time())
+        _unanswered.add(self._server)
+        try:
+            asking = self._options.ask(url) if self._options.ask else None
+            if inspect.isawaitable(asking):
+                await asking
+        except Exception as error:
+            raise self._failure(f"its page cannot be shown: {error}") from error
+
+    async def revoke(self) -> None:
+        """Tell the issuer that the tokens are not needed any more, if it wants to know."""
+        context = self._provider.context
+        secret = self._kept and self._kept.secret
+        if self._kept is None or secret is None or self._kept.metadata is None:
+            return
+        endpoint = self._kept.metadata.get("revocation_endpoint")
+        if endpoint is None:
+            return
+        context.client_info = await self.get_client_info()
+        token = secret.tokens.get("refresh_token") or secret.tokens["access_token"]
+        data = {"token": token, "client_id": secret.client["client_id"]}
+        # It is forgotten here in any case.
+        with suppress(NotConnected, OAuthFlowError, httpx2.HTTPError, TimeoutError):
+            data, headers = context.prepare_token_auth(data, {})
+            await self._send(httpx2.Request("POST", endpoint, data=data, headers=headers))
+
+    # --- what may not be ---------------------------------------------------------------------
+
+    def _refuse_unsafe(self, url: str) -> None:
+        """No secrets by plain HTTP, and no requests to this machine for a server that is not."""
+        parts = urlsplit(url)
+        local = {parts.hostname, urlsplit(self._server).hostname} <= set(_LOOPBACK)
+        if parts.scheme != "https" and not (parts.scheme == "http" and local):
+            raise self._failure(f"{server_of(url)} is not safe: it has to be an https URL")
+
+    def _check_token(self, tokens: OAuthToken) -> None:
+        for text in (tokens.access_token, tokens.refresh_token):
+            if text is not None and (len(text) > _MAX_TOKEN or not _TOKEN.fullmatch(text)):
+                raise self._failure(_UNUSABLE)
+        if (other := _other_audience(tokens.access_token, self._server)) is not None:
+            text = f"its issuer gave a token for another server, {clean(other, 100)}"
+            raise self._failure(text)
+
+    # --- texts -------------------------------------------------------------------------------
+
+    def _failure(self, reason: str, advice: str = "") -> NotConnected:
+        if not advice and not self._options.again:
+            advice = f"to log in, run: transom login {self._server}"
+        text = f"The login at {self._server} failed: {clean(reason, 400)}"
+        return NotConnected(f"{text}; {advice}" if advice else text)
+
+    def _advice(self, challenge: httpx2.Response) -> str:
+        command = f"transom login {self._server}"
+        if _wants_more(challenge):
+            scope = clean(extract_field_from_www_auth(challenge, "scope") or "", 200)
+            more = f" --scope '{scope}'" if re.fullmatch(r"[\w.:/ -]+", scope) else ""
+            return f"{self._server} wants a login that may do more. Run: {command}{more}"
+        if self._kept is not None:
+            return f"The login at {self._server} has expired or was taken back. Run: {command}"
+        return f"{self._server} wants a login. Run: {command}, or give it a token with --header"
+
+    # --- the storage of the SDK's client -----------------------------------------------------
+
+    @property
+    def _issuer(self) -> str:
+        metadata = self._provider.context.oauth_metadata
+        return str(metadata.issuer) if metadata is not None else _origin(self._server)
+
+    def _login(self, tokens: OAuthToken) -> StoredLogin:
+        context = self._provider.context
+        client = context.client_info
+        assert client is not None  # noqa: S101 - there are tokens, so there was a client
+        client.issuer = client.issuer or self._issuer  # one that the user gave belongs there now
+        metadata, resource = context.oauth_metadata, context.protected_resource_metadata
+        return StoredLogin(
+            server=self._server,
+            issuer=self._issuer,
+            expires_at=context.token_expiry_time if tokens.expires_in is not None else None,
+            scope=tokens.scope,
+            client_id=self._client_id,
+            metadata=metadata and metadata.model_dump(mode="json", exclude_none=True),
+            resource=resource and resource.model_dump(mode="json", exclude_none=True),
+            secret=LoginSecret(
+                tokens=tokens.model_dump(mode="json", exclude_none=True),
+                client=client.model_dump(mode="json", exclude_none=True),
+            ),
+        )
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """What there is."""
+        secret = self._kept and self._kept.secret
+        return OAuthToken.model_validate(secret.tokens) if secret else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Take new ones."""
+        self._check_token(tokens)
+        self._tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """What the issuer knows us by."""
+        secret = self._kept and self._kept.secret
+        return OAuthClientInformationFull.model_validate(secret.client) if secret else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Nothing: it is kept together with the tokens."""
+
+
+class _Redirect:
+    """Waits on loopback for the browser to come back from a login page.
+
+    Whoever else calls there, such as a page that guesses the port, does not know the state, and
+    changes nothing.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.state = ""
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._came: asyncio.Future[dict[str, str]] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/callback"
+
+    async def open(self) -> None:
+        self._came = asyncio.get_running_loop().create_future()
+        try:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        except OSError as error:
+            text = f"The browser cannot come back to port {self._port}: {error.strerror}"
+            raise NotConnected(text) from None
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def result(self) -> AuthorizationCodeResult:
+        """What the issuer sent along."""
+        assert self._came is not None  # noqa: S101 - it was opened
+        try:
+            async with asyncio.timeout(LOGIN_WITHIN):
+                found = await self._came
+        except TimeoutError:
+            raise OAuthFlowError(f"nobody logged in within {LOGIN_WITHIN / 60:g} minutes") from None
+        if "code" not in found:
+            reason = ": ".join(filter(None, map(found.get, ("error", "error_description"))))
+            raise OAuthFlowError(f"it was refused ({reason or 'without a reason'})")
+        return AuthorizationCodeResult(
+            code=found["code"], state=found["state"], iss=found.get("iss")
+        )
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(10):
+                head = await reader.readuntil(b"\r\n\r\n")
+                line, *headers = head.decode("latin-1").split("\r\n")
+                parts = urlsplit(line.split(" ")[1])
+                found = {name: values[0] for name, values in parse_qs(parts.query).items()}
+                ours = (
+                    line.startswith("GET ")
+                    and parts.path == "/callback"
+                    and f"127.0.0.1:{self._port}" in [_host_in(each) for each in headers]
+                    and secrets.compare_digest(found.get("state", "").encode(), self.state.encode())
+                    and bool(self.state)
+                )
+                status = "200 OK" if ours else "404 Not Found"
+                text = _DONE if "code" in found else _NOT_DONE
+                writer.write(
+                    f"HTTP/1.1 {status}\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+                    f"cache-control: no-store\r\nreferrer-policy: no-referrer\r\n\r\n"
+                    f"{text if ours else ''}".encode()
+                )
+                await writer.drain()
+                if ours and self._came is not None and not self._came.done():
+                    self._came.set_result(found)
+        writer.close()
+
+
+def _host_in(header: str) -> str:
+    name, _, value = header.partition(":")
+    return value.strip() if name.lower() == "host" else ""
+
+
+def _challenge_text(challenge: httpx2.Response) -> str:
+    return challenge.headers.get("www-authenticate", "")
+
+
+def _described(answer: httpx2.Response) -> str:
+    """What an issuer says went wrong: the fields that are made for it, and nothing else."""
+    if answer.status_code < 300:
+        return ""
+    with suppress(ValueError):
+        body = as_object(msgspec.json.decode(answer.content))
+        words = [body.get("error"), body.get("error_description")]
+        if text := ": ".join(each for each in words if isinstance(each, str)):
+            return f"its issuer answered {answer.status_code}, {clean(text, 300)}"
+    return f"its issuer answered {answer.status_code}"
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{host.removesuffix(default)}"
+
+
+def _belongs_together(page: str, issuer: str) -> bool:
+    """Whether one is at the other's origin, or at a domain below the other's."""
+    if _origin(page) == _origin(issuer):
+        return True
+    hosts = sorted((urlsplit(each).hostname or "" for each in (page, issuer)), key=len)
+    named = "." in hosts[0] and not hosts[0].replace(".", "").isdecimal()
+    return named and hosts[1].endswith(f".{hosts[0]}")
+
+
+def _other_audience(token: str, server: str) -> str | None:
+    """Whom a token is for, if it says so and that is not this server.
+
+    Only a URL says so: many issuers have names of their own for the servers they make tokens for.
+    """
+    try:
+        claims = as_object(msgspec.json.decode(urlsafe_b64decode(token.split(".")[1] + "==")))
+        audience = claims["aud"]
+    except (LookupError, ValueError):
+        return None
+    named = as_list(audience) or [audience]
+    urls = [str(each) for each in named if str(each).startswith(("http://", "https://"))]
+    if not urls or len(urls) < len(named) or _origin(server) in map(_origin, urls):
+        return None
+    return urls[0]
+
+
+# --- the end of a login ----------------------------------------------------------------------
+
+
+async def log_out(url: str, folder: Path | None = None) -> StoredLogin | None:
+    """Forget the login at a server, and tell its issuer so; the login, if there was one."""
+    server = server_of(url)
+    store = LoginStore(folder)
+    async with store.locked(server):
+        login = await asyncio.to_thread(store.read, server)
+        await asyncio.to_thread(store.delete, server)
+    if login is not None:
+        async with _Renewal(server, LoginOptions(folder=folder), login) as renewal:
+            await renewal.revoke()
+    return login
