@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -151,7 +152,8 @@ class HostConnection:
             problem = ViewProblem(kind, f"More than {MAX_PROBLEMS} problems")
         else:
             problem = ViewProblem(kind, sendable(wording(error)), tool)
-        self.notify("transom/notifications/problem", problem)
+        with suppress(NotConnected):  # it is just being closed
+            self.notify("transom/notifications/problem", problem)
 
     # --- requests ----------------------------------------------------------------------------
 

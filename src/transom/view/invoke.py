@@ -84,17 +84,7 @@ class _Sent:
 
 
 class RunningCall:
-    """One call of one tool, for its handler: progress, logs, cancellation.
-
-    `progress` and `log` work in sync handlers, async ones and threads alike; awaiting them is
-    optional. When the host cancels the call, an async handler gets `asyncio.CancelledError`; a
-    handler in a thread looks at `cancelled` from time to time.
-
-    Args:
-        notify: sends a notification to the host.
-        tool: the name the tool was called by.
-        meta: the `_meta` of the call.
-    """
+    """One call of one tool, for its handler: progress, logs, cancellation; see `CallContext`."""
 
     def __init__(
         self, notify: Callable[[str, Raw], object], tool: str, meta: Mapping[str, Any] | None
