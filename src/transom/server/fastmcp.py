@@ -110,12 +110,9 @@ class FastServer:
         made = Tool.from_function(
             # FastMCP would send the client the text of any other exception.
             tool.bound(mcp.CallToolResult, passed=(FastMCPError,)),
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            annotations=tool.annotations,
             output_schema=tool.output.schema,
             meta=tool.meta or None,
+            **tool.keywords,
         )
         if tool.input is not None:
             made.parameters = tool.input.schema.json_schema

@@ -103,14 +103,7 @@ class OfficialServer:
 
     def add_tool(self, tool: AppTool) -> None:
         """Register a tool."""
-        self.server.add_tool(
-            function_of(tool),
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            annotations=tool.annotations,
-            meta=tool.meta or None,
-        )
+        self.server.add_tool(function_of(tool), meta=tool.meta or None, **tool.keywords)
         self.prepare(tool)
 
     def add_page(self, page: ViewPage) -> None:

@@ -85,6 +85,12 @@ class AppTool:
         visibility = self.meta.get("ui", {}).get("visibility")
         return visibility is not None and "model" not in visibility
 
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What both frameworks are told of it, beside its function and `_meta`."""
+        names = ("name", "title", "description", "annotations")
+        return {name: getattr(self, name) for name in names}
+
     def bound(self, returns: Any, *, passed: tuple[type[Exception], ...]) -> Handler:
         """Return the function to register: the handler's parameters, `returns` as return type.
 

@@ -228,13 +228,7 @@ class Views(Extension):
         bindings: list[ToolBinding] = []
         for tool in self._tools.values():
             place.prepare(tool)
-            keywords = {
-                "name": tool.name,
-                "title": tool.title,
-                "description": tool.description,
-                "annotations": tool.annotations,
-            }
-            bindings.append(ToolBinding(fn=function_of(tool), meta=tool.meta, kwargs=keywords))
+            bindings.append(ToolBinding(fn=function_of(tool), meta=tool.meta, kwargs=tool.keywords))
         return bindings
 
     def resources(self) -> Sequence[ResourceBinding]:
