@@ -109,7 +109,7 @@ SKIPPED = {
     "AuditLog": {"record", "record_call"},
     "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
     "Host": {"call"},
-    "Policy": {"decide", "settle", "trusts_everything"},
+    "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
         *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "has_page", "invite"),

@@ -33,12 +33,11 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.events import Event, Slot
-from transom.host.approval import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.open_views import OpenViews
 from transom.host.page import view_uri
-from transom.host.policy import Limits, Policy
+from transom.host.policy import Approvals, Limits, Policy
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools

@@ -1,4 +1,4 @@
-"""What a host allows. Decisions only: nothing here waits, reads or writes anything.
+"""What a host allows, and whom it asks.
 
 1. A tool with `readOnlyHint: true` runs. So does one that the user allowed for good, as long as it
    still means what it meant then (`fingerprint`). For anything else the approver is asked.
@@ -13,33 +13,20 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from transom.errors import Refused
 from transom.protocol.messages import is_ours
 from transom.types import Implementation, Tool
 
-__all__ = [
-    "Allow",
-    "AllowAlways",
-    "ApprovalRequest",
-    "Approve",
-    "Decision",
-    "Deny",
-    "Grants",
-    "Limits",
-    "Policy",
-    "fingerprint",
-    "link_problem",
-    "model_may_call",
-    "safe_filenames",
-    "same_tool",
-    "view_may_call",
-]
+if TYPE_CHECKING:  # not needed to decide, and slow to load
+    from transom.host.audit import AuditKind, AuditLog
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,19 +183,22 @@ class Policy:
         """Whether nothing is ever refused or asked about."""
         return self._trusting
 
+    def allows(self, view_id: str, tool: Tool, grants: Grants) -> bool:
+        """Whether a call may run without asking anybody."""
+        hints = tool.annotations
+        reads = self.read_only_runs and hints is not None and hints.read_only_hint is True
+        return self._trusting or reads or grants.covers(view_id, tool)
+
     def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
         """What to do about a call. None: ask `approve`, and hand its answer to `settle`."""
-        tool = request.tool
-        if self._trusting or grants.covers(request.view_id, tool):
-            return Allow()
-        hints = tool.annotations
-        if self.read_only_runs and hints is not None and hints.read_only_hint is True:
+        if self.allows(request.view_id, request.tool, grants):
             return Allow()
         if self.approve is not None:
             return None
         return Deny(
-            f"{tool.name} of View {request.view_id} may change something and nobody can be asked. "
-            "Run the host with Policy(approve=...) to ask the user, or with Policy.trusting()"
+            f"{request.tool.name} of View {request.view_id} may change something and nobody can "
+            "be asked. Run the host with Policy(approve=...) to ask the user, or with "
+            "Policy.trusting()"
         )
 
     def settle(
@@ -225,6 +215,86 @@ class Policy:
             return answer
         kind = type(answer).__name__
         return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")
+
+
+class Approvals:
+    """Applies a policy, remembers what was allowed for good, and records every decision."""
+
+    def __init__(
+        self, policy: Policy, audit: AuditLog, on_problem: Callable[[BaseException], object]
+    ) -> None:
+        self.grants = Grants()
+        self._policy = policy
+        self._audit = audit
+        self._on_problem = on_problem
+
+    @property
+    def trusting(self) -> bool:
+        """Whether every tool may run."""
+        return self._policy.trusts_everything
+
+    def check(
+        self,
+        view_id: str,
+        server: str,
+        app: Implementation | None,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+    ) -> ApprovalRequest | None:
+        """None when the call may go on, or else what to `obtain` approval for."""
+        if self._policy.allows(view_id, tool, self.grants):
+            return None
+        request = ApprovalRequest(
+            view_id=view_id,
+            server=server,
+            app=app,
+            tool=tool,
+            arguments=arguments,
+            changed=self.grants.outdated(view_id, tool),
+            granted=self.grants.granted(view_id),
+        )
+        verdict = self._policy.decide(request, self.grants)
+        if isinstance(verdict, Deny):
+            self.refuse(request, verdict.reason)
+        # The approver sees what will be sent, even if the caller changes its own object.
+        copied = msgspec.json.decode(msgspec.json.encode(arguments))
+        return msgspec.structs.replace(request, arguments=copied)
+
+    async def obtain(self, request: ApprovalRequest) -> None:
+        """Ask the approver; `Refused` unless the answer was yes."""
+        approve = self._policy.approve
+        try:
+            answer = None if approve is None else approve(request)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except Exception as error:  # noqa: BLE001 - an approver that fails has not said yes
+            self._on_problem(error)
+            self._record("approval", "failed", request)
+            self.refuse(request, "The approver failed, so nobody said yes")
+        verdict = self._policy.settle(request, answer, self.grants)
+        if isinstance(verdict, Deny):
+            self._record("approval", "denied", request, verdict.reason)
+            self.refuse(request, verdict.reason)
+        outcome = "always" if isinstance(verdict, AllowAlways) else "allowed"
+        self._record("approval", outcome, request)
+
+    def refuse(self, request: ApprovalRequest, reason: str) -> NoReturn:
+        """Record a refusal and raise it."""
+        self._record("refusal", "refused", request, reason)
+        raise Refused(f"{request.tool.name} of View {request.view_id}: {reason}")
+
+    def _record(
+        self, event: AuditKind, outcome: str, request: ApprovalRequest, detail: str | None = None
+    ) -> None:
+        self._audit.record(
+            event,
+            outcome,
+            server=request.server,
+            view=request.view_id,
+            tool=request.tool.name,
+            arguments=request.arguments,
+            detail=detail,
+        )
 
 
 def same_tool(tool: Tool, other: Tool) -> bool:

@@ -29,22 +29,6 @@ class Refresh:
         on_late: called when the last list is used because a newer one did not come in time.
     """
 
-    __slots__ = (
-        "_announced",
-        "_due",
-        "_interval",
-        "_list_tools",
-        "_listing",
-        "_next",
-        "_pause",
-        "_pulled",
-        "_run",
-        "_stale",
-        "on_late",
-        "pulling",
-        "slow",
-    )
-
     def __init__(
         self,
         list_tools: Callable[[], Awaitable[None]],

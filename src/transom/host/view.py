@@ -38,11 +38,10 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
-from transom.host.approval import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.page import load_page
-from transom.host.policy import ApprovalRequest, Limits, model_may_call, same_tool
+from transom.host.policy import ApprovalRequest, Approvals, Limits, model_may_call, same_tool
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import SEPARATOR, Label, owned_name
@@ -132,31 +131,6 @@ class ViewEnvironment:
 
 class View(CallsTools):
     """One View. Get it from `host.views`; do not make one yourself."""
-
-    __slots__ = (
-        "_answers",
-        "_bridge",
-        "_callable",
-        "_calls",
-        "_closing",
-        "_context",
-        "_env",
-        "_late",
-        "_probing",
-        "_reason",
-        "_refresh",
-        "_renderer",
-        "_server",
-        "_silent",
-        "_tools",
-        "id",
-        "last_used",
-        "opening",
-        "origin",
-        "pinned",
-        "record",
-        "state",
-    )
 
     def __init__(
         self,
@@ -291,15 +265,14 @@ class View(CallsTools):
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        check = partial(env.approvals.check, self.id, self.origin.server, bridge.app_info)
         tool = self._callable.get(name)
-        request = None if tool is None else check(tool, given)
+        request = None if tool is None else self._check(tool, given)
         if tool is None or (request is not None and self._refresh in env.pulled):
             # It may be there by now; and the user is asked about the tool as it is now.
             tool = await self._find_refreshed(name, arguments)
             if isinstance(tool, DisabledTool):
                 return self._disabled_result(tool, arguments)
-            request = check(tool, given)
+            request = self._check(tool, given)
         if request is not None:
             await self._obtain(request)
             given = request.arguments
@@ -338,6 +311,10 @@ class View(CallsTools):
             env.audit.record_call(outcome, self.origin.server, self.id, name, given, ms, detail)
             if self._silent and self.state == "live":
                 self._refresh.trigger()
+
+    def _check(self, tool: Tool, arguments: Mapping[str, Any]) -> ApprovalRequest | None:
+        """What to ask the user, if the call does not run without asking."""
+        return self._env.approvals.check(self.id, self.origin.server, self.app, tool, arguments)
 
     async def _obtain(self, request: ApprovalRequest) -> None:
         """Ask the user. What was allowed is the tool as they saw it."""
