@@ -103,6 +103,23 @@ async def test_under_the_strict_policy_what_a_view_does_too_much_is_a_violation(
     assert (seen["view"], seen["directive"], seen["blocked"]) == ("made-1", "script-src", "eval")
 
 
+async def test_what_goes_wrong_inside_the_page_is_told(tmp_path: Path) -> None:
+    script = """
+    console.error("no such order");
+    tools.fail = () => { setTimeout(() => { throw new TypeError("late"); }); return "ok"; };
+    """
+    code, events = await events_of(server_with(tmp_path, script), "show", "--call", "fail")
+    assert code == 0
+    told = [event for event in events if event["event"] == "problem"]
+    assert [(each["kind"], each["message"]) for each in told] == [
+        ("console", "no such order"),
+        ("error", "TypeError: late"),
+    ]
+    assert told[0] == {
+        "event": "problem", "view": "made-1", "kind": "console", "message": "no such order"
+    }  # fmt: skip
+
+
 # --- for a person ----------------------------------------------------------------------------
 
 

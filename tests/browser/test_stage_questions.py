@@ -25,6 +25,7 @@ DETAILS: dict[str, dict[str, Any]] = {
     "approve": {"tool": "wipe", "arguments": {"all": True}},
     "link": {"url": "https://example.com/"},
     "download": {"files": [{"name": "a.txt", "bytes": 1}]},
+    "pin": {"reason": "music plays"},
 }
 
 
@@ -34,7 +35,7 @@ async def browser() -> AsyncIterator[Chromium]:
         yield made
 
 
-WORDS = {"approve": "wipe", "link": "example.com", "download": "a.txt"}
+WORDS = {"approve": "wipe", "link": "example.com", "download": "a.txt", "pin": "music plays"}
 
 ECHO = """async () => {
   const { link } = await import("/stage.js");

@@ -88,11 +88,15 @@ class Shown:
             )
 
     @asynccontextmanager
-    async def view(self, shown: Page, **options: Any) -> AsyncIterator[Bridge]:
+    async def view(
+        self, shown: Page, *, on_problem: Any = None, **options: Any
+    ) -> AsyncIterator[Bridge]:
         """A View, initialised."""
         channel = await self.renderer.open(shown)
         info = {"name": "test-host", "version": "1"}
-        async with Bridge(channel, host_info=info, context={"theme": "light"}, **options) as bridge:
+        bridge = Bridge(channel, host_info=info, context={"theme": "light"}, **options)
+        bridge.on_problem = on_problem
+        async with bridge:
             await bridge.initialized(timeout=30)
             yield bridge
 

@@ -775,3 +775,29 @@ async def test_a_disabled_tool_says_why_whoever_is_asked(approval: Any):
             assert result["isError"]
             assert words(result) == ["Tool write is disabled: nothing to write on"]
         assert at.screen.asked == []
+
+
+# --- what is Transom's own -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("approval", "stays"), [("client", True), ("never", False)])
+async def test_a_view_may_ask_to_stay(approval: Any, stays: bool):
+    async with gateway(approval=approval) as at:
+        await at.open()
+        assert await at.shop.made[0].request_pin("I play music") is stays
+        assert "I play music" not in str(await at.ask("tools/list"))
+
+
+async def test_what_goes_wrong_inside_a_view_is_not_for_the_client():
+    def setup(app: App) -> None:
+        app.on_error = lambda error: None
+
+        @app.tool(annotations={"readOnlyHint": True})
+        def explode() -> str:
+            raise ValueError("a secret of the page's author")
+
+    async with gateway(setup=setup) as at:
+        await at.open()
+        await at.call(f"{VIEW}__explode")
+        await at.ask("tools/list")
+        assert b"a secret" not in b"".join(at.client.lines)

@@ -133,6 +133,7 @@ def test_the_view_may_open_the_conversation_and_the_host_may_not():
     assert early == {
         ("view", "ui/initialize"),
         ("view", "ui/notifications/initialized"),
+        ("view", "transom/notifications/problem"),
         ("view", "ping"),
         *((side, f"notifications/{name}") for side in VIEW_AND_HOST for name in BOTH_WAYS),
         ("view", SANDBOX_PREFIX + "proxy-ready"),

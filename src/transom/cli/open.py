@@ -24,7 +24,7 @@ from transom.host.renderers import Renderer
 from transom.host.view import View
 from transom.naming import name_of_command, name_of_url
 from transom.servers.targets import Target
-from transom.types import Tool, ToolResult
+from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.renderers import BrowserRenderer, open_in_browser
 from transom.web.stage import Stage, Violation
@@ -92,6 +92,11 @@ class EventPrinter:
 
     def _violation(self, event: Event) -> None:
         self._lines("Blocked", "yellow", f"{event['directive']}: {event['blocked']}")
+
+    def _problem(self, event: Event) -> None:
+        what = f"{event['kind']} in {event['tool']}" if "tool" in event else event["kind"]
+        place = f"  ({event['source']}:{event.get('line', '?')})" if "source" in event else ""
+        self._lines("Problem", "red", f"{what}: {event['message']}{place}")
 
     def _closed(self, event: Event) -> None:
         self._lines("Closed", "dim", f"{event['view']}: {event['reason']}")
@@ -233,7 +238,7 @@ class OpenCommand:
     """Opens the View of one tool and tries the View's tools, step by step.
 
     Each step is an event, a JSON object: `opened`, `tools` (again whenever they change), `call`,
-    `violation`, `closed`. A page that is reloaded closes its View and opens it again.
+    `violation`, `problem`, `closed`. A page that is reloaded closes its View and opens it again.
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds.
@@ -283,6 +288,7 @@ class OpenCommand:
         async with self._host as host:
             host.on_error(self._on_error)
             host.on_server_lost(self._on_server_lost)
+            host.on_view_problem(self._on_problem)
             await host.add_server(name, server, timeout=self._timeout)
             if self._before is not None:
                 await self._before()
@@ -364,6 +370,10 @@ class OpenCommand:
         details = msgspec.structs.asdict(violation)
         del details["client"]  # there is one Host, and it works for no client
         self._event("violation", **details)
+
+    def _on_problem(self, view: View, problem: ViewProblem) -> None:
+        if problem.kind != "blocked":  # a violation, which comes by another way
+            self._event("problem", view=view.id, **msgspec.to_builtins(problem))
 
     def _on_error(self, error: BaseException) -> None:
         if isinstance(error, PeerError):

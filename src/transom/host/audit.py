@@ -26,7 +26,9 @@ from msgspec import Raw
 
 __all__ = ["AuditEvent", "AuditFilter", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
 
-AuditKind = Literal["server", "view", "registration", "call", "refusal", "approval", "lost"]
+AuditKind = Literal[
+    "server", "view", "registration", "call", "refusal", "approval", "problem", "lost"
+]
 
 
 class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -166,8 +166,8 @@ class Bridge(CallsTools):
     Handlers are assigned or used as decorators, and may be async. Those that answer the View:
 
     - `on_message(blocks)`, `on_open_link(url)`, `on_download_file(files)`,
-      `on_update_model_context(update)`: return nothing when done, False (or raise `Refused`) to
-      refuse.
+      `on_update_model_context(update)`, `on_request_pin(reason)`: return nothing when done, False
+      (or raise `Refused`) to refuse.
     - `on_request_display_mode(mode)`: return the mode the View is in now, nothing if it is `mode`.
     - `on_create_message(params)`: return the result of `sampling/createMessage`.
     - `on_call_tool(name, arguments)`, `on_list_tools(cursor)`, `on_list_resources(cursor)`,
@@ -175,8 +175,8 @@ class Bridge(CallsTools):
       answer in place of the server.
 
     Those that answer nothing: `on_tools_changed()`, `on_size_changed(width, height)`,
-    `on_log(entry)`, `on_request_teardown()`, `on_closed(reason)`, and `on_error(error)`, which gets
-    whatever the View did wrong and whatever a handler raised.
+    `on_log(entry)`, `on_problem(problem)`, `on_request_teardown()`, `on_closed(reason)`, and
+    `on_error(error)`, which gets whatever the View did wrong and whatever a handler raised.
     """
 
     on_tools_changed = Event["Bridge"]()
@@ -186,6 +186,8 @@ class Bridge(CallsTools):
     on_update_model_context = Event["Bridge"]()
     on_request_display_mode = Event["Bridge"]()
     on_create_message = Event["Bridge"]()
+    on_request_pin = Event["Bridge"]()
+    on_problem = Event["Bridge"]()
     on_call_tool = Event["Bridge"]()
     on_list_tools = Event["Bridge"]()
     on_list_resources = Event["Bridge"]()
@@ -682,6 +684,8 @@ class Bridge(CallsTools):
                 self._fire(self.on_log, params)
             case "ui/notifications/request-teardown":
                 self._fire(self.on_request_teardown)
+            case "transom/notifications/problem":
+                self._fire(self.on_problem, params)
             case _:
                 pass  # between the host and its sandbox, or the session's own
 

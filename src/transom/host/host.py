@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
@@ -56,11 +57,20 @@ from transom.host.surface import (
 )
 from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
+from transom.json_values import clean
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
 from transom.session import OnProgress
-from transom.types import HostContext, Implementation, Task, TextContent, Tool, ToolResult
+from transom.types import (
+    HostContext,
+    Implementation,
+    Task,
+    TextContent,
+    Tool,
+    ToolResult,
+    ViewProblem,
+)
 from transom.version import __version__
 
 __all__ = ["AttachesToHost", "Host"]
@@ -78,6 +88,10 @@ _REQUESTS = (
 _NOTIFICATIONS = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
+_MAX_PIN_REQUESTS = 5  # of one View; a user is not asked more often
+_MAX_PIN_REASON = 200
+_MAX_PROBLEM = 2000
+_MAX_VIEW_PROBLEMS = 1000  # of one View, however often its page is loaded
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
 
@@ -119,10 +133,13 @@ class Host(CallsTools):
     `on_view_failed(view, error)`, `on_view_unresponsive(view)`, `on_view_responsive(view)`,
     `on_server_lost(name, reason)`,
     `on_size_changed(view, width, height)`, `on_log(view, entry)`, `on_model_context(view)`,
+    `on_view_problem(view, problem)` with what went wrong inside a page, for its author, and
     `on_error(error)`. Requests of a View, answered as on a `Bridge`: `on_message(view, blocks)`,
     `on_open_link(view, url)`, `on_download_file(view, files)`,
-    `on_request_display_mode(view, mode)`, `on_create_message(view, params)`. Set these before a
-    View opens: at the handshake it learns what the host can do.
+    `on_request_display_mode(view, mode)`, `on_create_message(view, params)`,
+    `on_request_pin(view, reason)`: whether a View that asks to stay open does; without a handler it
+    does with `Policy.trusting()` only. Set these before a View opens: at the handshake it learns
+    what the host can do.
     """
 
     on_tools_changed = Event["Host"]()
@@ -137,6 +154,8 @@ class Host(CallsTools):
     on_download_file = Event["Host"]()
     on_request_display_mode = Event["Host"]()
     on_create_message = Event["Host"]()
+    on_request_pin = Event["Host"]()
+    on_view_problem = Event["Host"]()
     on_size_changed = Event["Host"]()
     on_log = Event["Host"]()
     on_model_context = Event["Host"]()
@@ -571,6 +590,8 @@ class Host(CallsTools):
 
     def _attach(self, view: View, bridge: Bridge) -> None:
         bridge.on_request_teardown = partial(self._teardown_requested, view)
+        bridge.on_request_pin = partial(self._pin_requested, view)
+        bridge.on_problem = partial(self._problem, view)
         bridge.on_error = self._report
         for name in _REQUESTS:
             if slot := getattr(self, name):
@@ -580,8 +601,49 @@ class Host(CallsTools):
                 setattr(bridge, name, partial(self._background.fire, slot, view))
 
     def _teardown_requested(self, view: View) -> None:
-        if not view.pinned and view.state == "live":
+        if view.pinned_by != "host" and view.state == "live":
             self._background.start(view.close("it asked to be closed"))
+
+    async def _pin_requested(self, view: View, reason: str | None) -> bool:
+        """Whether a View may stay open: as the handler says, and without one as the policy does."""
+        if view.pinned:
+            return True
+        view.pin_requests += 1
+        others = sum(other.pinned_by == "view" for other in self._views.values())
+        may_be = view.pin_requests <= _MAX_PIN_REQUESTS
+        if not may_be or others >= self.limits.max_live_views // 2:
+            if view.pin_requests <= _MAX_PIN_REQUESTS + 1:
+                view.record("view", "not pinned", by=view.id, detail="too many requests or pins")
+            return False
+        text, allowed = clean(reason or "", _MAX_PIN_REASON), self._approvals.trusting
+        if handler := self.on_request_pin:
+            try:
+                answer = handler.ask(view, text)
+                answer = await answer if inspect.isawaitable(answer) else answer
+                allowed = answer is None or answer is True
+            except Refused:
+                allowed = False
+        if allowed and view.state == "live" and not view.pinned:
+            view.pinned_by = "view"
+        view.record("view", "pinned" if view.pinned else "not pinned", by=view.id, detail=text)
+        return view.pinned
+
+    def _problem(self, view: View, problem: ViewProblem) -> None:
+        view.problems += 1
+        if view.problems > _MAX_VIEW_PROBLEMS:
+            return
+        if view.problems == _MAX_VIEW_PROBLEMS:
+            problem = ViewProblem(problem.kind, "There are more problems than are kept")
+        problem = msgspec.structs.replace(
+            problem,
+            message=clean(problem.message, _MAX_PROBLEM),
+            tool=None if problem.tool is None else clean(problem.tool, 128),
+            source=None if problem.source is None else clean(problem.source, 500),
+        )
+        place = f" ({problem.source}:{problem.line})" if problem.source else ""
+        detail = f"{problem.message}{place}"
+        view.record("problem", problem.kind, tool=problem.tool, by=view.id, detail=detail)
+        self._fire("on_view_problem", view, problem)
 
     def _view_listed(self, view: View, pulled: bool) -> None:
         change = self._surface.put_view(view.label, view.tools)

@@ -145,8 +145,10 @@ class View(CallsTools):
         self.origin = origin
         self.state: ViewState = "opening"
         """`opening`, `live`, `unresponsive`, `closing`, `closed` or `failed`."""
-        self.pinned: bool = False
-        """Whether it stays open when others are closed to make room, or when it asks to close."""
+        self.pinned_by: Literal["host", "view"] | None = None
+        """Who had it pinned: the host with `pin`, the View, which asked for it; None: nobody."""
+        self.pin_requests = 0
+        self.problems = 0
         self.opening: asyncio.Task[None] | None = None
         self.last_used = time.perf_counter()
         self.record = partial(environment.audit.record, server=origin.server, view=id)
@@ -224,13 +226,18 @@ class View(CallsTools):
         """The last thing it wanted the model to know."""
         return self._context
 
+    @property
+    def pinned(self) -> bool:
+        """Whether it stays open when others are closed to make room."""
+        return self.pinned_by is not None
+
     def pin(self) -> None:
-        """Keep it open when the host closes Views to make room."""
-        self.pinned = True
+        """Keep it open when the host closes Views to make room, or when it asks to be closed."""
+        self.pinned_by = "host"
 
     def unpin(self) -> None:
         """Let it be closed like any other again."""
-        self.pinned = False
+        self.pinned_by = None
 
     def mark_used(self) -> None:
         """Make it the most recently used View."""

@@ -65,6 +65,7 @@ _HANDLERS = {
     "resources/templates/list": "on_list_resource_templates",
     "resources/read": "on_read_resource",
     "prompts/list": "on_list_prompts",
+    "transom/request-pin": "on_request_pin",
 }
 
 
@@ -77,6 +78,8 @@ _BY_HANDLER = {
     "on_message": "message",
     "on_create_message": "sampling",
 }
+# What is Transom's own, among the experimental ones.
+_OURS = {"on_request_pin": m.PIN, "on_problem": m.PROBLEMS}
 _BY_SERVER = {
     "serverTools": ("on_call_tool", "tools/call", "tools"),
     "serverResources": ("on_read_resource", "resources/read", "resources"),
@@ -152,7 +155,8 @@ class ViewRequests:
         for capability, (handler, method, kind) in _BY_SERVER.items():
             if server.serves(method) or handlers.get(handler):
                 found[capability] = {"listChanged": True} if server.announces(kind) else {}
-        return found
+        ours: dict[str, Any] = {key: {} for handler, key in _OURS.items() if handlers.get(handler)}
+        return {**found, "experimental": ours} if ours else found
 
     def answer(self, request: wire.Request) -> bytes | Awaitable[bytes]:
         """The answer to a request, or an awaitable of it."""
@@ -182,6 +186,8 @@ class ViewRequests:
                 return _verdict(handler, params.blocks)
             case "ui/update-model-context":
                 return _verdict(handler, params)
+            case "transom/request-pin":
+                return _verdict(handler, params.reason)
             case "sampling/createMessage":
                 return _object(handler, params)
             case "tools/call":

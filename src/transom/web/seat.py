@@ -159,6 +159,8 @@ class Seat:
             host.on_open_link = self._open_link
         if not host.on_download_file:
             host.on_download_file = self._download
+        if not host.on_request_pin:
+            host.on_request_pin = self._pin
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
@@ -247,6 +249,11 @@ class Seat:
             raise Refused("Nobody is there to open links for")
         if await self._ask("link", view.id, view.server, url=url) is not True:
             raise Refused("The user did not open the link")
+
+    async def _pin(self, view: View, reason: str) -> bool:
+        if not self._seats.confirm:
+            raise Refused("Nobody is there to ask")
+        return await self._ask("pin", view.id, view.server, reason=reason) is True
 
     async def _download(self, view: View, files: Sequence[Download]) -> None:
         ready: list[tuple[str, str, str]] = []

@@ -1,6 +1,6 @@
 /**
  * What the user is asked, whoever asks: whether the model may call a tool, whether a link is
- * opened, whether files are saved. A press that was meant for something else answers nothing:
+ * opened, whether files are saved, whether a View stays. A press that was meant for something else answers nothing:
  *
  * 1. One question is shown at a time. The others wait, and do not move it.
  * 2. When the question that is shown is withdrawn and others wait, a note takes its place. The next
@@ -46,6 +46,14 @@ const KINDS = {
       verbatim(files.map((file) => `${file.name}  (${sized(file.bytes)})`).join("\n")),
     ],
     answers: [["Save", true], ["Refuse", false]],
+  },
+  pin: {
+    title: () => ["Keep this View open?"],
+    body: ({ reason }) => [
+      paragraph("It would not be closed to make room for others, until you close it."),
+      ...(reason ? [paragraph("The View says why:"), element("blockquote", { text: reason })] : []),
+    ],
+    answers: [["Keep open", true], ["Refuse", false]],
   },
   withdrawn: {
     title: () => ["That question was withdrawn"],

@@ -26,6 +26,57 @@
       if (loads > 1) post("view-loaded", { gone: !showsView(target) });
     });
     document.body.append(inner);
+    watch(inner.contentWindow); // it is the one that the page will have
+    inner.addEventListener("load", ({ target }) => watch(target.contentWindow)); // loaded anew
+  }
+
+  // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves.
+  // Who reports an event, or wraps console.error, leaves this mark on it; nothing is reported twice.
+
+  const REPORTED = Symbol.for("transom/problem");
+  let reported = 0;
+
+  const asText = (value) => {
+    try {
+      const isText = typeof value !== "object" || value === null || typeof value.stack === "string";
+      return isText ? String(value) : JSON.stringify(value);
+    } catch {
+      return typeof value;
+    }
+  };
+
+  function report(kind, message, { source, line, column } = {}) {
+    reported += 1;
+    if (reported > 101) return;
+    const text = reported > 100 ? "More than 100 problems" : asText(message).slice(0, 2000);
+    const place = source ? { source: asText(source).slice(0, 500), line, column } : {};
+    const params = { kind, message: text, ...place };
+    window.parent.postMessage({ jsonrpc: "2.0", method: "transom/notifications/problem", params }, stage);
+  }
+
+  const EVENTS = {
+    error: ({ error, message, filename: source, lineno: line, colno: column }) =>
+      ["error", error ?? message, { source, line, column }],
+    unhandledrejection: ({ reason }) => ["rejection", reason],
+    securitypolicyviolation: ({ blockedURI, effectiveDirective, sourceFile: source, lineNumber: line }) =>
+      ["blocked", `${effectiveDirective}: ${blockedURI}`, { source, line }],
+  };
+
+  function watch(page) {
+    if (page.console.error[REPORTED]) return;
+    for (const [name, read] of Object.entries(EVENTS)) {
+      page.addEventListener(name, (event) => {
+        if (event[REPORTED]) return;
+        event[REPORTED] = true;
+        report(...read(event));
+      });
+    }
+    const { error } = page.console;
+    page.console.error = (...given) => {
+      error(...given);
+      if (!page[REPORTED]) report("console", given.map(asText).join(" "));
+    };
+    page.console.error[REPORTED] = error;
   }
 
   /** Not after the View has navigated elsewhere, which cannot be looked into, or to another page. */
