@@ -1,9 +1,12 @@
 """The browser without a window: pictures, and what if it dies, hangs or is not there."""
 
 import asyncio
+import os
+import shutil
 import signal
 import struct
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
-from transom.web.headless import HeadlessRenderer, find_chromium
+from transom.web.headless import HeadlessRenderer, _Profile, find_chromium
 
 COUNT = """
 let made = 0;
@@ -34,16 +37,18 @@ tools.host = () => globalThis.host.hostCapabilities;
 
 
 @asynccontextmanager
-async def headless(**options: Any) -> AsyncIterator[tuple[HeadlessRenderer, Host]]:
+async def headless(
+    script: str = COUNT, **options: Any
+) -> AsyncIterator[tuple[HeadlessRenderer, Host]]:
     renderer = HeadlessRenderer(**options)
-    async with hosted(renderer, COUNT) as host:
+    async with hosted(renderer, script) as host:
         yield renderer, host
 
 
 def browser_of(renderer: HeadlessRenderer) -> str:
     """What the processes of its browser have in their command lines."""
     assert renderer._profile is not None
-    return renderer._profile.name
+    return str(renderer._profile.path)
 
 
 async def until_gone(mark: str) -> None:
@@ -93,6 +98,83 @@ async def test_links_are_refused_since_nobody_is_there_and_the_console_is_read()
         assert any(kind == "uncaught" and "oh no" in text for kind, text in seen)
         answer = await text_of(view.call_tool("open", {"url": "https://example.com"}))
         assert '"isError":true' in answer
+
+
+# --- files -----------------------------------------------------------------------------------
+
+FILES = """
+let sent = 0;
+tools.save = ({ names, bytes }) => new Promise((resolve) => {
+  sent += 1;
+  const id = `save-${sent}`;
+  addEventListener("message", ({ data }) => {
+    if (data.id === id) resolve(data.result ?? { error: data.error });
+  });
+  const text = "x".repeat(bytes);
+  const contents = names.map((name) =>
+    ({ type: "resource", resource: { uri: `file:///${name}`, mimeType: "text/plain", text } }));
+  say({ id, method: "ui/download-file", params: { contents } });
+});
+tools.click = () => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(["x".repeat(1000)]));
+  link.download = "clicked.txt";
+  link.click();
+  return "clicked";
+};
+"""
+
+
+async def test_no_files_are_saved_unasked_and_offering_many_large_ones_ends_no_other_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tempfile.mkdtemp()  # one with a long name, such as pytest's, is none to Chromium
+    monkeypatch.setenv("TMPDIR", folder)
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    async with headless(FILES) as (_, host):
+        view, other = await show(host), await show(host)
+        offer = {"names": ["a.txt"], "bytes": 12_000_000}
+        answers = await asyncio.gather(*(text_of(view.call_tool("save", offer)) for _ in range(8)))
+        assert all('"isError":true' in answer for answer in answers)
+        assert await text_of(view.call_tool("click")) == "clicked"
+        assert await text_of(other.call_tool("click")) == "clicked"
+        assert list(host.views) == [view.id, other.id]
+        written = [path for path in Path(folder).rglob("*") if path.is_file()]  # noqa: ASYNC240
+        assert not [path for path in written if "artifacts" in str(path) or path.suffix == ".txt"]
+    shutil.rmtree(folder)
+
+
+async def test_files_are_saved_where_they_are_wanted_up_to_a_quota(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    async with headless(FILES, downloads=folder, max_download_bytes=2500) as (_, host):
+        view = await show(host)
+        for names in (["a.txt"], ["../../a.txt"]):
+            answer = await text_of(view.call_tool("save", {"names": names, "bytes": 1000}))
+            assert "isError" not in answer
+        full = await text_of(view.call_tool("save", {"names": ["b.txt"], "bytes": 1000}))
+        assert '"isError":true' in full
+        first, second = sorted(path.name for path in folder.iterdir())
+        assert first.startswith("a-")
+        assert second == "a.txt"
+        assert (folder / first).read_text() == "x" * 1000
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    used, left = _Profile(), _Profile()
+    left._lock.close()  # as when its process is killed
+    for profile in (used, left):
+        os.utime(profile.path / "transom.lock", (0, 0))
+    (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked
+    fresh = _Profile()
+    try:
+        there = {path.name for path in tmp_path.iterdir()}
+        assert there == {used.path.name, fresh.path.name, "transom-profile-other"}
+    finally:
+        for profile in (used, fresh, left):
+            profile.remove()
 
 
 # --- a browser that goes away ----------------------------------------------------------------

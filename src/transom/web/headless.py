@@ -11,16 +11,18 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from tempfile import TemporaryDirectory, gettempdir
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from transom.background import Background
 from transom.channel import Channel
-from transom.errors import TransomError, ViewClosed
+from transom.errors import Refused, TransomError, ViewClosed
 from transom.host.host import Host
 from transom.host.page import Page
 from transom.web.csp import CspMode
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
+_PROFILE = "transom-profile-"
+_LOCK = "transom.lock"
+_SETTLED_AFTER = 60.0  # seconds after which whoever made a profile has locked it
 _ARGUMENTS = [
     "--disable-gpu",
     "--disable-quic",
@@ -85,6 +90,8 @@ class HeadlessRenderer:
         dark: whether the page is dark.
         timeout: seconds to wait for the browser to start, for pictures, and for a browser that
             answers nothing.
+        downloads: the folder in which the files of Views are saved; None: they are refused.
+        max_download_bytes: how much all Views together may save there.
         on_violation: called with everything a View tried and was not allowed.
         on_console: called with what Views write to the browser's console: kind, text.
         on_request: called with every address that the page or a View loads or connects to.
@@ -98,6 +105,8 @@ class HeadlessRenderer:
         size: tuple[int, int] = (1100, 800),
         dark: bool = False,
         timeout: float = 30.0,
+        downloads: Path | None = None,
+        max_download_bytes: int = 100 * 1024 * 1024,
         on_violation: Callable[[Violation], object] | None = None,
         on_console: Callable[[str, str], object] | None = None,
         on_request: Callable[[str], object] | None = None,
@@ -109,6 +118,8 @@ class HeadlessRenderer:
             confirm=False,
             on_violation=on_violation,
         )
+        if downloads is not None:
+            self._stage_renderer.seats.save = _Downloads(downloads, max_download_bytes).save
         self.stage.grace = min(self.stage.grace, timeout)
         self.stage.patience = min(self.stage.patience, timeout)
         self.stage.on_away = self._page_away
@@ -120,7 +131,7 @@ class HeadlessRenderer:
         self._on_request = on_request
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
-        self._profile: TemporaryDirectory[str] | None = None
+        self._profile: _Profile | None = None
         self._page: BrowserPage | None = None
         self._background = Background(_ignore)
 
@@ -239,14 +250,15 @@ class HeadlessRenderer:
                 ) from None
             self._playwright = await async_playwright().start()
         if self._profile is None:
-            self._profile = _fresh_profile()
+            self._profile = _Profile()
         try:
             return await self._playwright.chromium.launch_persistent_context(
-                self._profile.name,
+                self._profile.path,
                 executable_path=self._executable or find_chromium(),
                 args=chromium_arguments(),
                 viewport={"width": self._size[0], "height": self._size[1]},
                 color_scheme="dark" if self._dark else "light",
+                accept_downloads=False,
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
@@ -284,7 +296,7 @@ class HeadlessRenderer:
             except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
                 await self._stop_driver()
         if self._profile is not None:
-            self._profile.cleanup()
+            self._profile.remove()
             self._profile = None
 
     async def _stop_driver(self) -> None:
@@ -315,16 +327,73 @@ class HeadlessSeat(Seat):
         return await self._picture(view_id, self.key_of(view_id))
 
 
-def _fresh_profile() -> TemporaryDirectory[str]:
+class _Profile:
     """A temporary profile in which framed pages have storage of their own.
 
-    Private windows do not give them any, nor does the Chromium of some systems by default.
+    Private windows do not give them any, nor does the Chromium of some systems by default. It is
+    locked while it is used: what a process that was killed has left is removed by the next one.
     """
-    profile = TemporaryDirectory(prefix="transom-", ignore_cleanup_errors=True)
-    preferences = Path(profile.name) / "Default" / "Preferences"
-    preferences.parent.mkdir()
-    preferences.write_text(json.dumps(_PREFERENCES))
-    return profile
+
+    def __init__(self) -> None:
+        _remove_abandoned_profiles()
+        self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
+        self.path = Path(self._folder.name)
+        self._lock = (self.path / _LOCK).open("w")
+        _lock(self._lock)
+        preferences = self.path / "Default" / "Preferences"
+        preferences.parent.mkdir()
+        preferences.write_text(json.dumps(_PREFERENCES))
+
+    def remove(self) -> None:
+        self._lock.close()
+        self._folder.cleanup()
+
+
+def _remove_abandoned_profiles() -> None:
+    for lock in Path(gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
+        with suppress(OSError):
+            settled = time.time() - lock.lstat().st_mtime > _SETTLED_AFTER
+            if settled and lock.is_file() and not lock.is_symlink():
+                with lock.open("r+") as file:
+                    if _lock(file):
+                        shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def _lock(file: IO[str]) -> bool:
+    """Lock a file for as long as it is open; False: another process has it, or it cannot be."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on every system
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+class _Downloads:
+    """Saves the files of Views in a folder, up to a number of bytes altogether."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder = folder
+        self._left = most
+
+    async def save(self, name: str, content: bytes) -> None:
+        if len(content) > self._left:
+            raise Refused("There is no room for the file: Views have saved as much as they may")
+        self._left -= len(content)
+        try:
+            await asyncio.to_thread(self._write, Path(name), content)
+        except OSError as error:
+            self._left += len(content)
+            raise Refused(f"The file could not be saved: {error.strerror}") from None
+
+    def _write(self, name: Path, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / name.name
+        if path.exists():
+            path = path.with_stem(f"{name.stem}-{secrets.token_hex(4)}")
+        with path.open("xb") as file:
+            file.write(content)
 
 
 def _ignore(_: object) -> None:

@@ -28,6 +28,9 @@ from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents
 from transom.web.stage import DisplayMode, FailedView, Stage
 
+SaveFile = Callable[[str, bytes], Awaitable[None]]
+"""Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
+
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
 _MAX_TOOL_NAME = 128
@@ -37,7 +40,7 @@ _MAX_DESCRIPTION = 1000  # characters that a user can be expected to read
 class Seats:
     """All seats of a Stage: forwards what happens to a View to the Host that it belongs to.
 
-    `confirm`: somebody is there who can be asked.
+    `confirm`: somebody is there who can be asked. `save` takes the files of Views if nobody is.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Seats:
         self.show_page = show_page
         self.url = url
         self.confirm = confirm
+        self.save: SaveFile | None = None
         self._taken: dict[str, Seat] = {}
         self._made = 0
         stage.on_surroundings = self._on_surroundings
@@ -240,7 +244,8 @@ class Seat:
     def _show_trouble(self, view: View) -> None:
         self._stage.set_trouble(self.key_of(view.id), view.reason)
 
-    def _set_mode(self, view: View, mode: DisplayMode) -> str:
+    async def _set_mode(self, view: View, mode: DisplayMode) -> str:
+        await self._stage.wait_for_room(self.key_of(view.id))
         self._stage.set_mode(self.key_of(view.id), mode)
         return mode
 
@@ -261,11 +266,19 @@ class Seat:
             if not isinstance(file.content, EmbeddedResource):
                 raise Refused("Only files that are in the message can be saved")
             ready.append((file.name, *file_of(file.content.resource)))
-        if self._seats.confirm and ready:
-            listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
-            if await self._ask("download", view.id, view.server, files=listed) is not True:
-                raise Refused("The user did not save the file")
+        save = self._seats.save
+        if save is not None:
+            for name, _, data in ready:
+                await save(name, base64.b64decode(data))
+            return
+        if not self._seats.confirm:
+            raise Refused("Nobody is there to save files for")
+        listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
+        if ready and await self._ask("download", view.id, view.server, files=listed) is not True:
+            raise Refused("The user did not save the file")
         for name, mime, data in ready:
+            # All Views share the link to the page: what one sends must not fill it.
+            await self._stage.wait_for_room(self.key_of(view.id))
             self._stage.save_file(name, mime, data)
 
     async def approve(self, request: ApprovalRequest) -> Decision:
