@@ -10,7 +10,7 @@ import pytest
 from keyring.backends.null import Keyring as NoKeyring
 from mcp.shared.auth import OAuthClientInformationFull
 from pydantic import AnyUrl
-from starlette.responses import RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse
 
 from tests.cli.running import TRANSOM, Ran, transom
 from tests.connections.login_servers import Browser, FastSite, Hostile, OpenSite
@@ -130,6 +130,20 @@ async def test_a_client_id_may_be_the_url_of_a_metadata_document() -> None:
         assert site.paths("/register") == 0
         [page] = [text for path, text in site.received if path == "/authorize"]
         assert "client_id=https%3A%2F%2Ftransom.example%2Fclient.json" in page
+
+
+async def test_a_client_id_of_the_user_may_go_with_a_login_page_elsewhere() -> None:
+    """Some issuers have it on another domain; without a client id that would be suspicious."""
+    async with Hostile() as site, Hostile() as pages:
+        site.metadata["authorization_endpoint"] = f"{pages.origin}/authorize"
+        pages.answers["/authorize"] = lambda request: RedirectResponse(
+            "{redirect_uri}?code=c&state={state}".format(**request.query_params), 302
+        )
+        site.answers["/token"] = lambda _: JSONResponse({"access_token": "t"})
+        ran = await run("login", site.url, "--client-id", "us")
+        assert f"{site.url} refuses the login it has asked for" in ran.stderr
+        assert site.got("Bearer t")
+        assert not pages.got("Bearer t")
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ import tempfile
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -314,8 +314,9 @@ class ServerLogin:
             is_new = kept is not None and (refused is None or kept.token != refused.token)
             if kept is not None and is_new and not kept.expired:
                 self.stored, self.asked = kept, False  # somebody else was quicker
+                _unanswered.discard(self.server)
                 return
-            async with _Renewal(self.server, self._options, kept or refused) as renewal:
+            async with aclosing(_Renewal(self.server, self._options, kept or refused)) as renewal:
                 self.stored = await renewal.run(challenge)
                 self.asked = renewal.asked
             if self.stored is not None:
@@ -374,21 +375,14 @@ class _Renewal:
             client_metadata_url=client_id if client_id and "://" in client_id else None,
         )
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
         self._redirect.close()
         await self._http.aclose()
 
     # --- the steps ---------------------------------------------------------------------------
 
     async def run(self, challenge: httpx2.Response | None) -> StoredLogin | None:
-        """The new login; None: it could not be refreshed, and there is no challenge.
-
-        Raises:
-            NotConnected: there is none.
-        """
+        """The new login; None: it could not be refreshed, and there is no challenge."""
         try:
             await self._run(challenge)
         except NotConnected:
@@ -439,10 +433,7 @@ class _Renewal:
         _unanswered.discard(self._server)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request of the login's own.
-
-        The body is capped, and not decompressed: nothing asked for that.
-        """
+        """Send a request of the login's own; the body is capped, and not decompressed."""
         self._refuse_unsafe(str(request.url))
         body = bytearray()
         async with asyncio.timeout(_ANSWER_WITHIN):
@@ -492,7 +483,8 @@ class _Renewal:
         scope = self._options.scope
         if scope is None:
             return challenge
-        told = re.sub(r',?\s*scope=("[^"]*"|[^\s,]+)', "", _challenge_text(challenge))
+        told = challenge.headers.get("www-authenticate", "")
+        told = re.sub(r',?\s*scope=("[^"]*"|[^\s,]+)', "", told)
         headers = {"www-authenticate": f'{told or "Bearer"} scope="{scope}"'}
         return httpx2.Response(challenge.status_code, headers=headers)
 
@@ -503,9 +495,11 @@ class _Renewal:
         issuer = self._issuer
         # A server that is its own issuer could name another's login page, to get the code that
         # the user's login there gives. That is noticed where the issuer signs its redirect with
-        # `iss`, which the SDK checks; elsewhere the page has to be at the issuer.
+        # `iss`, which the SDK checks; elsewhere the page has to be at the issuer, unless the user
+        # has arranged the login there beforehand.
         signed = metadata is not None and metadata.authorization_response_iss_parameter_supported
-        if not signed and not _belongs_together(url, issuer):
+        arranged = self._client_id is not None
+        if not signed and not arranged and not _belongs_together(url, issuer):
             text = f"the login page {server_of(url)} does not belong to its issuer {issuer}"
             raise self._failure(text)
         self._redirect.state = parse_qs(urlsplit(url).query)["state"][-1]
@@ -540,9 +534,8 @@ class _Renewal:
 
     def _refuse_unsafe(self, url: str) -> None:
         """No secrets by plain HTTP, and no requests to this machine for a server that is not."""
-        parts = urlsplit(url)
-        local = {parts.hostname, urlsplit(self._server).hostname} <= set(_LOOPBACK)
-        if parts.scheme != "https" and not (parts.scheme == "http" and local):
+        local = _is_local(url) and _is_local(self._server)
+        if urlsplit(url).scheme != "https" and not local:
             raise self._failure(f"{server_of(url)} is not safe: it has to be an https URL")
 
     def _check_token(self, tokens: OAuthToken) -> None:
@@ -694,10 +687,6 @@ def _host_in(header: str) -> str:
     return value.strip() if name.lower() == "host" else ""
 
 
-def _challenge_text(challenge: httpx2.Response) -> str:
-    return challenge.headers.get("www-authenticate", "")
-
-
 def _described(answer: httpx2.Response) -> str:
     """What an issuer says went wrong: the fields that are made for it, and nothing else."""
     if answer.status_code < 300:
@@ -715,6 +704,11 @@ def _origin(url: str) -> str:
     host = parts.netloc.rpartition("@")[2].lower()
     default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{host.removesuffix(default)}"
+
+
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in _LOOPBACK or host.endswith(".localhost")
 
 
 def _belongs_together(page: str, issuer: str) -> bool:
@@ -754,6 +748,6 @@ async def log_out(url: str, folder: Path | None = None) -> StoredLogin | None:
         login = await asyncio.to_thread(store.read, server)
         await asyncio.to_thread(store.delete, server)
     if login is not None:
-        async with _Renewal(server, LoginOptions(folder=folder), login) as renewal:
+        async with aclosing(_Renewal(server, LoginOptions(folder=folder), login)) as renewal:
             await renewal.revoke()
     return login

@@ -146,7 +146,7 @@ def way_to(
 def _named(target: Target) -> str:
     """What a target is called in messages."""
     if isinstance(target, str | RemoteServer):
-        return target if isinstance(target, str) else target.url
+        return server_of(target if isinstance(target, str) else target.url)
     return shlex.join([os.fspath(word) for word in target]) if _is_command(target) else "in memory"
 
 
