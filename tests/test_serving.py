@@ -3,10 +3,13 @@
 import asyncio
 import errno
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
+from transom import serving
 from transom.errors import TransomError
 from transom.serving import listen, serve
 
@@ -67,3 +70,65 @@ def test_an_address_that_is_taken_is_refused():
     with listen("127.0.0.1", 0) as taken, pytest.raises(OSError, match="in use") as refused:
         listen("127.0.0.1", taken.getsockname()[1])
     assert refused.value.errno == errno.EADDRINUSE
+
+
+# --- half-open connections -------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def served(app: Any = hello) -> AsyncIterator[int]:
+    sock = listen("127.0.0.1", 0)
+    async with serve(app, [sock], ws="none"):
+        yield sock.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nHost: x\r\nAccept",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHo",
+    ],
+    ids=["nothing", "half a line", "half the headers", "half of the second"],
+)
+async def test_a_connection_without_a_whole_request_is_closed(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(serving, "_HEADERS_WITHIN", 0.05)
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        with suppress(ConnectionResetError):
+            await reader.read()  # ends when the other side closes
+        writer.close()
+        assert b"hello" in await get(port)
+
+
+async def test_a_request_may_be_answered_slowly(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serving, "_HEADERS_WITHIN", 0.01)
+    may_answer = asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        asyncio.get_running_loop().call_later(0.1, may_answer.set)
+        await may_answer.wait()
+        await hello(scope, receive, send)
+
+    async with served(slow) as port:
+        assert b"hello" in await get(port)
+
+
+async def test_a_crowd_of_half_open_connections_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serving, "_MAX_CONNECTIONS", 3)
+    async with served() as port:
+        crowd = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        assert b"hello" in await get(port)
+        closed = 0
+        for reader, _ in crowd:
+            with suppress(TimeoutError, ConnectionResetError):
+                async with asyncio.timeout(0.01):
+                    await reader.read()
+            closed += reader.at_eof() or reader.exception() is not None
+        assert closed >= 17
+        for _, writer in crowd:
+            writer.close()

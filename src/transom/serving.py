@@ -1,6 +1,10 @@
 """HTTP on this machine: listening sockets, and uvicorn that serves an ASGI app on them.
 
-Whoever serves says when it ends: uvicorn's own signal handlers stay out of it, and so does its log.
+1. Whoever serves says when it ends: uvicorn's own signal handlers stay out of it, and so does its
+   log.
+2. A connection on which no request comes, or only part of its headers, is closed after a while. So
+   is one of these when there are too many connections: they cost nothing before the app, which asks
+   for tokens, sees them.
 """
 
 from __future__ import annotations
@@ -13,11 +17,15 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from transom.errors import TransomError
 
 _ENDS_WITHIN = 5.0
 _BACKLOG = 512
+_HEADERS_WITHIN = 10.0  # seconds for the headers of a request; up to twice that, as it is checked
+_MAX_CONNECTIONS = 1000  # to one server
+_MAX_SHARE = 0.5  # of the files that this process may open
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -44,6 +52,55 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
+def _max_connections() -> int:
+    """How many connections a server takes, so that accepting them never fails for want of files."""
+    try:
+        import resource  # noqa: PLC0415 - not everywhere
+    except ImportError:
+        return _MAX_CONNECTIONS
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return _MAX_CONNECTIONS
+    return min(_MAX_CONNECTIONS, int(files * _MAX_SHARE))
+
+
+_Http: Any = AutoHTTPProtocol  # which one it is depends on what is installed
+
+
+class _GuardedHttp(_Http):
+    """A connection that is closed when it is half-open for too long, or there are too many."""
+
+    _seen: object = None  # the request that was there when it was looked at last
+    _timer: asyncio.TimerHandle | None = None
+
+    @property
+    def half_open(self) -> bool:
+        """Whether there is no request that is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)  # pyright: ignore[reportUnknownMemberType]
+        self._timer = self.loop.call_later(_HEADERS_WITHIN, self._check)
+        if len(self.connections) > _max_connections():
+            others = (each for each in self.connections if each is not self)
+            idle = (each for each in others if isinstance(each, _GuardedHttp) and each.half_open)
+            next(idle, self).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)  # pyright: ignore[reportUnknownMemberType]
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check(self) -> None:
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return  # closed, or a WebSocket by now
+        if self.half_open and self._seen is self.cycle:
+            self.transport.abort()
+        else:
+            self._seen = self.cycle
+            self._timer = self.loop.call_later(_HEADERS_WITHIN, self._check)
+
+
 class _Server(uvicorn.Server):
     """Uvicorn that leaves signals alone, and has an event for when it serves."""
 
@@ -64,6 +121,7 @@ async def serve(
     app: Any, sockets: Sequence[socket.socket], **settings: Any
 ) -> AsyncGenerator[None]:
     """Serve an ASGI app on these sockets while the block runs; they are closed afterwards."""
+    settings.setdefault("http", _GuardedHttp)
     config = uvicorn.Config(
         app,
         log_level="error",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -21,7 +22,9 @@ from tests.gateway.chatty import chatty, in_memory
 from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
+from transom.cli import gateway as cli_gateway
 from transom.errors import UsageError
+from transom.gateway import http as http_module
 from transom.gateway.client import MAX_BYTES
 from transom.gateway.config import ServerConfig
 from transom.gateway.http import HttpGateway, address_of, serve_http, serving
@@ -64,7 +67,7 @@ class Page:
 
 @asynccontextmanager
 async def gateway(
-    connect: Any, screen: Page | None = None, **options: Any
+    connect: Any, screen: Any = None, **options: Any
 ) -> AsyncIterator[tuple[str, HttpGateway]]:
     served = HttpGateway(
         [("orders", connect)], lambda label: ClientViews(screen, label=label), **options
@@ -105,6 +108,42 @@ async def test_a_client_calls_a_tool_of_the_server_whatever_it_tries_first(mode:
     async with gateway(in_memory(chatty())) as (url, _), client(url, mode=mode) as one:
         assert text_of(await one.call_tool("count", {"to": 2})) == "counted to 2"
         assert one.protocol_version == "2025-11-25"
+
+
+async def test_no_client_gets_the_token_of_the_page_that_shows_the_views_of_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli_gateway, "_PAGE_WITHIN", 0.05)
+    screen = cli_gateway.SharedPage(open_browser=False, many_clients=True)
+    async with (
+        screen,
+        gateway(in_memory(shop()), screen) as (url, _),
+        client(url, "first") as first,
+        client(url, "second") as second,
+    ):
+        told = [text_of(await each.call_tool("show_orders", {})) for each in (first, second)]
+    printed = capsys.readouterr().err
+    [address] = re.findall(r"Open this page to see Views: (\S+)", printed)
+    token = address.partition("#token=")[2]
+    assert len(token) > 16
+    for text in told:
+        assert "the gateway printed" in text
+        assert token not in text
+
+
+@pytest.mark.parametrize("whole", [b"", b'{"jsonrpc":'])
+async def test_a_body_that_does_not_come_is_refused(
+    whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_module, "_BODY_WITHIN", 0.05)
+    async with gateway(in_memory(chatty())) as (url, served):
+        host = url.removeprefix("http://").removesuffix("/mcp")
+        reader, writer = await asyncio.open_connection(*host.split(":"))
+        head = f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        writer.write(head.encode() + b"Content-Length: 100\r\n\r\n" + whole)
+        assert b" 408 " in await reader.readline()
+        writer.close()
+        assert not served.clients
 
 
 async def test_a_fastmcp_client_calls_a_tool_of_the_server() -> None:

@@ -9,6 +9,7 @@ server does the same: that is why functions import here.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import sys
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from transom.web.csp import CspMode
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
+_REPORT_AGAIN = 60.0  # seconds; an event loop tries to accept a connection once a second
+_last_report: dict[str, float] = {}
 _PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 
 
@@ -74,12 +77,17 @@ def _stop_on_signals() -> None:
 
 
 def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report errors of tasks that nobody awaited, but not what Playwright leaves behind.
+    """Report errors that nobody awaited, the want of files once a while, Playwright's not at all.
 
-    Its own tasks fail when its driver dies, as it does when its browser is killed; the Views are
-    reported closed then.
+    Playwright's own tasks fail when its driver dies, as it does when its browser is killed; the
+    Views are reported closed then.
     """
-    if _DRIVER_DIED not in str(context.get("exception")):
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        if loop.time() - _last_report.get("files", -_REPORT_AGAIN) >= _REPORT_AGAIN:
+            _last_report["files"] = loop.time()
+            _print(f"Connections have to wait: {error.strerror}")
+    elif _DRIVER_DIED not in str(error):
         loop.default_exception_handler(context)
 
 
@@ -87,7 +95,12 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
     from transom.gateway.views import ClientViews
 
     servers = _servers(options)
-    page = SharedPage(headless=options.headless, open_browser=not options.no_open, csp=options.csp)
+    page = SharedPage(
+        headless=options.headless,
+        open_browser=not options.no_open,
+        csp=options.csp,
+        many_clients=options.http is not None,
+    )
     async with page:
 
         def views(label: str) -> ClientViews:
@@ -152,9 +165,15 @@ class SharedPage:
     """Shows the Views of all clients of a gateway on one page, opened for the first of them."""
 
     def __init__(
-        self, *, headless: bool = False, open_browser: bool = True, csp: CspMode = "compat"
+        self,
+        *,
+        headless: bool = False,
+        open_browser: bool = True,
+        csp: CspMode = "compat",
+        many_clients: bool = False,
     ) -> None:
         self.pictures = headless
+        self._many_clients = many_clients
         self._open_browser = open_browser
         self._csp = csp
         self._lock = asyncio.Lock()
@@ -178,11 +197,18 @@ class SharedPage:
         return self._renderer.seat(label)
 
     def where(self) -> str | None:
-        """The address of the page; with its token only while no page is open."""
+        """The address of the page; with its token only while no page is open.
+
+        No client of many gets the token: the page shows the Views of the others as well.
+        """
         if self._renderer is None or self.pictures:
             return None
         stage = self._renderer.stage
-        return stage.page_origin if stage.has_page else self._renderer.url
+        if stage.has_page:
+            return stage.page_origin
+        if self._many_clients:
+            return f"{stage.page_origin} once the address is opened that the gateway printed"
+        return self._renderer.url
 
     async def _make_renderer(self) -> Any:
         # The web server takes a while to load, which answers to the client should not wait for.

@@ -55,6 +55,7 @@ _ACCEPTED = {
 _UNSUPPORTED_PROTOCOL_VERSION = -32022
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
+_BODY_WITHIN = 60.0
 
 
 class HttpGateway:
@@ -166,10 +167,15 @@ class HttpGateway:
         self, client: HttpSession | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
         try:
-            body = await _read_body(receive)
+            async with asyncio.timeout(_BODY_WITHIN):
+                body = await _read_body(receive)
             message = wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
         except MessageRefused as refusal:
             await problem(400, refusal.code, str(refusal))(scope, receive, send)
+            return
+        except TimeoutError:
+            text = f"The body did not come within {_BODY_WITHIN:g} s"
+            await problem(408, INVALID_REQUEST, text)(scope, receive, send)
             return
         if client is None:
             admitted = self._admit(message)
