@@ -20,13 +20,9 @@ _BURST = 5  # listings that may follow each other without a pause
 class Refresh:
     """Keeps one list of tools up to date, that of a server or a View.
 
-    Args:
-        list_tools: lists, and passes the result on.
-        interval: seconds between two listings, on average. The first few may follow each other
-            without a pause, so a list is fresh right after a change.
-        stale: all lists that are out of date; this one adds and removes itself.
-        on_error: called with whatever `list_tools` raises.
-        on_late: called when the last list is used because a newer one did not come in time.
+    Between two listings are `interval` seconds on average; the first few may follow each other
+    without a pause, so a list is fresh right after a change. `stale` has all lists that are out of
+    date. `on_late` is called when the last list is used because a newer one did not come in time.
     """
 
     def __init__(
@@ -119,10 +115,7 @@ async def wait_refreshed(
 ) -> None:
     """Wait until these lists are up to date, but no longer than that.
 
-    Args:
-        refreshes: the lists.
-        seconds: how long to wait.
-        slow_ones: wait also for those that somebody has waited for in vain.
+    With `slow_ones` also for those that somebody has waited for in vain.
     """
     listings = {refresh: refresh.listing(seconds) for refresh in refreshes}
     awaited = [
