@@ -44,8 +44,8 @@ async def main() -> None:
         try:
             await host.call_tool("orders-1__mark_shipped")
         except Refused as error:
-            told = str(error)  # give this to the model
-        assert told == "mark_shipped of View orders-1: The user would rather do it by hand"
+            message = str(error)  # give this to the model
+        assert message == "mark_shipped of View orders-1: The user would rather do it by hand"
         # endregion
         assert asked == ["orders-1: mark_shipped with {}?"]
         assert not (await host.call_tool("orders-1__mark_shipped")).is_error

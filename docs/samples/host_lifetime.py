@@ -23,8 +23,8 @@ async def main() -> None:
         try:
             await host.call_tool("orders-2__get_selection")
         except ViewClosed as error:
-            told = str(error)  # says which View, why it closed, and what opens another one
-        assert "Call show_orders to open another one" in told
+            message = str(error)  # says which View, why it closed, and what opens another one
+        assert "Call show_orders to open another one" in message
 
         view = await host.reopen("orders-2")  # the same id, input and result; a fresh App
         assert (await view.call_tool("get_selection")).structured_content == {"result": ["A-1041"]}

@@ -40,10 +40,10 @@ async def main() -> None:
         try:
             await host.call_tool("orders-1__hang")
         except RequestTimeout as error:
-            told = str(error)  # the View was told to stop; it stays open, with its other tools
+            message = str(error)  # the View was told to stop; it stays open, with its other tools
         assert (await host.call_tool("orders-1__second")).text == "2"
         # endregion
-        assert "0.2" in told
+        assert "0.2" in message
         assert host.views["orders-1"].bridge.left_out == {"": "the View has more than 2 tools"}
 
 

@@ -22,7 +22,7 @@ save.disable(reason="nothing to save")
 
 
 def on_dirty() -> None:
-    save.enable()  # the host is told by itself
+    save.enable()  # the host is notified automatically
 
 
 # endregion

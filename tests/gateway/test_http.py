@@ -569,7 +569,13 @@ async def test_who_does_not_know_the_token_gets_nothing() -> None:
 async def test_another_address_needs_a_token_worth_the_name(token: str | None) -> None:
     with pytest.raises(UsageError, match="at least 16"):
         await serve_http(
-            [], ClientViews, "0.0.0.0:0", token=token, max_clients=1, idle=1, tell=lambda _: None
+            [],
+            ClientViews,
+            "0.0.0.0:0",
+            token=token,
+            max_clients=1,
+            idle=1,
+            announce=lambda _: None,
         )
 
 

@@ -128,7 +128,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
             token=token if options.token is None else options.token,
             max_clients=options.max_clients,
             idle=options.idle * 60,
-            tell=_print,
+            announce=_print,
         )
 
 

@@ -155,11 +155,11 @@ def _words(request: ApprovalRequest) -> str:
     shown = arguments if len(arguments) <= _MAX_SHOWN else f"{arguments[:_MAX_SHOWN]}…"
     app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
     changed = " It has changed since you allowed it for good." if request.changed else ""
-    asked = (
+    question = (
         f"May {clean(request.tool.name, 128)} of View {request.view_id}{app}, from server "
         f"{request.server}, run with these arguments?{changed}"
     )
-    lines = [asked, shown]
+    lines = [question, shown]
     if request.tool.description:
         description = clean(request.tool.description, _MAX_DESCRIPTION)
         lines.append(f"The View describes it so: {description}")

@@ -137,13 +137,13 @@ def _enabled(config: Entry, file: Path) -> Iterator[tuple[str, Entry]]:
         for name, entry in cast("dict[str, object]", entries).items():
             if not isinstance(entry, dict):
                 raise UsageError(f"{file}: server {name!r} must be an object, in {{}}")
-            told = cast("Entry", entry)
-            if told.get("disabled") is True or told.get("enabled") is False:
+            server = cast("Entry", entry)
+            if server.get("disabled") is True or server.get("enabled") is False:
                 continue
             if name in seen:
                 raise UsageError(f"{file}: server {name!r} is in more than one section")
             seen.add(name)
-            yield name, told
+            yield name, server
 
 
 # --- one entry -------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ class _Reader:
         self._environ = environ
         self._at = ""
 
-    def server(self, name: str, told: str, entry: Entry) -> ServerConfig:
-        self._at = f"{self._file}: server {told!r}"
+    def server(self, name: str, written: str, entry: Entry) -> ServerConfig:
+        self._at = f"{self._file}: server {written!r}"
         command = self._command(entry)
         url = self._url(entry)
         kind = self._kind(entry)
@@ -233,8 +233,8 @@ class _Reader:
         if entry.get("cwd") is None:
             return None
         # Where the file is, not where the gateway was started: a client starts it anywhere.
-        told = Path(self._text("cwd", entry["cwd"])).expanduser()
-        return str(self._file.absolute().parent / told)
+        folder = Path(self._text("cwd", entry["cwd"])).expanduser()
+        return str(self._file.absolute().parent / folder)
 
     def _mapping(self, entry: Entry, key: str) -> dict[str, str]:
         values: object = entry.get(key)
@@ -258,13 +258,13 @@ class _Reader:
             raise UsageError(f"{self._at}: {key!r} has a NUL in it")
         return text
 
-    def _value(self, key: str, asked: str) -> str:
-        if asked in _PLACES:
-            return _PLACES[asked](self._file)
-        found = _NAME.fullmatch(asked)
+    def _value(self, key: str, variable: str) -> str:
+        if variable in _PLACES:
+            return _PLACES[variable](self._file)
+        found = _NAME.fullmatch(variable)
         if found is None:
             raise UsageError(
-                f"{self._at}: {key!r} has ${{{asked}}} in it: only environment variables, as "
+                f"{self._at}: {key!r} has ${{{variable}}} in it: only environment variables, as "
                 "${VAR}, ${VAR:-default} or ${env:VAR}, can be filled in here"
             )
         value = self._environ.get(found["name"])
@@ -287,9 +287,9 @@ class _Reader:
             option, equals, value = word.partition("=")
             if option != "--config":
                 continue
-            told = value if equals else next(words, "")
+            file = value if equals else next(words, "")
             folders = [Path(cwd)] if cwd else [Path.cwd(), self._file.absolute().parent]
-            if any(_same(folder / told, self._file) for folder in folders):
+            if any(_same(folder / file, self._file) for folder in folders):
                 raise UsageError(
                     f"{self._at} is the gateway itself with this same file: it would start itself "
                     "for ever; give the gateway a file of its own, or disable that entry"

@@ -282,7 +282,7 @@ async def serve_http(
     token: str | None,
     max_clients: int,
     idle: float,
-    tell: Callable[[str], object],
+    announce: Callable[[str], object],
 ) -> None:
     """Serve clients at an address until a signal comes.
 
@@ -293,7 +293,7 @@ async def serve_http(
         token: what each request must bear; needed unless the address is this machine's own.
         max_clients: how many clients there may be at once.
         idle: seconds after which a client is gone that has nothing open.
-        tell: called with a text that says where the gateway listens.
+        announce: called with a text that says where the gateway listens.
 
     Raises:
         UsageError: the address cannot be used.
@@ -309,7 +309,7 @@ async def serve_http(
     stopped = asyncio.Event()
     on_signals(stopped.set)
     async with serving(gateway, host, port) as url:
-        tell(f"The gateway listens at {url}")
+        announce(f"The gateway listens at {url}")
         await stopped.wait()
 
 

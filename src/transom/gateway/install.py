@@ -391,9 +391,9 @@ def _settled(word: str, folder: Path, *, folders: bool = False) -> str:
         return str(Path(word).expanduser())
     found = _SCRIPT.fullmatch(word)
     path, rest = (found["path"], found["rest"] or "") if found else (word, "")
-    told = bool(found) or folders or re.match(r"\.{1,2}([/\\]|$)", word) is not None
-    told = told or ("/" in word and not word.startswith("@"))
-    if not told or Path(path).is_absolute() or not (folder / path).exists():
+    is_path = bool(found) or folders or re.match(r"\.{1,2}([/\\]|$)", word) is not None
+    is_path = is_path or ("/" in word and not word.startswith("@"))
+    if not is_path or Path(path).is_absolute() or not (folder / path).exists():
         return word
     return os.path.normpath(folder / path) + rest
 

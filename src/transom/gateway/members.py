@@ -350,14 +350,14 @@ class Members:
         self, method: str, key: str, capability: str
     ) -> list[tuple[Member, list[Raw]]]:
         """All pages of a list, of each server that has it. Those that fail are left out."""
-        asked = self.able(capability)
-        found = await asyncio.gather(*(self._list(each, method, key) for each in asked))
+        able = self.able(capability)
+        found = await asyncio.gather(*(self._list(each, method, key) for each in able))
         failed = [each for each in found if isinstance(each, TransomError)]
-        if failed and len(failed) == len(asked):
+        if failed and len(failed) == len(able):
             raise failed[0]
         return [
             (server, entries)
-            for server, entries in zip(asked, found, strict=True)
+            for server, entries in zip(able, found, strict=True)
             if not isinstance(entries, TransomError)
         ]
 

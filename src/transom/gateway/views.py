@@ -647,11 +647,11 @@ class ClientViews:
     # --- requests of Views -------------------------------------------------------------------
 
     async def _create_message(self, view: View, params: Any) -> dict[str, Any]:
-        asked = _without_marks(params)
+        message = _without_marks(params)
         whose = f"⟦View {view.id}⟧ of server {view.server} asks for this."
-        given: object = asked.get("systemPrompt")
-        asked["systemPrompt"] = f"{whose}\n\n{given}" if given else whose
-        sent = self._client.request("sampling/createMessage", wire.encode(asked))
+        given: object = message.get("systemPrompt")
+        message["systemPrompt"] = f"{whose}\n\n{given}" if given else whose
+        sent = self._client.request("sampling/createMessage", wire.encode(message))
         return msgspec.json.decode(await sent)
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:

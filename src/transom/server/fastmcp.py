@@ -31,10 +31,10 @@ class FastGate(Middleware):
 
     def _is_plain(self, context: MiddlewareContext[Any]) -> bool:
         """Whether the request is from a client without Views, and not from the server itself."""
-        asked = context.fastmcp_context
-        if asked is None or asked.request_context is None:
+        current = context.fastmcp_context
+        if current is None or current.request_context is None:
             return False
-        return gate.is_plain(asked.session.client_capabilities, self.assume_views)
+        return gate.is_plain(current.session.client_capabilities, self.assume_views)
 
     async def on_list_tools(
         self,

@@ -452,14 +452,14 @@ class ServerConnection(CachingServer):
                 raise
             return False
         try:
-            said = msgspec.json.decode(raw, type=_Discovered)
+            answer = msgspec.json.decode(raw, type=_Discovered)
         except msgspec.DecodeError:
             return False
-        if DISCOVERY_VERSION not in said.supported_versions:
+        if DISCOVERY_VERSION not in answer.supported_versions:
             return False
         self.protocol_version = DISCOVERY_VERSION
-        self.introduced(said.capabilities, lambda: envelope)
-        lists = announced_lists(said.capabilities)
+        self.introduced(answer.capabilities, lambda: envelope)
+        lists = announced_lists(answer.capabilities)
         self._must_listen = "tools" in lists
         if lists:
             self._listener = asyncio.create_task(self._keep_listening(lists))
@@ -479,16 +479,14 @@ class ServerConnection(CachingServer):
                 return
             raise
         try:
-            said = msgspec.json.decode(raw, type=_Initialized)
+            answer = msgspec.json.decode(raw, type=_Initialized)
         except msgspec.DecodeError:
             raise InvalidResult("its answer to initialize cannot be read") from None
-        if said.protocol_version not in HANDSHAKE_VERSIONS:
-            text = (
-                f"it speaks protocol version {said.protocol_version[:40]!r}, which is unknown here"
-            )
-            raise InvalidResult(text)
-        self.protocol_version = said.protocol_version
-        self.introduced(said.capabilities)
+        if answer.protocol_version not in HANDSHAKE_VERSIONS:
+            version = answer.protocol_version[:40]
+            raise InvalidResult(f"it speaks protocol version {version!r}, which is unknown here")
+        self.protocol_version = answer.protocol_version
+        self.introduced(answer.capabilities)
         self.notify("notifications/initialized")
 
     async def _keep_listening(self, lists: list[str]) -> None:

@@ -200,8 +200,8 @@ class SdkServer(CachingServer):
     """One MCP server, through a client that is connected to it. Get it with `sdk_server`."""
 
     def __init__(self, session: ClientSession, client: Client | None = None) -> None:
-        said = session.server_capabilities
-        if said is None:
+        capabilities = session.server_capabilities
+        if capabilities is None:
             raise NotConnected(
                 "The client's server capabilities are not available: connect it first, as in "
                 "`async with Client(...) as client`"
@@ -209,7 +209,7 @@ class SdkServer(CachingServer):
         super().__init__()
         self._session = session
         self._client = client
-        self._capabilities = said.model_dump(by_alias=True, mode="json", exclude_none=True)
+        self._capabilities = capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)
         self._lists = announced_lists(self._capabilities)
         self._listener: asyncio.Task[None] | None = None
         self._watching = False

@@ -113,8 +113,8 @@ def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:
     """Which lists a server says it will send `list_changed` for: "tools", "resources" ..."""
     announced: list[str] = []
     for kind in ("tools", "resources", "prompts"):
-        said: object = capabilities.get(kind)
-        if isinstance(said, dict) and said.get("listChanged") is True:  # pyright: ignore[reportUnknownMemberType]
+        declared: object = capabilities.get(kind)
+        if isinstance(declared, dict) and declared.get("listChanged") is True:  # pyright: ignore[reportUnknownMemberType]
             announced.append(kind)
     return announced
 
