@@ -24,6 +24,7 @@ from transom.host.policy import ApprovalRequest
 from transom.host.renderers import Renderer
 from transom.server import Views
 from transom.servers.targets import way_to
+from transom.types import ViewProblem
 from transom.web.headless import HeadlessRenderer
 
 Through = Literal["Host", "gateway"]
@@ -96,7 +97,12 @@ class HostModel(Model):
         self.host = host
         self._changes = 0
         self._news = asyncio.Condition()
+        self.pins: list[str] = []
+        """Why Views asked to stay; they may."""
+        self.problems: asyncio.Queue[ViewProblem] = asyncio.Queue()
         host.on_tools_changed = self._note
+        host.on_request_pin = lambda _, reason: self.pins.append(reason)
+        host.on_view_problem = lambda _, problem: self.problems.put_nowait(problem)
 
     async def _note(self, *_: object) -> None:
         async with self._news:

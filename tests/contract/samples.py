@@ -308,6 +308,31 @@ async def handles(page: Any, channel: Channel) -> None:
     await app.connect(channel)
 
 
+STAYS = """
+  const app = new App({ name: "stays", version: "1" });
+  app.onerror = () => {};
+  app.registerTool("stay", {}, async () => `${await app.requestPin("playing music")}`);
+  app.registerTool("fail", {}, () => { throw new Error("a secret of the page"); });
+  await app.connect();
+"""
+"""A View that wishes to stay open, and one of whose tools fails."""
+
+
+async def stays(page: World, channel: Channel) -> None:
+    app = App("stays", "1")
+    app.on_error = lambda _: None
+
+    @app.tool
+    async def stay() -> str:
+        return "true" if await app.request_pin("playing music") else "false"
+
+    @app.tool
+    def fail() -> None:
+        raise RuntimeError("a secret of the page")
+
+    await app.connect(channel)
+
+
 ORDERS = """
   const app = new App({ name: "orders", version: "1" });
   const inputSchema = { type: "object", properties: { query: { type: "string" } } };

@@ -55,6 +55,7 @@ SAMPLES: dict[str, tuple[Callable[[], str], Any]] = {
     "webmcp": (partial(page_with, MUSIC + STRAWMAN, kind="text/javascript"), samples.webmcp),
     "handles": (partial(page_with, samples.HANDLES), samples.handles),
     "orders": (partial(page_with, samples.ORDERS), samples.orders),
+    "stays": (partial(page_with, samples.STAYS), samples.stays),
 }
 
 HOOKS = {
@@ -311,6 +312,33 @@ async def test_a_grant_lasts_through_a_toggle_and_ends_with_the_registration(sho
     await model.until("echo", "plain")
     assert (await model.call("plain")).text == "plain"
     assert model.asked == ["plain", "plain"]
+
+
+async def test_a_view_asks_to_stay_and_is_told(show: Show, side: Side):
+    model = await show("stays")
+    await model.until("stay", "fail")
+    answer = (await model.call("stay")).text
+    if isinstance(model, HostModel):
+        assert answer == "true"
+        assert model.pins == ["playing music"]
+        assert model.host.views[model.view].pinned_by == "view"
+    else:  # in a browser without a window nobody is there to ask
+        assert answer == ("true" if side == "Python" else "false")
+
+
+async def test_what_goes_wrong_in_a_page_is_told_to_the_host_and_never_to_the_model(show: Show):
+    model = await show("stays")
+    await model.until("stay", "fail")
+    with pytest.raises(ProtocolError) as failed:
+        await model.call("fail")
+    assert failed.value.message == "Tool fail failed"
+    if isinstance(model, HostModel):
+        problem = await model.problems.get()
+        assert (problem.kind, problem.tool) == ("tool", "fail")
+        assert "a secret of the page" in problem.message
+    else:
+        await model.listed()
+        assert not any(b"secret" in line for line in model.client.lines)
 
 
 @pytest.mark.parametrize("sample", ["orders", "orders of the official SDK"])
