@@ -70,6 +70,8 @@ def test_what_is_not_on_the_line_has_its_default():
         "max_clients": 100,
         "idle": 30,
         "fresh": False,
+        "view_calls": "spec",
+        "approve_view_calls": False,
         "verbose": False,
     }
 

@@ -801,3 +801,28 @@ async def test_what_goes_wrong_inside_a_view_is_not_for_the_client():
         await at.call(f"{VIEW}__explode")
         await at.ask("tools/list")
         assert b"a secret" not in b"".join(at.client.lines)
+
+
+@pytest.mark.parametrize(("view_calls", "reached"), [("spec", True), ("declared", False)])
+async def test_a_gateway_may_let_views_call_only_what_says_so(view_calls: Any, reached: bool):
+    async with gateway(view_calls=view_calls) as at:
+        await at.open()
+        app = at.shop.made[0]
+        if reached:
+            assert (await app.call_server_tool("plain")).text == "called plain"
+        else:
+            with pytest.raises(ProtocolError, match="may not be called by a View"):
+                await app.call_server_tool("plain")
+        assert (await app.call_server_tool("only-app")).text == "called only-app"
+
+
+async def test_a_gateway_may_ask_on_the_page_before_a_view_calls_its_server():
+    async with gateway(approve_view_calls=True) as at:
+        await at.open()
+        app = at.shop.made[0]
+        assert (await app.call_server_tool("plain")).is_error
+        assert [(each.by, each.tool.name) for each in at.screen.asked] == [("view", "plain")]
+        at.screen.decision = Allow()
+        assert (await app.call_server_tool("plain")).text == "called plain"
+        await at.call(f"{VIEW}__write", words="x")  # the client asks about these by itself
+        assert len(at.screen.asked) == 2

@@ -1,5 +1,7 @@
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,8 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from tests.connections.scripted_server import ScriptedServer
-from tests.host.bare_view import BareView, text, tool
-from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
+from tests.host.bare_view import BareView, text, tool, until
+from tests.host.shop import HTML, URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
 from transom.errors import ProtocolError, Refused, UsageError, ViewClosed
 from transom.host.audit import AuditLog, read_audit
@@ -811,3 +813,108 @@ async def test_a_result_of_a_view_is_the_views_own():
         await host.call_tool("show_orders")
         result = await host.call_tool("orders-1__echo")
         assert (result.text, result.structured_content, result.extra) == ("hi", {"a": 1}, {"x": 2})
+
+
+# --- what a View calls -----------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def office(renderer: BareRenderer, policy: Policy) -> AsyncIterator[tuple[Host, BareView]]:
+    """A View of a server whose tools say this and that of who may call them."""
+
+    def said(*who: str, **hints: bool) -> dict[str, Any]:
+        return {"_meta": {"ui": {"visibility": list(who)}}, "annotations": hints}
+
+    page = {"uri": URI, "mimeType": "text/html;profile=mcp-app", "text": HTML.format("office")}
+    server = ScriptedServer(
+        {
+            "tools/list": {
+                "tools": [
+                    tool("show", _meta={"ui": {"resourceUri": URI}}),
+                    tool("silent"),
+                    tool("both", **said("model", "app")),
+                    tool("model", **said("model")),
+                    tool("reads", **said("app", readOnlyHint=True)),
+                    tool("wipes", **said("app", readOnlyHint=True, destructiveHint=True)),
+                ]
+            },
+            "tools/call": text("done"),
+            "resources/read": {"contents": [page]},
+        }
+    )
+    async with server.negotiated() as connection, Host(renderer=renderer, policy=policy) as host:
+        await host.add_server("orders", connection)
+        await host.call_tool("show")
+        yield host, renderer.views["orders-1"]
+
+
+def test_a_policy_knows_two_kinds_of_view_calls():
+    with pytest.raises(UsageError, match="spec or declared"):
+        Policy(view_calls="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("view_calls", "reached"),
+    [("spec", ["silent", "both", "reads"]), ("declared", ["both", "reads"])],
+)
+async def test_which_tools_a_view_may_call_is_the_policys(view_calls: Any, reached: list[str]):
+    names = ["silent", "both", "model", "reads"]
+    renderer = BareRenderer()
+    policy = Policy(view_calls=view_calls)
+    async with office(renderer, policy) as (_, view):
+        listed = [each["name"] for each in (await view.ask("tools/list"))["tools"]]
+        assert [name for name in names if name in listed] == reached
+        for name in names:
+            if name in reached:
+                await view.ask("tools/call", {"name": name})
+            else:
+                with pytest.raises(ProtocolError, match="may not be called by a View"):
+                    await view.ask("tools/call", {"name": name})
+
+
+async def test_a_view_that_calls_what_may_change_something_can_be_made_to_ask():
+    asked: list[tuple[str, str, Any]] = []
+    answers: list[Any] = [Deny("not now"), Allow(), AllowAlways()]
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append((request.by, request.tool.name, request.arguments))
+        return answers[len(asked) - 1]
+
+    renderer = BareRenderer({"tools/list": {"tools": [tool("both")]}})
+    policy = Policy(approve_view_calls=approve)
+    async with office(renderer, policy) as (host, view):
+
+        async def call(name: str) -> bool:
+            result = await view.ask("tools/call", {"name": name, "arguments": {"a": 1}})
+            return not result.get("isError", False)
+
+        assert await call("reads")
+        assert asked == []
+        assert [await call("both") for _ in range(5)] == [False, True, True, True, True]
+        assert asked == [("view", "both", {"a": 1})] * 3
+        with pytest.raises(Refused):  # what the View may call, the model may not call of the View
+            await host.call_tool("orders-1__both")
+        answers.append(Deny("never"))
+        assert not await call("wipes")
+        events = await host.audit.read(event="approval")
+        assert {event.by for event in events} == {"orders-1"}
+
+
+async def test_a_view_cannot_ask_twice_at_once():
+    asked: list[str] = []
+    answered = asyncio.Event()
+
+    async def approve(request: ApprovalRequest) -> Allow:
+        asked.append(request.tool.name)
+        await answered.wait()
+        return Allow()
+
+    renderer = BareRenderer()
+    async with office(renderer, Policy(approve_view_calls=approve)) as (_, view):
+        first = asyncio.create_task(view.ask("tools/call", {"name": "both"}))
+        await until(lambda: asked)
+        for _ in range(100):
+            assert (await view.ask("tools/call", {"name": "silent"}))["isError"]
+        answered.set()
+        assert not (await first).get("isError", False)
+        assert asked == ["both"]

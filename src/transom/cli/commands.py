@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from transom.gateway.approval import Approval
+    from transom.host.policy import ViewCalls
     from transom.host.surface import Style
     from transom.web.csp import CspMode
 
@@ -258,6 +259,8 @@ class GatewayOptions(argparse.Namespace):
     surface: Style
     approve: Approval
     fresh: bool
+    view_calls: ViewCalls
+    approve_view_calls: bool
     csp: CspMode
     http: str | None
     token: str | None
@@ -312,6 +315,17 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "Who is asked before a View's tool runs that may change something: the client does it as "
         "for any tool; the user on the page; the user through the client; nobody, so that it does "
         "not run.",
+    )
+    command.choice(
+        "--view-calls",
+        ("spec", "declared"),
+        "Which tools of its server a View may call: those that do not say otherwise, as the "
+        "specification has it, or only those that say so.",
+    )
+    command.flag(
+        "--approve-view-calls",
+        "Ask before a View calls a tool of its server that may change something: as `--approve` "
+        "says, or else on the page.",
     )
     command.flag(
         "--fresh",

@@ -109,6 +109,8 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
                 surface=options.surface,
                 approval=options.approve,
                 fresh=options.fresh,
+                view_calls=options.view_calls,
+                approve_view_calls=options.approve_view_calls,
                 label=label,
             )
 

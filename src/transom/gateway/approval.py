@@ -155,9 +155,11 @@ def _words(request: ApprovalRequest) -> str:
     shown = arguments if len(arguments) <= _MAX_SHOWN else f"{arguments[:_MAX_SHOWN]}…"
     app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
     changed = " It has changed since you allowed it for good." if request.changed else ""
+    tool, view = clean(request.tool.name, 128), f"View {request.view_id}{app}"
     question = (
-        f"May {clean(request.tool.name, 128)} of View {request.view_id}{app}, from server "
-        f"{request.server}, run with these arguments?{changed}"
+        f"May {tool} of {view}, from server {request.server}, run with these arguments?{changed}"
+        if request.by == "model"
+        else f"May {view} call {tool} of its server {request.server} with these arguments?{changed}"
     )
     lines = [question, shown]
     if request.tool.description:

@@ -31,7 +31,7 @@ from transom.errors import (
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
-from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, model_may_call
+from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, ViewCalls, model_may_call
 from transom.host.surface import INDIRECT_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
@@ -314,12 +314,16 @@ class ClientViews:
         surface: Style = "both",
         approval: Approval = "client",
         fresh: bool = False,
+        view_calls: ViewCalls = "spec",
+        approve_view_calls: bool = False,
         label: str = "",
     ) -> None:
         self._screen = screen
         self._style: Style = surface
         self._approval: Approval = approval
         self._fresh = fresh
+        self._view_calls: ViewCalls = view_calls
+        self._approve_view_calls = approve_view_calls
         self._label = label
         self._messages = ViewMessages()
         self._background = Background(_log_problem)
@@ -363,6 +367,9 @@ class ClientViews:
         renderer = await self._screen.seat(self._label)
         self._on_page: Any = getattr(renderer, "approve", None)
         policy = policy_for(self._approval, self._ask_on_page, self._elicitation.approve)
+        policy.view_calls = self._view_calls
+        if self._approve_view_calls:
+            policy.approve_view_calls = policy.approve or self._ask_on_page
         host: Host = module.Host(
             renderer=renderer,
             policy=policy,

@@ -16,12 +16,13 @@ import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from transom.errors import Refused
+from transom.errors import Refused, UsageError
+from transom.json_values import as_object
 from transom.protocol.messages import is_ours
 from transom.types import Implementation, Tool
 
@@ -97,8 +98,17 @@ class Deny(msgspec.Struct, frozen=True):
 Decision = Allow | AllowAlways | Deny
 
 
+_CALLS_SERVER = " to its server"
+
+ViewCalls = Literal["spec", "declared"]
+"""Whether a View may call tools of its server that say nothing of their visibility, or may not."""
+
+
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user is asked to allow: this tool of this View, with these arguments."""
+    """What a user is asked to allow: this tool of this View, with these arguments.
+
+    With `by="view"` it is the View that calls a tool of its server.
+    """
 
     view_id: str
     server: str
@@ -111,6 +121,13 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tool was allowed for good before and has changed its meaning since."""
     granted: tuple[str, ...] = ()
     """The names of the View's tools that the user has allowed for good."""
+    by: Literal["model", "view"] = "model"
+    """Who calls."""
+
+    @property
+    def grantee(self) -> str:
+        """Under what a grant is kept: a View's tool and one of its server may have one name."""
+        return self.view_id if self.by == "model" else f"{self.view_id}{_CALLS_SERVER}"
 
 
 Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
@@ -154,7 +171,8 @@ class Grants:
 
     def forget(self, view_id: str) -> None:
         """Forget all grants of a View that is gone."""
-        for key in [key for key in self._given if key[0] == view_id]:
+        grantees = (view_id, f"{view_id}{_CALLS_SERVER}")
+        for key in [key for key in self._given if key[0] in grantees]:
             del self._given[key]
 
 
@@ -164,11 +182,26 @@ class Policy:
     Args:
         approve: takes an `ApprovalRequest`, returns `Allow()`, `AllowAlways()` or `Deny(reason)`.
         read_only_runs: whether a tool that says it only reads runs without asking.
+        view_calls: which tools of its server a View may call. `spec`: those whose visibility has
+            `app`, or that say nothing; `declared`: only those that say `app`.
+        approve_view_calls: asked like `approve`, with `by="view"`, before a View calls a tool of
+            its server that does not say that it only reads. None: nobody is.
     """
 
-    def __init__(self, approve: Approve | None = None, *, read_only_runs: bool = True) -> None:
+    def __init__(
+        self,
+        approve: Approve | None = None,
+        *,
+        read_only_runs: bool = True,
+        view_calls: ViewCalls = "spec",
+        approve_view_calls: Approve | None = None,
+    ) -> None:
+        if view_calls not in ("spec", "declared"):
+            raise UsageError(f"view_calls is spec or declared, not {view_calls!r}")
         self.approve = approve
         self.read_only_runs = read_only_runs
+        self.view_calls: ViewCalls = view_calls
+        self.approve_view_calls = approve_view_calls
         self._trusting = False
 
     @classmethod
@@ -209,7 +242,7 @@ class Policy:
         Anything but `Allow()`, `AllowAlways()` or `Deny(...)` counts as a no.
         """
         if isinstance(answer, AllowAlways):
-            grants.give(request.view_id, request.tool)
+            grants.give(request.grantee, request.tool)
             return answer
         if isinstance(answer, Allow | Deny):
             return answer
@@ -227,6 +260,7 @@ class Approvals:
         self._policy = policy
         self._audit = audit
         self._on_problem = on_problem
+        self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
 
     @property
     def trusting(self) -> bool:
@@ -260,9 +294,42 @@ class Approvals:
         copied = msgspec.json.decode(msgspec.json.encode(arguments))
         return msgspec.structs.replace(request, arguments=copied)
 
+    @property
+    def view_calls(self) -> ViewCalls:
+        """Which tools of its server a View may call."""
+        return self._policy.view_calls
+
+    async def check_view_call(
+        self,
+        view_id: str,
+        server: str,
+        app: Implementation | None,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """A View calls a tool of its server: ask where the policy wants that; `Refused` if not."""
+        hints = tool.annotations
+        harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint
+        if self._policy.approve_view_calls is None or harmless:
+            return
+        request = ApprovalRequest(
+            view_id=view_id, server=server, app=app, tool=tool, arguments=arguments, by="view"
+        )
+        if self.grants.covers(request.grantee, tool):
+            return
+        if view_id in self._asked_by:  # a View could ask without end
+            self.refuse(request, "The user has not answered what this View asked before")
+        self._asked_by.add(view_id)
+        try:
+            changed = self.grants.outdated(request.grantee, tool)
+            await self.obtain(msgspec.structs.replace(request, changed=changed))
+        finally:
+            self._asked_by.discard(view_id)
+
     async def obtain(self, request: ApprovalRequest) -> None:
         """Ask the approver; `Refused` unless the answer was yes."""
-        approve = self._policy.approve
+        policy = self._policy
+        approve = policy.approve if request.by == "model" else policy.approve_view_calls
         try:
             answer = None if approve is None else approve(request)
             if inspect.isawaitable(answer):
@@ -293,6 +360,7 @@ class Approvals:
             view=request.view_id,
             tool=request.tool.name,
             arguments=request.arguments,
+            by=None if request.by == "model" else request.view_id,
             detail=detail,
         )
 
@@ -353,9 +421,10 @@ def model_may_call(tool: Tool) -> bool:
     return "model" in tool.visibility
 
 
-def view_may_call(tool: Tool) -> bool:
+def view_may_call(tool: Tool, view_calls: ViewCalls = "spec") -> bool:
     """Whether a View of the same server may call it."""
-    return "app" in tool.visibility
+    declared = as_object((tool.meta or {}).get("ui")).get("visibility")
+    return "app" in tool.visibility and (view_calls == "spec" or isinstance(declared, list))
 
 
 # --- links and files -------------------------------------------------------------------------

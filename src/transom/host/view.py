@@ -537,6 +537,8 @@ class View(CallsTools):
             tasks=env.tasks,
             audit=env.audit,
             on_request=self.mark_used,
+            view_calls=env.approvals.view_calls,
+            approve=self._approve_server_call,
         )
         bridge = self._bridge = Bridge(
             channel,
@@ -647,6 +649,10 @@ class View(CallsTools):
         self._tools, self._callable = {}, {}
         self._context = None
         self._env.on_ended(self)
+
+    async def _approve_server_call(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        approvals = self._env.approvals
+        await approvals.check_view_call(self.id, self.origin.server, self.app, tool, arguments)
 
     # --- what comes from the View ------------------------------------------------------------
 

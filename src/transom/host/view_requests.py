@@ -29,7 +29,7 @@ import msgspec
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
 from transom.events import Slot
 from transom.host.policy import link_problem, safe_filenames
-from transom.host.view_server import ViewServer
+from transom.host.view_server import ViewServer, refusal_json
 from transom.protocol import messages as m
 from transom.protocol import wire
 from transom.protocol.messages import object_json, result_json
@@ -39,8 +39,6 @@ from transom.types import (
     EmbeddedResource,
     HostContext,
     ResourceLink,
-    TextContent,
-    ToolResult,
 )
 
 
@@ -217,14 +215,13 @@ class ViewRequests:
         return await _verdict(handler, files)
 
     async def _call_tool(self, handler: Slot, params: m.CallToolParams) -> bytes:
-        if self._server.serves("tools/call"):
-            await self._server.check_allowed(params.name, must_exist=False)
-        arguments: Any = msgspec.json.decode(params.arguments)
+        arguments: Any = msgspec.json.decode(params.arguments) or {}
         try:
-            return result_json(await _called(handler, params.name, arguments or {}))
+            if self._server.serves("tools/call"):
+                await self._server.check_allowed(params.name, arguments, must_exist=False)
+            return result_json(await _called(handler, params.name, arguments))
         except Refused as refusal:
-            text = TextContent(str(refusal))
-            return result_json(ToolResult(content=[text], is_error=True))
+            return refusal_json(refusal)
 
     # --- display modes -----------------------------------------------------------------------
 

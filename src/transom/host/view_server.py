@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -29,17 +29,19 @@ from transom.errors import (
     SERVER_ERROR,
     NotConnected,
     ProtocolError,
+    Refused,
 )
 from transom.host.audit import AuditLog
-from transom.host.policy import view_may_call
+from transom.host.policy import ViewCalls, view_may_call
 from transom.host.tasks import TaskRegister, task_in
 from transom.json_values import as_list, as_object
 from transom.protocol import wire
+from transom.protocol.messages import result_json
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Progress
 from transom.servers.server import Server
 from transom.session import OnProgress
-from transom.types import Tool
+from transom.types import TextContent, Tool, ToolResult
 
 _FORWARDED = frozenset(
     {
@@ -55,6 +57,9 @@ _MAX_TASKS = 1000  # of a View that belongs to no host
 Notify = Callable[[str, bytes], Awaitable[None]]
 """Sends a notification to the View; waits while the View is slow."""
 
+ApproveCall = Callable[[Tool, Mapping[str, Any]], Awaitable[None]]
+"""Asks whether the View may call a tool with these arguments; raises `Refused` if not."""
+
 
 class ViewServer:
     """Forwards one View's requests to its server, and the server's `list_changed` to the View."""
@@ -68,6 +73,8 @@ class ViewServer:
         tasks: TaskRegister | None = None,
         audit: AuditLog | None = None,
         on_request: Callable[[], object] = lambda: None,
+        view_calls: ViewCalls = "spec",
+        approve: ApproveCall | None = None,
     ) -> None:
         self._server = server
         self._name = name
@@ -75,6 +82,8 @@ class ViewServer:
         self._tasks = TaskRegister(_MAX_TASKS) if tasks is None else tasks
         self._audit = AuditLog(None) if audit is None else audit
         self._on_request = on_request
+        self._view_calls: ViewCalls = view_calls
+        self._approve = approve
         self._notify: Notify | None = None
         self._ready = False
         self._changes: set[str] = set()
@@ -96,17 +105,26 @@ class ViewServer:
 
     # --- requests of the View ----------------------------------------------------------------
 
-    async def check_allowed(self, name: str, *, must_exist: bool = True) -> None:
-        """Check that the View may call this tool."""
+    async def check_allowed(
+        self, name: str, arguments: Mapping[str, Any], *, must_exist: bool = True
+    ) -> None:
+        """Check that the View may call this tool, and ask the user where that is wanted.
+
+        Raises:
+            ProtocolError: there is no such tool, or its visibility lacks `app`.
+            Refused: the user said no.
+        """
         tool = None if self._server is None else await self._server.tool(name)
         if tool is None and must_exist:
             reason = "not found"
             error = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
-        elif tool is not None and not view_may_call(tool):
+        elif tool is not None and not view_may_call(tool, self._view_calls):
             reason = "its visibility lacks 'app'"
             text = f"Tool {name[:128]} may not be called by a View: {reason}"
             error = ProtocolError(SERVER_ERROR, text)
         else:
+            if tool is not None and self._approve is not None:
+                await self._approve(tool, arguments)
             return
         self._audit.record(
             "refusal",
@@ -125,7 +143,10 @@ class ViewServer:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
         params: dict[str, Any] = {} if raw is None else msgspec.json.decode(raw)
         if method == "tools/call":
-            await self.check_allowed(params["name"])
+            try:
+                await self.check_allowed(params["name"], params.get("arguments") or {})
+            except Refused as refusal:
+                return refusal_json(refusal)
         elif method.startswith("tasks/"):
             task_id = params["taskId"]
             if self._tasks.server_of(self._view_id, task_id) is None:
@@ -137,7 +158,18 @@ class ViewServer:
             return await self._call(self._server, params, on_progress)
         result = await self._server.request(method, params, on_progress=on_progress)
         VIEW[method].read_result(result)
-        return _for_views(result) if method == "tools/list" else result
+        return self._for_views(result) if method == "tools/list" else result
+
+    def _for_views(self, result: bytes) -> bytes:
+        """A page of tools without those that a View may not call."""
+        page = msgspec.json.decode(result)
+        page["tools"] = [e for e in as_list(page.get("tools")) if self._may_see(e)]
+        return wire.encode(page)
+
+    def _may_see(self, entry: object) -> bool:
+        meta: dict[str, Any] = as_object(as_object(entry).get("_meta"))
+        tool = Tool(name="", meta=meta)
+        return isinstance(entry, dict) and view_may_call(tool, self._view_calls)
 
     async def _call(
         self, server: Server, params: dict[str, Any], on_progress: OnProgress | None
@@ -234,13 +266,6 @@ def _take_token(params: dict[str, Any]) -> wire.RequestId | None:
     return token if usable else None
 
 
-def _for_views(result: bytes) -> bytes:
-    """A page of tools without those that a View may not call."""
-    page = msgspec.json.decode(result)
-    page["tools"] = [entry for entry in as_list(page.get("tools")) if _visible(entry)]
-    return wire.encode(page)
-
-
-def _visible(entry: object) -> bool:
-    meta: dict[str, Any] = as_object(as_object(entry).get("_meta"))
-    return isinstance(entry, dict) and view_may_call(Tool(name="", meta=meta))
+def refusal_json(refusal: Refused) -> bytes:
+    """What a View is answered when it may not call a tool."""
+    return result_json(ToolResult(content=[TextContent(str(refusal))], is_error=True))

@@ -295,6 +295,7 @@ class Seat:
                 arguments=request.arguments,
                 changed=request.changed,
                 granted=[clean(name, _MAX_TOOL_NAME) for name in request.granted],
+                by=request.by,
             )
         except Refused as error:
             return Deny(str(error))

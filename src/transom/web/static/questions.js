@@ -30,7 +30,11 @@ const verbatim = (text) => element("pre", { text: cut(text), tabindex: "0" });
 
 const KINDS = {
   approve: {
-    title: ({ tool }) => ["Let the model call ", element("code", { text: tool }), "?"],
+    title: ({ tool, by }) => [
+      by === "view" ? "Let the View call its server's " : "Let the model call ",
+      element("code", { text: tool }),
+      "?",
+    ],
     body: (question) => [...described(question), ...withArguments(question), ...granted(question)],
     answers: [["Allow", "allow"], ["Always allow", "always"], ["Refuse", "deny"]],
   },
