@@ -154,6 +154,9 @@ def nested(depth):
 def test_a_schema_that_would_be_looked_at_for_ever_is_not_used(schema, value):
     with pytest.raises(ValueError, match="too long"):
         problems_of(value, schema)
+
+
+def test_no_arguments_are_made_for_a_schema_that_would_be_looked_at_for_ever():
     assert unfitting_arguments({**doubling(40), "properties": {"x": {"type": "string"}}}) is None
 
 
