@@ -20,7 +20,7 @@ from transom.errors import ProtocolError
 from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
 from transom.host.page import Page
-from transom.host.policy import ApprovalRequest
+from transom.host.policy import ApprovalRequest, ViewCalls
 from transom.host.renderers import Renderer
 from transom.server import Views
 from transom.servers.targets import way_to
@@ -165,7 +165,12 @@ class Screen:
 
 @asynccontextmanager
 async def model_of(
-    through: Through, server: object, renderer: Renderer, *, asks: bool = False
+    through: Through,
+    server: object,
+    renderer: Renderer,
+    *,
+    asks: bool = False,
+    view_calls: ViewCalls = "spec",
 ) -> AsyncIterator[HostModel | GatewayModel]:
     """A model that can call the tools of a server, and those of its Views.
 
@@ -182,9 +187,11 @@ async def model_of(
         return {"action": "accept", "content": {"always": True}}
 
     if through == "Host":
+        policy = Policy(approve=allow) if asks else Policy.trusting()
+        policy.view_calls = view_calls
         async with Host(
             renderer=renderer,
-            policy=Policy(approve=allow) if asks else Policy.trusting(),
+            policy=policy,
             limits=Limits(relist_interval=0),
             audit=None,
             open_timeout=40,
@@ -195,7 +202,8 @@ async def model_of(
             yield model
         return
     ours, theirs = memory_pair()
-    views = ClientViews(Screen(renderer), approval="elicit" if asks else "client")
+    approval = "elicit" if asks else "client"
+    views = ClientViews(Screen(renderer), approval=approval, view_calls=view_calls)
     proxy = Proxy(ours, [("samples", way_to(server))], views)
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, {"elicitation/create": accept})

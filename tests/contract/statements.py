@@ -576,8 +576,10 @@ STATEMENTS = [
               (ORDERS, _SHAPES + "the_tool_for_the_view_alone")),
     Statement("004-5", "A plain tool of the backend: for the model, not for the View.",
               "host/policy.py:view_may_call host/view_server.py:ViewServer.check_allowed",
-              (ORDERS, _FUNCTIONS
-               + "plain_tools_are_the_models_alone_on_a_server_with_views")),
+              (ORDERS, _FUNCTIONS + "plain_tools_are_the_models_alone_on_a_server_with_views",
+               _HOST + "which_tools_a_view_may_call_is_the_policys"),
+              "the spec lets a View call what says nothing: servers made with Transom say it, and "
+              "`view_calls` decides about others"),
     Statement("004-6", "A tool has name, description, `inputSchema`, maybe `outputSchema`.",
               "server/views.py:register_app_tool",
               (ORDERS, _FUNCTIONS + "everything_about_a_tool_can_be_said",

@@ -96,7 +96,7 @@ async def show(
     through: Through = request.param
     async with AsyncExitStack() as stack:
 
-        async def shown(sample: str, *, asks: bool = False) -> Model:
+        async def shown(sample: str, **options: Any) -> Model:
             page, start = {**SAMPLES, **HOOKS}[sample]
             if side == "Python":
                 world = World()
@@ -106,7 +106,7 @@ async def show(
                 renderer, html = browser.seat(through), page()
                 user = user_of_page(browser, renderer.key_of(Model.view))
             server = server_for(sample, html, tmp_path / "page.html")
-            model = await stack.enter_async_context(model_of(through, server, renderer, asks=asks))
+            model = await stack.enter_async_context(model_of(through, server, renderer, **options))
             await model.call_any("open_sample")
             model.user = user
             return model
@@ -341,9 +341,13 @@ async def test_what_goes_wrong_in_a_page_is_told_to_the_host_and_never_to_the_mo
         assert not any(b"secret" in line for line in model.client.lines)
 
 
-@pytest.mark.parametrize("sample", ["orders", "orders of the official SDK"])
-async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(show: Show, sample: str):
-    model = await show(sample)
+@pytest.mark.parametrize(
+    ("sample", "view_calls"), [("orders", "spec"), ("orders of the official SDK", "declared")]
+)
+async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(
+    show: Show, sample: str, view_calls: str
+):
+    model = await show(sample, view_calls=view_calls)
     await model.until("reload", "count")
     assert "refresh-orders" not in [tool.name for tool in await model.listed()]
     with pytest.raises(ProtocolError, match="refresh-orders"):

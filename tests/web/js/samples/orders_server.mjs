@@ -26,7 +26,7 @@ registerAppTool(
 
 server.registerTool(
   "count-orders",
-  { description: "Count orders.", _meta: { ui: { visibility: ["model"] } } },
+  { description: "Count orders." },
   async () => ({ content: [{ type: "text", text: "3" }], structuredContent: { result: 3 } }),
 );
 
