@@ -194,6 +194,28 @@ async def test_a_question_ends_with_the_view_it_is_about_and_no_other(theatre: T
         await asyncio.wait(asking)
 
 
+@pytest.mark.parametrize("answer", [True, False])
+async def test_the_user_is_asked_whether_a_view_may_stay(theatre: Theatre, answer: bool) -> None:
+    async with theatre.host("cursor") as host:
+        view = await play(host)
+        page, app = theatre.browser.page, theatre.browser.apps[await key_of(view)]
+        asking = asyncio.create_task(app.request_pin("music plays"))
+        asked = await page.heard("ask")
+        assert (asked["kind"], asked["shown"], asked["reason"]) == ("pin", "music-1", "music plays")
+        await page.tell(do="answer", id=asked["id"], value=answer)
+        assert await asking is answer
+        assert view.pinned_by == ("view" if answer else None)
+
+
+async def test_a_view_may_not_stay_where_nobody_can_be_asked() -> None:
+    theatre = Theatre(confirm=False)
+    async with theatre.renderer, theatre.browser, theatre.host() as host:
+        view = await play(host)
+        app = theatre.browser.apps[await key_of(view)]
+        assert not await app.request_pin("music plays")
+        assert not view.pinned
+
+
 async def test_what_a_client_calls_itself_is_cut_and_has_no_control_characters(
     theatre: Theatre,
 ) -> None:
