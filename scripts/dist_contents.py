@@ -9,6 +9,7 @@ from pathlib import Path
 
 NEEDED = (
     "transom/py.typed",
+    "transom/check/contract.md",
     "transom/web/static/transom.js",
     "transom/web/static/react.d.ts",
     "transom/examples/demo.py",

@@ -37,7 +37,7 @@ async def test_the_other_code_runs_in_order(context: BrowserContext):
     page = page_with(f"""
       globalThis.app = new App({{ name: "docs", version: "1" }});
       {"".join(code)}
-      Object.assign(globalThis, {{ unavailable, say: {{ asked, told }} }});
+      Object.assign(globalThis, {{ unavailable, sent: {{ requests, notifications }} }});
       await app.connect();
     """)
     async with mounted(context, page, csp=STRICT) as view:
@@ -58,7 +58,7 @@ async def test_the_other_code_runs_in_order(context: BrowserContext):
         assert (await view.ask("tools/call", made))["result"] == {"task": handle}
         await view.page.evaluate("answers = new Proxy({}, { has: () => true, get: () => ({}) })")
         await view.run("void (app.getHostCapabilities().sampling = {})")
-        await view.run("Promise.all([...say.asked, ...say.told].map((ask) => ask()))")
+        await view.run("Promise.all([...sent.requests, ...sent.notifications].map((ask) => ask()))")
         sent = {message["method"] for message in await view.seen() if "method" in message}
         assert len(sent) == 2 + 13  # with the handshake
         assert view.console == []

@@ -1,5 +1,6 @@
 """What a hostile server makes the checker do grows no faster than what the server sends."""
 
+import gc
 import time
 from typing import Any
 
@@ -62,17 +63,23 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_the_work_grows_with_what_the_server_sends(name):
     await cost(HOSTILE[name](10))  # what is loaded or compiled once is no part of it
-    short, long = [await cost(HOSTILE[name](count)) for count in (1_000, 4_000)]
+    short, long = [await cost(HOSTILE[name](count)) for count in (500, 8_000)]
 
-    assert long < max(9 * short, 0.3), (short, long)  # 4 if it is linear, 16 if it is quadratic
+    assert long < max(80 * short, 1.0), (short, long)  # 16 if it is linear, 256 if it is quadratic
 
 
 async def cost(server: Server) -> float:
-    """In processor time, which does not depend on what else the machine does."""
+    """In processor time, which hardly depends on what else the machine does.
+
+    Without the garbage collector's, which depends on what else is in memory.
+    """
+    gc.disable()
     before = time.process_time()
     options = Options(calling=Calling(all=True, max_calls=3), read_twice=True, max_pages=3)
     seen = await collect(server.connect, options)
     report = apply_rules("orders", seen, heuristics=[rule.id for rule in RULES])
     for write in (as_json, as_sarif, as_junit):
         write(report)
-    return time.process_time() - before
+    took = time.process_time() - before
+    gc.enable()
+    return took
