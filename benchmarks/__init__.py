@@ -1,1 +1,6 @@
-"""How fast Transom is, as ratios against its peers, measured in one run on one machine."""
+"""How fast Transom is, beside its peers: `make bench`."""
+
+import os
+
+# What is installed has its bytecode. Programs started here should not compile theirs every time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
