@@ -26,6 +26,7 @@ from starlette.responses import FileResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from benchmarks.page import print_lines
 from benchmarks.processes import held_by_descendants
 from transom import Host, Limits, Policy
 from transom.host.view import View
@@ -346,12 +347,5 @@ def _line(name: str, found: Compared, against: str, budget: float | None = None)
     return name, 1 / found.ours, "/s", against, 1 / found.theirs, found.ratio, most, ok
 
 
-def main() -> None:
-    """Print them all."""
-    for name, ours, unit, against, theirs, ratio, budget, _ in measure():
-        beside = "" if theirs is None else f"   {against} {theirs:,.0f}   {ratio:.2f}x {budget}"
-        print(f"{name:<32} {ours:10,.0f} {unit}{beside}")
-
-
 if __name__ == "__main__":
-    main()
+    print_lines(measure())

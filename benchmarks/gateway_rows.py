@@ -11,7 +11,6 @@ time is that of the process before the server alone, and hardly depends on what 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.client import Client, client_of
+from benchmarks.page import print_lines
 from benchmarks.processes import processor_time
 
 __all__ = ["calls", "measure", "start"]
@@ -169,14 +169,5 @@ async def _measure(seconds: float) -> list[Line]:
     return lines
 
 
-def main() -> None:
-    """Print them all."""
-    print(f"load {os.getloadavg()[0]:.1f}")
-    for name, ours, unit, against, theirs, ratio, budget, _ in measure():
-        beside = "" if theirs is None else f"   {against} {theirs:,.0f}   {ratio:.2f}x {budget}"
-        print(f"{name:<44} {ours:10,.1f} {unit}{beside}")
-    print(f"load {os.getloadavg()[0]:.1f}")
-
-
 if __name__ == "__main__":
-    main()
+    print_lines(measure())

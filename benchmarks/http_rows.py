@@ -11,7 +11,6 @@ round counts, the others tell what else the machine did.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 import time
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from benchmarks.client import HELLO, client_of
+from benchmarks.page import print_lines
 from benchmarks.processes import held_by
 
 __all__ = ["measure"]
@@ -204,14 +204,5 @@ def measure(seconds: float = 1.0) -> list[Line]:
     return asyncio.run(_measure(seconds))
 
 
-def main() -> None:
-    """Print them all."""
-    print(f"load {os.getloadavg()[0]:.1f}")
-    for name, ours, unit, against, theirs, ratio, budget, _ in measure():
-        beside = "" if theirs is None else f"   {against} {theirs:,.0f}   {ratio:.2f}x {budget}"
-        print(f"{name:<44} {ours:10,.1f} {unit}{beside}")
-    print(f"load {os.getloadavg()[0]:.1f}")
-
-
 if __name__ == "__main__":
-    main()
+    print_lines(measure())

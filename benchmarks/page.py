@@ -56,6 +56,14 @@ def cells(line: Any) -> tuple[str, ...]:
     )
 
 
+def print_lines(lines: Sequence[Sequence[Any]]) -> None:
+    """Print the rows of one module, when it is run by itself."""
+    for name, ours, unit, against, theirs, ratio, budget, *_ in lines:
+        beside = "" if theirs is None else f"   {against} {theirs:,.0f}   {ratio:.2f}x {budget}"
+        print(f"{name:<44} {ours:10,.1f} {unit}{beside}")
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
 def versions() -> dict[str, str]:
     """What was measured with what."""
     found = {"Python": platform.python_version(), "cores": str(os.cpu_count())}

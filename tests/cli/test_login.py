@@ -5,15 +5,19 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import keyring
 import pytest
-from keyring.backends.null import Keyring as NoKeyring
 from mcp.shared.auth import OAuthClientInformationFull
 from pydantic import AnyUrl
 from starlette.responses import JSONResponse, RedirectResponse
 
 from tests.cli.running import TRANSOM, Ran, transom
-from tests.connections.login_servers import Browser, FastSite, Hostile, OpenSite
+from tests.connections.login_servers import (
+    Browser,
+    FastSite,
+    Hostile,
+    OpenSite,
+    nothing_kept,
+)
 from tests.connections.test_http import free_port, url_of
 from transom.cli.login import read_headers
 from transom.errors import TransomError, UsageError
@@ -24,16 +28,10 @@ from transom.web import renderers
 @pytest.fixture(autouse=True)
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     """The user's browser; and nothing else of this user's own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(login, "_questions", {})
-    monkeypatch.setattr(login, "_unanswered", set())
-    monkeypatch.setattr(login, "LOGIN_WITHIN", 30.0)
-    before = keyring.get_keyring()
-    keyring.set_keyring(NoKeyring())
     browser = Browser()
     monkeypatch.setattr(renderers, "open_in_browser", browser)
-    yield browser
-    keyring.set_keyring(before)
+    with nothing_kept(tmp_path, monkeypatch):
+        yield browser
 
 
 @pytest.fixture

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import keyring
+import pytest
 import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.auth.providers.in_memory import InMemoryOAuthProvider
+from keyring.backends.null import Keyring as NoKeyring
 from mcp.server.auth.provider import AuthorizationParams
 from mcp.server.auth.routes import create_auth_routes
 from mcp.server.auth.settings import (
@@ -27,6 +31,22 @@ from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from transom.servers import login
+
+
+@contextmanager
+def nothing_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing of this user's own: neither their logins nor their keyring."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setattr(login, "_questions", {})
+    monkeypatch.setattr(login, "_unanswered", set())
+    monkeypatch.setattr(login, "LOGIN_WITHIN", 30.0)
+    before = keyring.get_keyring()
+    keyring.set_keyring(NoKeyring())
+    yield
+    keyring.set_keyring(before)
+
 
 REGISTERS = ClientRegistrationOptions(enabled=True)
 REVOKES = RevocationOptions(enabled=True)

@@ -17,7 +17,6 @@ import httpx2
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
-from keyring.backends.null import Keyring as NoKeyring
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from tests.connections.login_servers import (
@@ -29,6 +28,7 @@ from tests.connections.login_servers import (
     OpenSite,
     Picky,
     Site,
+    nothing_kept,
 )
 from transom.errors import NotConnected, ProtocolError
 from transom.host.host import Host
@@ -40,14 +40,8 @@ from transom.servers.targets import RemoteServer
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing of this user's own: neither their logins nor their keyring."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(login, "_questions", {})
-    monkeypatch.setattr(login, "_unanswered", set())
-    monkeypatch.setattr(login, "LOGIN_WITHIN", 30.0)
-    before = keyring.get_keyring()
-    keyring.set_keyring(NoKeyring())
-    yield
-    keyring.set_keyring(before)
+    with nothing_kept(tmp_path, monkeypatch):
+        yield
 
 
 async def greet(url: str, ask: Any = None, **options: Any) -> str:

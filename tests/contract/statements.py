@@ -529,7 +529,7 @@ STATEMENTS = [
               f"{_HANDLE}remove {_JS}remove", (STALE_JS, STALE)),
     Statement("003-54", "Notices of changes need the capability.", NOTIFIES,
               (NO_NOTICE_JS, NO_NOTICE)),
-    Statement("003-55", "Mistakes in the example servers were mended.", "check/__init__.py:check",
+    Statement("003-55", "Mistakes in the example servers were fixed.", "check/__init__.py:check",
               (), "work on other code; that the examples work as published is 003-18 to 003-24"),
     Statement("003-56", "An agent discovers tools, queries state and drives the View.",
               "host/host.py:Host",

@@ -326,6 +326,25 @@ async def test_news_wait_for_a_client_that_has_no_stream_open() -> None:
         assert answer.text.index('"number":3') < answer.text.index('"tools"')
 
 
+async def test_what_waits_for_a_client_without_a_stream_is_bounded_in_number_and_in_size() -> None:
+    news = b'{"jsonrpc":"2.0","method":"notifications/news","params":{"number":%d,"text":"%s"}}'
+    for size, kept in ((1, 64), (400_000, 3)):
+        session, sent = HttpSession("away", 1800), list[bytes]()
+        for number in range(200):
+            assert session.send_nowait(news % (number, b"x" * size))
+
+        async def send(message: Any, sent: list[bytes] = sent) -> None:
+            if b"data: " in message.get("body", b""):
+                sent.append(message["body"])
+
+        listening = asyncio.create_task(session.listen(asyncio.Event().wait, send))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        session.ended()
+        await listening
+        assert len(sent) == kept
+        assert b'"number":199' in sent[-1]
+
+
 async def test_an_answer_alone_is_json_and_one_with_news_before_it_a_stream() -> None:
     async with gateway(in_memory(chatty())) as (url, _), by_hand(url) as (http, headers):
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}

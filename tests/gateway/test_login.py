@@ -6,12 +6,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import keyring
 import mcp
 import pytest
-from keyring.backends.null import Keyring as NoKeyring
 
-from tests.connections.login_servers import Browser, FastSite, IssuerSite, OfficialSite
+from tests.connections.login_servers import (
+    Browser,
+    FastSite,
+    IssuerSite,
+    OfficialSite,
+    nothing_kept,
+)
 from tests.gateway.chatty import streams
 from tests.server.clients import ERAS
 from transom.channel import memory_pair
@@ -22,19 +26,12 @@ from transom.gateway.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
-from transom.servers import login
 
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(login, "_questions", {})
-    monkeypatch.setattr(login, "_unanswered", set())
-    monkeypatch.setattr(login, "LOGIN_WITHIN", 30.0)
-    before = keyring.get_keyring()
-    keyring.set_keyring(NoKeyring())
-    yield
-    keyring.set_keyring(before)
+    with nothing_kept(tmp_path, monkeypatch):
+        yield
 
 
 @asynccontextmanager

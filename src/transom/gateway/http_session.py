@@ -34,8 +34,7 @@ _PROGRESS: Final = "progressToken"
 _HTTP: Final[dict[str, Any]] = {"type": "http"}
 _CANCELLED: Final = -32800  # as the SDKs answer it
 
-_MAX_WAITING = 256  # messages kept for a client that has no stream open
-_MAX_UNSENT = 64  # messages that are kept in one direction before the sender has to wait
+_MAX_UNSENT = 64  # messages that are kept before the sender has to wait, or the oldest goes
 _MAX_UNSENT_BYTES = 1024 * 1024
 _WATCH_AFTER = 0.25  # seconds until it is watched whether a client still waits for its answer
 _KEEP_ALIVE = 15.0  # seconds after which a silent stream gets a comment, for the proxies between
@@ -55,7 +54,7 @@ _read_outgoing = msgspec.json.Decoder(_Outgoing).decode
 
 
 class _Messages:
-    """Messages on their way: to the client in one HTTP response, or from it to the proxy."""
+    """Messages on their way: to the client in one HTTP response or the next, or from it."""
 
     def __init__(self, token: object = None) -> None:
         self.token = token
@@ -132,7 +131,7 @@ class HttpSession:
         self._incoming = _Messages()
         self._in_flight: dict[wire.RequestId, _Messages] = {}
         self._listening: _Messages | None = None
-        self._waiting: deque[bytes] = deque()
+        self._waiting = _Messages()
 
     # --- its life ----------------------------------------------------------------------------
 
@@ -325,14 +324,14 @@ class HttpSession:
             self._finish(id, wire.encode_error(id, _CANCELLED, "Request cancelled"))
 
     def _wait(self, data: bytes) -> None:
-        if len(self._waiting) >= _MAX_WAITING:
-            self._waiting.popleft()
+        while self._waiting.full:
+            self._waiting.take()
             _log.info("a client has no stream open: its oldest message was dropped")
-        self._waiting.append(data)
+        self._waiting.put(data)
 
     def _flush_to(self, stream: _Messages) -> None:
-        while self._waiting:
-            stream.put(self._waiting.popleft())
+        while (data := self._waiting.take()) is not None:
+            stream.put(data)
 
     def refuse(self, reason: str) -> None:
         """Answer everything with an error, when there is no server to answer it."""

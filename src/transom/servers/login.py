@@ -49,6 +49,7 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
 from transom.errors import NotConnected
+from transom.file_lock import try_lock
 from transom.json_values import as_list, as_object, clean
 from transom.servers.targets import server_of
 
@@ -184,7 +185,7 @@ class LoginStore:
             return
         try:
             until = time.monotonic() + LOGIN_WITHIN + _ANSWER_WITHIN
-            while not _try_lock(handle):  # not in a thread: that could not be cancelled
+            while not try_lock(handle):  # not in a thread: that could not be cancelled
                 if time.monotonic() > until:
                     raise NotConnected(f"another process is still logging in to {server}")
                 await asyncio.sleep(_POLL)
@@ -224,24 +225,6 @@ def _keyring() -> Any:
         return found if found.priority >= 1 else None
     except Exception:  # noqa: BLE001 - whatever is wrong with it, there is the file
         return None
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(handle: int) -> bool:
-        with suppress(OSError):
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            return True
-        return False
-else:
-    import fcntl
-
-    def _try_lock(handle: int) -> bool:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        return False
 
 
 # --- the login at one server -----------------------------------------------------------------
@@ -336,8 +319,8 @@ def is_challenge(response: httpx2.Response) -> bool:
 
 def scope_challenge(scope: str) -> httpx2.Response:
     """What a server answers that wants a login with more scopes."""
-    told = f'Bearer error="insufficient_scope", scope="{scope}"'
-    return httpx2.Response(403, headers={"www-authenticate": told})
+    challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+    return httpx2.Response(403, headers={"www-authenticate": challenge})
 
 
 def _wants_more(response: httpx2.Response) -> bool:
@@ -463,7 +446,7 @@ class _Renewal:
         await self._redirect.open()
         context = self._provider.context
         context.client_metadata.redirect_uris = [AnyUrl(self._redirect.url)]
-        # A client of the issuer's making is made anew: it was registered for another port, maybe
+        # A client that the issuer made is registered again: it was made for another port, maybe
         # for fewer scopes, and the issuer may have forgotten it.
         context.client_info = self._given_client()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -224,11 +225,11 @@ class CachingServer:
         self._observers: list[Observer] = []
         self._changed: set[str] = set()
 
+    @abstractmethod
     async def _send(
         self, method: str, params: bytes | None, on_progress: OnProgress | None
     ) -> bytes:
         """Send one request; its result as it came."""
-        raise NotImplementedError
 
     async def _list_page(self, method: str, params: bytes | None) -> bytes:
         return await self._send(method, params, None)

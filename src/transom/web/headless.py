@@ -18,11 +18,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from transom.background import Background
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, ViewClosed
+from transom.file_lock import try_lock
 from transom.host.host import Host
 from transom.host.page import Page
 from transom.web.csp import CspMode
@@ -339,7 +340,7 @@ class _Profile:
         self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
         self._lock = (self.path / _LOCK).open("w")
-        _lock(self._lock)
+        try_lock(self._lock.fileno())
         preferences = self.path / "Default" / "Preferences"
         preferences.parent.mkdir()
         preferences.write_text(json.dumps(_PREFERENCES))
@@ -355,19 +356,8 @@ def _remove_abandoned_profiles() -> None:
             settled = time.time() - lock.lstat().st_mtime > _SETTLED_AFTER
             if settled and lock.is_file() and not lock.is_symlink():
                 with lock.open("r+") as file:
-                    if _lock(file):
+                    if try_lock(file.fileno()):
                         shutil.rmtree(lock.parent, ignore_errors=True)
-
-
-def _lock(file: IO[str]) -> bool:
-    """Lock a file for as long as it is open; False: another process has it, or it cannot be."""
-    try:
-        import fcntl  # noqa: PLC0415 - not on every system
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
 
 
 class _Downloads:
