@@ -1,6 +1,10 @@
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from tests.docs.promises import promises
 
 # A slow machine is not a failure, so examples have no deadline. In continuous integration the
 # examples are the same in every run: a failure there is about the change, never about luck.
@@ -11,3 +15,26 @@ settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--promise",
+        choices=list(promises()),
+        help="only the tests of this promise of docs/security.md",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    number = config.getoption("--promise")
+    if number is None or collection_path.is_dir():
+        return None
+    return collection_path not in {file for file, _ in promises()[number]} or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if number := config.getoption("--promise"):
+        wanted = promises()[number]
+        items[:] = [
+            item for item in items if (item.path, getattr(item, "originalname", "")) in wanted
+        ]
