@@ -60,7 +60,9 @@ def test_a_server_named_like_a_view_of_another_gets_an_underscore():
         "shop_2",
         "maps-1",
     ]
-    assert server_names(["a" * 30, "a" * 30 + "-1"]) == ["a" * 30, "a" * 30 + "_1"]
+    assert server_names(["a" * 30, "a" * 12 + "-1"]) == ["a" * 30, "a" * 12 + "_1"]
+    assert server_names(["a" * 30, "a" * 12 + "-x-1"]) == ["a" * 30, "a" * 12 + "-x-1"]
+    assert server_names(["budget-alloc-1"]) == ["budget-alloc-1"]
 
 
 @pytest.mark.parametrize(

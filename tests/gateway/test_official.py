@@ -21,6 +21,7 @@ from transom.gateway.config import server_from_command
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.views import ClientViews
+from transom.host.surface import view_stem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -82,7 +83,7 @@ async def test_an_official_servers_view_opens_and_its_tools_are_called(
         listed = await tools_of(client)
         arguments = fitting_arguments(listed[opens]["inputSchema"]) or {}
         result = await client.ask("tools/call", {"name": opens, "arguments": arguments})
-        view = f"{name}-1"
+        view = f"{view_stem(name)}-1"
         assert f"View {view} is open" in words(result)[-1], result
         own = {key: tool for key, tool in (await tools_of(client)).items() if key not in listed}
         if calls is None:
@@ -104,7 +105,7 @@ async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedPag
     async with client_of("budget-allocator", screen) as client:
         await client.ask("tools/list")
         await client.ask("tools/call", {"name": "get-budget-data", "arguments": {}})
-        view = "budget-allocator-1"
+        view = "budget-alloc-1"
         params = {"name": f"{view}__set-total-budget", "arguments": {"amount": 250_000}}
         answer = await client.ask("tools/call", params)
         assert answer.get("isError") is not True, answer

@@ -428,6 +428,30 @@ async def test_a_closed_view_is_reopened_under_its_id_with_its_input_and_result(
         assert result.meta["transom/view"]["id"] == "orders-2"
 
 
+async def test_views_of_servers_with_long_names_have_short_ids_that_name_one_view():
+    long, longer = "customer-segments", "customer-segmentation-of-europe"
+    app = App("segments", "1")
+    names = [f"move_the_customer_{number}_to_the_segment" for number in range(20)]
+    for name in names:
+        app.register_tool(name, lambda name=name: name)
+    pages = {f"ui://{long}/list.html": editor(), f"ui://{longer}/list.html": lambda: app}
+    async with hosting(long, longer, renderer=InProcessRenderer(pages)) as host:
+        for server in (long, longer):
+            await host.call_tool(f"show_{server}")
+        assert list(host.views) == ["customer-seg-1", "customer-seg-2"]
+        assert [view.server for view in host.views.values()] == [long, longer]
+        shown = [name for name in await tool_names(host) if name.startswith("customer-seg-2__")]
+        assert max(map(len, shown)) == 40
+        assert [(await host.call_tool(name)).text for name in shown] == names
+        await host.views["customer-seg-2"].close()
+        with pytest.raises(ViewClosed, match="View customer-seg-2 is closed"):
+            await host.call_tool(shown[0])
+        with pytest.raises(UsageError, match="customer-seg-2"):
+            await host.add_server("customer-seg-2", shop("other"))
+        assert (await host.reopen("customer-seg-2")).server == longer
+        assert set(shown) < set(await tool_names(host))
+
+
 async def test_a_view_that_is_reopened_twice_at_once_is_one_view():
     log: list[Any] = []
     async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:

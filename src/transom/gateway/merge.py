@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from msgspec import Raw
 
-from transom.host.surface import looks_owned, owned_name, owner_of
+from transom.host.surface import looks_owned, owned_name, owner_of, view_stem
 from transom.json_values import as_list, as_object, member, members, with_member
 from transom.protocol import wire
 from transom.version import __version__
@@ -133,7 +133,7 @@ def server_names(names: Sequence[str]) -> list[str]:
     for name in names:
         server, _, number = name.rpartition("-")
         chosen = name
-        if number.isdecimal() and server in taken:
+        if number.isdecimal() and any(view_stem(o) == server for o in names if o != name):
             while chosen in taken:
                 chosen = f"{server[: _MAX_SERVER - 1 - len(number)].rstrip('-_')}_{number}"
                 number += "0"

@@ -13,6 +13,7 @@ import msgspec
 
 from transom.errors import Refused, ViewClosed
 from transom.host.renderers import Renderer
+from transom.host.surface import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
 from transom.servers.server import Server
 
@@ -64,17 +65,18 @@ class OpenViews(Mapping[str, View]):
 
     def new_id(self, server: str, taken: list[str]) -> str:
         """An id that no View of this host had, and that is not in `taken`."""
-        number = self._numbers.get(server, 0) + 1
-        while f"{server}-{number}" in taken:
+        stem = view_stem(server)
+        number = self._numbers.get(stem, 0) + 1
+        while f"{stem}-{number}" in taken:
             number += 1
-        self._numbers[server] = number
-        return f"{server}-{number}"
+        self._numbers[stem] = number
+        return f"{stem}-{number}"
 
     def is_view_id(self, name: str) -> bool:
         """Whether a View of this host has or had that id."""
-        server, _, number = name.rpartition("-")
+        stem, _, number = name.rpartition("-")
         short = len(number) < 10  # Python refuses to read thousands of digits
-        return short and number.isdecimal() and int(number) <= self._numbers.get(server, 0)
+        return short and number.isdecimal() and int(number) <= self._numbers.get(stem, 0)
 
     def closed(self, view_id: str) -> ClosedView | None:
         """What is kept of a closed View, unless it was too long ago."""

@@ -3,13 +3,14 @@
 1. Every owner, a server or a View, has one block of tools. Blocks are in the order in which their
    owners were added, tools in the order in which their owner lists them.
 2. A change costs as much as the owner's own tools cost, however many other owners there are.
-3. A name is 1 to 64 of `A-Za-z0-9_-`: what every model API takes. A View's tool is `VIEWID__TOOL`.
+3. A name is 1 to 64 of `A-Za-z0-9_-`: what every model API takes. A View's tool is `VIEWID__TOOL`,
+   at most 40 of them, because MCP clients put `mcp__SERVER__` in front.
    A server's tool keeps its name, or is `SERVER__TOOL` when that name is taken or would pass for
    something else. Server names have no `__` and no View has the name of a server, so the part
    before the first `__` is the owner.
-4. A name that does not fit is cut and gets a digest of the whole at its end. A name that ends like
-   that by itself gets one too, so no tool can take another one's name. The same tool gets the same
-   name every time.
+4. A name that does not fit loses its middle and gets a digest of the tool's name at its end. A name
+   that ends like that by itself gets one too, so no tool can take another one's name. The same tool
+   gets the same name every time, and the same digest in every View.
 5. A plain name that a server's tool once had is reserved for that server as long as the host is
    open, so a name that a model has learned never means another server's tool.
 6. The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`,
@@ -68,12 +69,15 @@ def _schema(tool: Tool) -> dict[str, Any]:
     return {"properties": {}, **kept, "type": "object"}
 
 
-MAX_NAME = 64
+_MAX_NAME = 64
+_MAX_OWNED = 40
+_MIN_OF_TOOL = 16  # of a name with an owner in it, however long a server's name is
 _MAX_SERVER = 32
+_MAX_VIEW_STEM = 12
 SEPARATOR = "__"
-_DIGEST = 10
+_DIGEST = 6
 
-_FITS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FITS = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_NAME}}}")
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 _DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGEST}}}", re.DOTALL)
 _VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
@@ -89,14 +93,21 @@ def check_server_name(name: str) -> None:
         )
 
 
+def view_stem(server: str) -> str:
+    """What the ids of a server's Views begin with: `orders` in `orders-1`."""
+    return server[:_MAX_VIEW_STEM].rstrip("-_")
+
+
 def plain_name(tool: str) -> str:
     """A tool's own name, in a form that a model API takes."""
-    return _fitted(tool, tool)
+    return _fitted(tool, _MAX_NAME)
 
 
 def owned_name(owner: str, tool: str, *, digest: bool = False) -> str:
     """The name of a tool with its View or server in front; `digest`: with a digest in any case."""
-    return _fitted(f"{owner}{SEPARATOR}{tool}", tool, digest=digest)
+    prefix = f"{owner}{SEPARATOR}"
+    room = max(_MAX_OWNED - len(prefix), _MIN_OF_TOOL)
+    return prefix + _fitted(tool, room, digest=digest)
 
 
 def owner_of(name: str) -> str | None:
@@ -111,11 +122,18 @@ def looks_owned(name: str) -> bool:
     return owner is not None and _VIEW_ID.fullmatch(owner) is not None
 
 
-def _fitted(name: str, tool: str, *, digest: bool = False) -> str:
-    if _FITS.fullmatch(name) and not _DIGESTED.fullmatch(tool) and not digest:
-        return name
-    whole = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{_ODD.sub('_', name[: MAX_NAME - _DIGEST - 1])}_{whole[:_DIGEST]}"
+def _fitted(tool: str, room: int, *, digest: bool = False) -> str:
+    """A tool's name in at most `room` characters that a model API takes."""
+    short = len(tool) <= room
+    if short and _FITS.fullmatch(tool) and not _DIGESTED.fullmatch(tool) and not digest:
+        return tool
+    whole = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()
+    room -= _DIGEST + 1
+    kept = _ODD.sub("_", tool)
+    if len(kept) > room:
+        tail = room // 3
+        kept = f"{kept[: room - tail - 1]}-{kept[-tail:]}"
+    return f"{kept}_{whole[:_DIGEST]}"
 
 
 _IN_LABEL = re.compile(r'["·]')
