@@ -508,3 +508,87 @@ async def test_a_call_whose_headers_do_not_fit_is_sent_again_after_listing():
         assert await connection.request("tools/call", {"name": "add"}) == b"{}"
         assert len(calls) == 2
         assert len(server.sent("tools/list")) == 1
+
+
+# --- tasks of the extension ------------------------------------------------------------------
+
+TASKS = "io.modelcontextprotocol/tasks"
+STAMPS = {"createdAt": "2026-08-01T12:00:00Z", "lastUpdatedAt": "2026-08-01T12:00:00Z"}
+MADE = {"taskId": "t", "status": "working", **STAMPS, "ttlMs": 9, "pollIntervalMs": 20}
+
+
+def worker(*states: dict[str, Any], **answers: Any) -> ScriptedServer:
+    """A 2026-07-28 server whose `add` becomes a task, which goes through these states."""
+    left = list(states)
+    return ScriptedServer(
+        {
+            **ADDING,
+            "tools/call": {**MADE, "resultType": "task"},
+            "tasks/get": lambda _: {**MADE, **left.pop(0), "resultType": "complete"},
+            "tasks/cancel": {"resultType": "complete"},
+            "tasks/update": {"resultType": "complete"},
+            **answers,
+        },
+        modern=True,
+    )
+
+
+DONE = {"status": "completed", "result": {"content": [], "isError": True}}
+
+
+async def test_a_task_of_the_extension_is_asked_for_and_followed_as_before_it():
+    server = worker({}, {}, DONE, {"status": "cancelled"})
+    async with server.negotiated() as connection:
+        made = await connection.request("tools/call", {"name": "add", "task": {"ttl": 5}})
+        old = {"taskId": "t", "status": "working", **STAMPS, "ttl": 9, "pollInterval": 20}
+        assert json.loads(made) == {"task": old}
+        [call] = server.asked("tools/call")
+        assert "task" not in call
+        assert TASKS in call["_meta"][CAPABILITIES_KEY]["extensions"]
+        assert json.loads(await connection.request("tasks/get", {"taskId": "t"})) == old
+        result = await connection.request("tasks/result", {"taskId": "t"})
+        assert json.loads(result) == DONE["result"]
+        ended = json.loads(await connection.request("tasks/cancel", {"taskId": "t"}))
+        assert ended == {**old, "status": "cancelled"}
+        for asked in server.asked("tasks/get"):
+            assert asked["taskId"] == "t"
+            assert TASKS in asked["_meta"][CAPABILITIES_KEY]["extensions"]
+
+
+async def test_a_server_that_makes_a_task_unasked_is_waited_for_and_called_once():
+    server = worker({}, DONE)
+    async with server.negotiated() as connection:
+        result = await connection.request("tools/call", {"name": "add"})
+        assert json.loads(result) == DONE["result"]
+        [call] = server.asked("tools/call")
+        assert TASKS not in call["_meta"][CAPABILITIES_KEY]["extensions"]
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        ({"status": "failed", "error": {"code": -7, "message": "no"}}, "no"),
+        ({"status": "failed"}, "The task failed"),
+        ({"status": "failed", "error": {"code": True, "message": 5}}, "The task failed"),
+        ({"status": "cancelled"}, "The task was cancelled"),
+        ({"status": "input_required", "inputRequests": {"a": {}}}, "wants input"),
+    ],
+)
+async def test_a_task_that_has_no_result_says_why(state: dict[str, Any], error: str):
+    async with worker(state).negotiated() as connection:
+        with pytest.raises(ProtocolError, match=error):
+            await connection.request("tasks/result", {"taskId": "t"})
+
+
+@pytest.mark.parametrize("state", [{"status": "completed"}, {"status": 5}, {"status": "lost"}])
+async def test_the_state_of_a_task_that_makes_no_sense_is_an_invalid_result(state: dict[str, Any]):
+    async with worker(state).negotiated() as connection:
+        with pytest.raises(InvalidResult):
+            await connection.request("tasks/result", {"taskId": "t"})
+
+
+@pytest.mark.parametrize(("method", "id"), [("tasks/list", "t"), ("tasks/get", 5)])
+async def test_what_the_extension_does_not_have_is_refused(method: str, id: Any):
+    async with worker().negotiated() as connection:
+        with pytest.raises(ProtocolError, match="Method not found"):
+            await connection.request(method, {"taskId": id})

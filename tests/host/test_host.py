@@ -10,10 +10,10 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 from tests.connections.scripted_server import ScriptedServer
-from tests.host.bare_view import BareView, text, tool, until
+from tests.host.bare_view import ECHO, BareView, text, tool, until
 from tests.host.shop import HTML, URI, BareRenderer, Heard, editor, hosting, shop, tool_names
 from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
-from transom.errors import ProtocolError, Refused, UsageError, ViewClosed
+from transom.errors import ProtocolError, Refused, RequestTimeout, UsageError, ViewClosed
 from transom.host.audit import AuditLog, read_audit
 from transom.host.policy import ApprovalRequest
 from transom.types import Task, Tool, ToolResult
@@ -583,6 +583,40 @@ async def test_a_views_task_is_asked_about_at_the_view():
             await host.get_task(task.task_id)
 
 
+async def test_what_may_not_and_what_must_run_as_a_task_has_a_result_either_way():
+    stopped = asyncio.Event()
+
+    def make() -> App:
+        app = App("a", "1")
+
+        @app.tool
+        async def quick() -> str:
+            """Never a task."""
+            return "quick"
+
+        @app.tool(task="required")
+        async def long(ever: bool = False) -> str:
+            """Always a task."""
+            try:
+                await asyncio.sleep(3600 if ever else 0)
+            finally:
+                stopped.set()
+            return "long"
+
+        return app
+
+    async with hosting(renderer=InProcessRenderer({URI: make})) as host:
+        await host.call_tool("show_orders")
+        result = await host.start_task("orders-1__quick")
+        assert isinstance(result, ToolResult)
+        assert result.text == "quick"
+        assert (await host.call_tool("orders-1__long")).text == "long"
+        stopped.clear()
+        with pytest.raises(RequestTimeout):
+            await host.call_tool("orders-1__long", {"ever": True}, timeout=0.05)
+        await stopped.wait()
+
+
 TIMES = {"createdAt": "2026-01-01T12:00:00Z", "lastUpdatedAt": "2026-01-01T12:00:00Z", "ttl": None}
 
 
@@ -646,8 +680,55 @@ async def test_a_task_that_was_handed_to_the_server_outlives_its_view():
             await host.get_task("orders-1/t-2")
 
 
+async def test_a_view_hands_work_to_a_2026_07_28_server_which_has_another_form_of_tasks():
+    state: dict[str, Any] = {"status": "working"}
+    made = {"taskId": "t-1", "ttlMs": None, "pollIntervalMs": 20}
+    server = task_server(state)
+    server.answers |= {
+        "server/discover": {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {
+                "tools": {},
+                "resources": {},
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            },
+        },
+        "tools/call": lambda params: (
+            text("shown")
+            if params["name"] == "show_orders"
+            else {**made, "status": "working", "resultType": "task"}
+        ),
+        "tasks/get": lambda _: {**made, **state, "resultType": "complete"},
+        "tasks/result": {"error": {"code": -32601, "message": "no such method any more"}},
+    }
+    renderer = InProcessRenderer({URI: cruncher})
+    async with (
+        server.negotiated() as client,
+        Host(renderer=renderer, policy=Policy.trusting()) as host,
+    ):
+        await host.add_server("orders", client)
+        await host.call_tool("show_orders")
+        task = await host.start_task("orders-1__crunch")
+        assert isinstance(task, Task)
+        assert (task.task_id, task.poll_interval) == ("orders-1/t-1", 20)
+        assert (await host.get_task(task.task_id)).status == "working"
+        waiting = asyncio.ensure_future(host.call_tool("orders-1__crunch"))
+        while len(server.asked("tasks/get")) < 4:  # noqa: ASYNC110 - it is polled
+            await asyncio.sleep(0.01)
+        state |= {"status": "completed", "result": text("crunched")}
+        assert (await waiting).text == "crunched"
+        await host.views["orders-1"].close()
+        assert (await host.task_result(task.task_id)).text == "crunched"
+
+
 async def test_a_view_cannot_make_the_host_ask_about_tasks_that_are_not_its_own():
-    renderer = BareRenderer({"tools/call": {"task": {"taskId": "t-1", "status": "working"}}})
+    echo = {**ECHO, "execution": {"taskSupport": "optional"}}
+    renderer = BareRenderer(
+        {
+            "tools/list": {"tools": [echo]},
+            "tools/call": {"task": {"taskId": "t-1", "status": "working"}},
+        }
+    )
     server = task_server({"status": "working"})
     async with (
         server.negotiated() as client,

@@ -177,6 +177,7 @@ def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool
         else msgspec.structs.replace(
             tool.annotations, title=clean(tool.annotations.title, _MAX_TITLE)
         ),
+        execution=tool.execution,
     )
 
 

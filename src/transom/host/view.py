@@ -74,6 +74,8 @@ __all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
 _FIRST_LISTING = 3.0  # seconds
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
+_CANCELLED_WITHIN = 1.0  # seconds that a call which is cancelled waits for its task to stop
+
 _MAX_PING = 30.0  # seconds between two pings of a View that does not respond
 
 ViewState = Literal["opening", "live", "unresponsive", "closing", "closed", "failed"]
@@ -290,7 +292,7 @@ class View(CallsTools):
         self._calls += 1
         self._watch_calls()
         try:
-            result = await bridge.call(name, given, timeout, on_progress, task)
+            result = await self._send(bridge, tool, given, timeout, on_progress, task)
             self._answers += 1
             if isinstance(result, Task):
                 outcome = "task"
@@ -318,6 +320,31 @@ class View(CallsTools):
             env.audit.record_call(outcome, self.origin.server, self.id, name, given, ms, detail)
             if self._silent and self.state == "live":
                 self._refresh.trigger()
+
+    @staticmethod
+    async def _send(
+        bridge: Bridge,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        task: TaskRequest | None,
+    ) -> ToolResult | Task:
+        """Call a tool as a task if it can be one; what must be one is waited for."""
+        support = None if tool.execution is None else tool.execution.task_support
+        sent = task if support in ("optional", "required") else None
+        if support == "required" and task is None:
+            sent = TaskRequest()
+        result: Task | ToolResult
+        result = await bridge.call(tool.name, arguments, timeout, on_progress, sent)
+        if task is not None or not isinstance(result, Task):
+            return result
+        try:
+            return await bridge.task_result(result.task_id, timeout=timeout)
+        except (asyncio.CancelledError, RequestTimeout):
+            with suppress(TransomError):
+                await bridge.cancel_task(result.task_id, timeout=_CANCELLED_WITHIN)
+            raise
 
     def _check(self, tool: Tool, arguments: Mapping[str, Any]) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""

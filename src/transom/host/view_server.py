@@ -40,6 +40,7 @@ from transom.protocol.messages import result_json
 from transom.protocol.methods import VIEW
 from transom.protocol.peer import Progress
 from transom.servers.server import Server
+from transom.servers.tasks import has_tasks
 from transom.session import OnProgress
 from transom.types import TextContent, Tool, ToolResult
 
@@ -94,6 +95,8 @@ class ViewServer:
 
     def serves(self, method: str) -> bool:
         """Whether the server can answer `method`."""
+        if method.startswith("tasks/") and self._server is not None:
+            return method in _FORWARDED and has_tasks(self._server.capabilities)
         return method in _FORWARDED and self._capability(method.partition("/")[0]) is not None
 
     def announces(self, kind: str) -> bool:

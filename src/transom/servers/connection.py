@@ -44,9 +44,11 @@ from transom.servers.envelope import (
     PROTOCOL_KEY,
     subscription_of,
     with_envelope,
+    with_extension,
     with_ui,
 )
 from transom.servers.server import CachingServer, announced_lists
+from transom.servers.tasks import TASKS_EXTENSION, wants_task, without_task
 from transom.session import OnProgress, SentRequest, Session
 from transom.version import __version__
 
@@ -391,8 +393,18 @@ class ServerConnection(CachingServer):
     async def _send(
         self, method: str, params: bytes | None, on_progress: OnProgress | None
     ) -> bytes:
-        stamped = with_envelope(params, self._envelope())
+        envelope = self._envelope()
+        task = envelope is not None and wants_task(method, params)
+        if envelope is not None and (task or method.startswith("tasks/")):
+            can = with_extension(envelope.get(CAPABILITIES_KEY), TASKS_EXTENSION, {})
+            envelope = {**envelope, CAPABILITIES_KEY: can}
+        if task:
+            params = without_task(params)
+        stamped = with_envelope(params, envelope)
         return await self.forward(method, stamped, on_progress=on_progress)
+
+    def _has_tasks_by_extension(self) -> bool:
+        return self._envelope() is not None
 
     def _announces_tools(self) -> bool:
         return self._listening or not self._must_listen

@@ -38,9 +38,14 @@ def _raw(value: object) -> Raw:
 
 def with_ui(capabilities: Raw | bytes | None) -> Raw:
     """A client's capabilities, with the one that Views can be shown."""
+    return with_extension(capabilities, UI_EXTENSION, {"mimeTypes": [VIEW_MIME_TYPE]})
+
+
+def with_extension(capabilities: Raw | bytes | None, name: str, settings: object) -> Raw:
+    """Capabilities with one extension more."""
     given = members(capabilities)
     extensions = members(given.get("extensions"))
-    extensions[UI_EXTENSION] = _raw({"mimeTypes": [VIEW_MIME_TYPE]})
+    extensions[name] = _raw(settings)
     given["extensions"] = _raw(extensions)
     return _raw(given)
 

@@ -467,6 +467,9 @@ _MAX_PENDING = 1000
 _MAX_TOOLS = 10_000
 
 
+_TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})  # of the extension
+
+
 class HttpHeaders:
     """Makes the headers of one connection. It must see every message, both ways."""
 
@@ -494,7 +497,7 @@ class HttpHeaders:
             MCP_PROTOCOL_VERSION_HEADER: encode_header_value(version),
             MCP_METHOD_HEADER: encode_header_value(method),
         }
-        key = NAME_BEARING_METHODS.get(method)
+        key = "taskId" if method in _TASK_METHODS else NAME_BEARING_METHODS.get(method)
         name: object = None if key is None else params.get(key)
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)

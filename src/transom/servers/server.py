@@ -10,10 +10,11 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw
 
-from transom.errors import InvalidResult, ProtocolError
-from transom.json_values import members
+from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
+from transom.json_values import member, members
 from transom.protocol import wire
 from transom.servers.envelope import is_complete, without_hop_keys
+from transom.servers.tasks import as_handshake_task, is_task, request_task, wants_task
 from transom.session import OnProgress
 from transom.types import Tool
 
@@ -241,6 +242,10 @@ class CachingServer:
     def _announces_tools(self) -> bool:
         return True
 
+    def _has_tasks_by_extension(self) -> bool:
+        """Whether the server is of 2026-07-28, which has another form of tasks."""
+        return False
+
     # --- as a `Server` -----------------------------------------------------------------------
 
     @property
@@ -270,6 +275,8 @@ class CachingServer:
     ) -> bytes:
         """See `Server`."""
         given = params if params is None or isinstance(params, bytes) else wire.encode(params)
+        if method.startswith("tasks/") and self._has_tasks_by_extension():
+            return await self._request_task(method, member(given, "taskId"))
         try:
             result = await self._send(method, given, on_progress)
         except ProtocolError as error:
@@ -279,6 +286,11 @@ class CachingServer:
             await self.tool_cache.relist()
             result = await self._send(method, given, on_progress)
         for attempt in range(_MAX_ROUNDS):
+            if is_task(result):
+                task = as_handshake_task(members(result))
+                if wants_task(method, given):
+                    return wire.encode({"task": task})
+                return await self._request_task("tasks/result", member(result, "taskId"))
             if is_complete(result):
                 return without_hop_keys(method, result)
             required, again = members(result), members(given)
@@ -290,6 +302,14 @@ class CachingServer:
                 again["requestState"] = required["requestState"]
             result = await self._send(method, wire.encode(again), on_progress)
         raise InvalidResult(f"{method}: the server asked for input {_MAX_ROUNDS} times")
+
+    async def _request_task(self, method: str, id: object) -> bytes:
+        if method not in ("tasks/get", "tasks/result", "tasks/cancel") or not isinstance(id, str):
+            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+        return await request_task(self._send_task, self._answer_input, method, id)
+
+    async def _send_task(self, method: str, params: bytes) -> bytes:
+        return await self._send(method, params, None)
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """See `Server`."""

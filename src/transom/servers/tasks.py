@@ -1,0 +1,124 @@
+"""Tasks in two forms: that of 2025-11-25, and that of the extension, which came with 2026-07-28.
+
+Views, hosts and everything else here speak the first: who calls asks for a task, and the result is
+awaited with `tasks/result`. In the second the server decides, if the client has the extension, and
+`tasks/get` has the result in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Raw
+
+from transom.errors import INTERNAL_ERROR, INVALID_PARAMS, InvalidResult, ProtocolError
+from transom.json_values import Members, as_object, member, members
+from transom.protocol import wire
+
+TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
+MISSING_CAPABILITY: Final = -32021
+
+_SAME: Final = ("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt")
+_RENAMED: Final = {"ttl": "ttlMs", "pollInterval": "pollIntervalMs"}
+_LEAST_PAUSE, _PAUSE, _LONGEST_PAUSE = 0.02, 1.0, 10.0  # seconds between two polls
+
+Send = Callable[[str, bytes], Awaitable[bytes]]
+"""Sends a request to the server: method, params, result."""
+
+
+def has_tasks(capabilities: Mapping[str, Any]) -> bool:
+    """Whether a server says that it has tasks, in either form."""
+    return capabilities.get("tasks") is not None or TASKS_EXTENSION in as_object(
+        capabilities.get("extensions")
+    )
+
+
+def wants_task(method: str, params: bytes | None) -> bool:
+    """Whether a call asks for a task, as 2025-11-25 does."""
+    return method == "tools/call" and b'"task"' in (params or b"") and "task" in members(params)
+
+
+def without_task(params: bytes | None) -> bytes:
+    """The params of a call that does not ask for a task."""
+    return wire.encode({key: value for key, value in members(params).items() if key != "task"})
+
+
+def is_task(result: Raw | bytes) -> bool:
+    """Whether a 2026-07-28 server answered with a task in place of a result."""
+    return bytes(members(result).get("resultType", b"")) == b'"task"'
+
+
+def as_handshake_task(task: Members) -> Members:
+    """A task as 2025-11-25 writes it."""
+    told = {key: task[key] for key in _SAME if key in task}
+    told |= {old: task[new] for old, new in _RENAMED.items() if new in task}
+    return {"ttl": Raw(b"null"), **told}
+
+
+def as_extension_task(task: Members) -> Members:
+    """A task as the extension writes it."""
+    told = {key: task[key] for key in _SAME if key in task}
+    told |= {new: task[old] for old, new in _RENAMED.items() if old in task}
+    return {"ttlMs": Raw(b"null"), **told}
+
+
+async def request_task(
+    send: Send, answer_input: Callable[[bytes], Awaitable[dict[str, Any]]], method: str, id: str
+) -> bytes:
+    """What 2025-11-25 answers to `tasks/get`, `tasks/result` or `tasks/cancel`.
+
+    Args:
+        send: to a server that has the extension.
+        answer_input: the `inputResponses` for a task that wants input.
+        method: one of the three.
+        id: of the task.
+    """
+    params = wire.encode({"taskId": id})
+    if method == "tasks/cancel":
+        await send(method, params)
+    elif method == "tasks/result":
+        return await _wait(send, answer_input, params)
+    return wire.encode(as_handshake_task(members(await send("tasks/get", params))))
+
+
+async def _wait(
+    send: Send, answer_input: Callable[[bytes], Awaitable[dict[str, Any]]], params: bytes
+) -> bytes:
+    answered: set[str] = set()
+    while True:
+        raw = await send("tasks/get", params)
+        task = members(raw)
+        match member(raw, "status"):
+            case "completed" if bytes(task.get("result", b"")).startswith(b"{"):
+                return bytes(task["result"])
+            case "failed":
+                raise _error(task)
+            case "cancelled":
+                raise ProtocolError(INVALID_PARAMS, "The task was cancelled")
+            case "input_required" if not answered.issuperset(members(task.get("inputRequests"))):
+                given = await answer_input(raw)
+                answered |= members(task.get("inputRequests")).keys()
+                update = {**members(params), "inputResponses": Raw(wire.encode(given))}
+                await send("tasks/update", wire.encode(update))
+            case "working" | "input_required":
+                await asyncio.sleep(_pause(member(raw, "pollIntervalMs")))
+            case _:
+                raise InvalidResult("tasks/get: the server's answer cannot be read")
+
+
+def _pause(milliseconds: object) -> float:
+    if not isinstance(milliseconds, int | float):
+        return _PAUSE
+    return min(max(milliseconds / 1000, _LEAST_PAUSE), _LONGEST_PAUSE)
+
+
+def _error(task: Members) -> ProtocolError:
+    error = as_object(member(task.get("error")))
+    code, message = error.get("code"), error.get("message")
+    return ProtocolError(
+        code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
+        message if isinstance(message, str) else "The task failed",
+        error.get("data"),
+    )
