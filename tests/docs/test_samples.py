@@ -20,7 +20,7 @@ from transom.view.tools import ToolOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "views.md").read_text()
-HELPERS = {"sample_host", "sample_shop"}
+HELPERS = {"sample_host", "sample_shop", "python_view"}  # the last: tests/view/test_pyodide_page.py
 RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made from code
     "api.md": "tests/docs/test_reference.py",
     "react.md": "tests/browser/test_react_docs.py",

@@ -279,7 +279,8 @@ class Host(CallsTools):
         """Connect a server; its tools are there when this returns.
 
         Args:
-            name: 1 to 32 of `A-Za-z0-9-_`. Its Views are called `NAME-1`, `NAME-2` ...
+            name: 1 to 32 of `A-Za-z0-9-_`. Its Views are called `NAME-1`, `NAME-2` ..., with the
+                first 12 characters of the name.
             target: a command as a list, the URL of a streamable HTTP server, an `MCPServer` or
                 `FastMCP` object, a connected client (which stays yours to close), or an
                 `Server` of your own.
