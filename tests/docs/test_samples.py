@@ -20,7 +20,7 @@ from transom.view.tools import ToolOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "views.md").read_text()
-HELPERS = {"sample_host", "sample_shop", "python_view"}  # the last: tests/view/test_pyodide_page.py
+HELPERS = {"sample_host", "sample_shop"}
 RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made from code
     "api.md": "tests/docs/test_reference.py",
     "react.md": "tests/browser/test_react_docs.py",
@@ -28,7 +28,8 @@ RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made fro
     "transom-js.md": "tests/browser/test_transomjs_docs.py",
 }
 CODE = {"html", "js", "python", "ts", "tsx"}
-SAMPLES = sorted(file.stem for file in (DOCS / "samples").glob("*.py") if file.stem not in HELPERS)
+SAMPLES = {file.stem for file in (DOCS / "samples").glob("*.py")} - HELPERS
+IN_A_BROWSER = {"python_view"}  # run by tests/view/test_pyodide_page.py
 
 
 class Block(NamedTuple):
@@ -72,7 +73,7 @@ def quoted(file: str, region: str | None) -> str:
     return textwrap.dedent(inside[1]).strip("\n") + "\n"
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", sorted(SAMPLES - IN_A_BROWSER))
 async def test_the_sample_shows_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await load(name, monkeypatch).main()
 
