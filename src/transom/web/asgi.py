@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -28,6 +29,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.errors import PeerError, Refused
+from transom.web.page_link import Link
 from transom.web.stage import Hello, MountedView, Stage
 
 _HELLO_WITHIN = 5.0
@@ -96,7 +98,7 @@ def stage_app(stage: Stage) -> Starlette:
             await websocket.close(_ELSEWHERE, "Not from here")
             return
         await websocket.accept()
-        await _Socket(stage, websocket, origin).run()
+        await PageSocket(websocket, lambda hello: stage.connect_page(hello, origin)).run()
 
     names = ("stage.js", "agents.js", "link.js", "views.js", "questions.js", "tabs.js", "stage.css")
     return Starlette(
@@ -123,22 +125,25 @@ def _stage_csp(stage: Stage) -> str:
     )
 
 
-class _Socket:
-    """Connects one socket of a page to its link, both ways."""
+class PageSocket:
+    """Connects one socket of a page to its link, both ways.
 
-    def __init__(self, stage: Stage, websocket: WebSocket, origin: str) -> None:
-        self._stage = stage
+    `connect` has the link of the page that sends this `Hello`, and whether the page had it before.
+    """
+
+    def __init__(self, websocket: WebSocket, connect: Callable[[Hello], tuple[Link, bool]]) -> None:
         self._websocket = websocket
-        self._origin = origin
+        self._connect = connect
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._reason = ""
 
     async def run(self) -> None:
+        """Pass on what is sent both ways, until the socket is closed."""
         try:
             async with asyncio.timeout(_HELLO_WITHIN):
                 text = await self._websocket.receive_text()
             hello = msgspec.json.decode(text, type=Hello)
-            link, resumed = self._stage.connect_page(hello, self._origin)
+            link, resumed = self._connect(hello)
         except (TimeoutError, msgspec.DecodeError, PeerError, WebSocketDisconnect, KeyError):
             await self._close(_UNKNOWN, "Who are you?")
             return
@@ -184,7 +189,15 @@ class _Socket:
 # --- the sandbox -----------------------------------------------------------------------------
 
 
-def sandbox_app(stage: Stage) -> Starlette:
+class FindsViews(Protocol):
+    """Knows the Views by the `Host` of their origin, as a Stage does."""
+
+    def find(self, host: str) -> MountedView | None:
+        """The View whose origin has this `Host`."""
+        ...
+
+
+def sandbox_app(stage: FindsViews) -> Starlette:
     """The pages that hold Views, each on an origin of its own.
 
     Whatever is served here has the View's policy, so that there is no document of its origin
@@ -198,8 +211,9 @@ def sandbox_app(stage: Stage) -> Starlette:
         return mounted
 
     async def page(request: Request) -> Response:
-        policy = {"Content-Security-Policy": find(request).csp}
-        return _static("sandbox.html", policy, stage=stage.page_origin)
+        mounted = find(request)
+        policy = {"Content-Security-Policy": mounted.csp}
+        return _static("sandbox.html", policy, stage=mounted.stage.page_origin)
 
     async def script(request: Request) -> Response:
         return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
@@ -214,7 +228,7 @@ def sandbox_app(stage: Stage) -> Starlette:
                     raise HTTPException(413, "Too large")
             violation = _read_report(body)
             if violation is not None:
-                stage.report_violation(mounted, *violation)
+                mounted.stage.report_violation(mounted, *violation)
         return Response(status_code=204, headers=_NOTHING)
 
     return Starlette(

@@ -106,12 +106,8 @@ class BrowserRenderer:
         self._page_opening: asyncio.Task[None] | None = None
         self._page_due = 0.0
         self._running = False
-        self.seats = Seats(
-            self.stage,
-            lambda: self.show_page(timeout=self._page_timeout),
-            lambda: self.url,
-            confirm=confirm,
-        )
+        self.seats = Seats(lambda _: self.stage, self._show_page, lambda: self.url, confirm=confirm)
+        self.seats.add_stage(self.stage)
         self._own = Seat(self.seats, mark="")
 
     @property
@@ -156,6 +152,10 @@ class BrowserRenderer:
             if not self.stage.has_page and not await self._join():
                 await self._open_and_wait(timeout)
             self._reported_unopened = False
+
+    async def _show_page(self, _: str) -> Stage:
+        await self.show_page(timeout=self._page_timeout)
+        return self.stage
 
     async def _join(self) -> bool:
         return self._sharing is not None and await self._sharing.join()

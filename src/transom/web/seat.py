@@ -38,26 +38,33 @@ _MAX_DESCRIPTION = 1000  # characters that a user can be expected to read
 
 
 class Seats:
-    """All seats of a Stage: forwards what happens to a View to the Host that it belongs to.
+    """The seats before one Stage or several: forwards what happens to a View to its Host.
 
-    `confirm`: somebody is there who can be asked. `save` takes the files of Views if nobody is.
+    `stage_of` is the Stage that a View is on, by what the Stage calls it, and `show_page` the one
+    to open it on. `confirm`: somebody is there who can be asked. `save` takes the files of Views if
+    nobody is.
     """
 
     def __init__(
         self,
-        stage: Stage,
-        show_page: Callable[[], Awaitable[object]],
+        stage_of: Callable[[str], Stage | None],
+        show_page: Callable[[str], Awaitable[Stage]],
         url: Callable[[], str],
         *,
         confirm: bool,
     ) -> None:
-        self.stage = stage
+        self.stages: list[Stage] = []
+        self.stage_of = stage_of
         self.show_page = show_page
         self.url = url
         self.confirm = confirm
         self.save: SaveFile | None = None
         self._taken: dict[str, Seat] = {}
         self._made = 0
+
+    def add_stage(self, stage: Stage) -> None:
+        """Views may be shown on this Stage from now on."""
+        self.stages.append(stage)
         stage.on_surroundings = self._on_surroundings
         stage.on_mode = self._on_mode
         stage.on_lost = self._on_lost
@@ -77,10 +84,11 @@ class Seats:
     def leave(self, seat: Seat) -> None:
         """No Host uses this seat any more: remove its Views."""
         self._taken.pop(seat.mark, None)
-        for key in [key for key in self.stage.views if _mark_of(key) == seat.mark]:
-            self.stage.remove(key, "its host was closed")
-        for key in [key for key in self.stage.failures if _mark_of(key) == seat.mark]:
-            self.stage.remove_failure(key)
+        for stage in self.stages:
+            for key in [key for key in stage.views if _mark_of(key) == seat.mark]:
+                stage.remove(key, "its host was closed")
+            for key in [key for key in stage.failures if _mark_of(key) == seat.mark]:
+                stage.remove_failure(key)
 
     async def close(self) -> None:
         """Have every Host leave its seat."""
@@ -109,8 +117,8 @@ class Seats:
 
     def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
-        if seat is None or not seat.close_view(key):
-            self.stage.remove(key, "the user closed it")
+        if (seat is None or not seat.close_view(key)) and (stage := self.stage_of(key)) is not None:
+            stage.remove(key, "the user closed it")
 
 
 class Seat:
@@ -124,7 +132,6 @@ class Seat:
         self.mark = mark
         self.label = "".join(c if c.isprintable() else " " for c in label)[:_MAX_LABEL]
         self._seats = seats
-        self._stage = seats.stage
         self._host: Host | None = None
         self._background = Background(_ignore)
 
@@ -141,10 +148,10 @@ class Seat:
         """Show a View, on a page that is opened if there is none."""
         if _MARK in page.view_id:
             raise UsageError(f"{page.view_id} is no id of a View: it has a {_MARK}")
-        await self._seats.show_page()
         key = self.key_of(page.view_id)
-        await self._stage.wait_for_room(key)
-        return self._stage.mount(page, key=key, client=self.label)
+        stage = await self._seats.show_page(key)
+        await stage.wait_for_room(key)
+        return stage.mount(page, key=key, client=self.label)
 
     # --- the Host ----------------------------------------------------------------------------
 
@@ -156,9 +163,9 @@ class Seat:
         self._background = Background(_ignore)
         self._seats.take(self)
         modes = ["inline", "fullscreen", "pip"]
-        host.set_context(
-            displayMode="inline", availableDisplayModes=modes, **self._stage.surroundings
-        )
+        host.set_context(displayMode="inline", availableDisplayModes=modes)
+        for stage in self._seats.stages:
+            host.set_context(**stage.surroundings)
         if not host.on_open_link:
             host.on_open_link = self._open_link
         if not host.on_download_file:
@@ -198,7 +205,8 @@ class Seat:
 
     def reopen_view(self, key: str) -> None:
         """Open a View again that failed, or whose page was reloaded."""
-        if self._host is not None and self._stage.has_page:
+        stage = self._seats.stage_of(key)
+        if self._host is not None and stage is not None and stage.has_page:
             self._background.start(self._reopen(self._host, key))
 
     def check_view(self, key: str, *, gone: bool) -> None:
@@ -222,31 +230,42 @@ class Seat:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
         elif view is not None and view.state == "unresponsive":
             await view.close("the user reloaded it")
-        failure = self._stage.failures.get(key)
+        stage = self._seats.stage_of(key)
+        failure = None if stage is None else stage.failures.get(key)
         try:
             await host.reopen(key.removesuffix(self.mark))
         except TransomError as error:
-            if failure is not None and self._stage.failures.get(key) is failure:
+            if stage is not None and failure is not None and stage.failures.get(key) is failure:
                 # It did not get as far as to be opened: the page still shows what was before.
-                self._stage.fail(msgspec.structs.replace(failure, reason=str(error)))
+                stage.fail(msgspec.structs.replace(failure, reason=str(error)))
 
     # --- what Views ask for ------------------------------------------------------------------
 
+    def _stage_of(self, view: View) -> tuple[Stage | None, str]:
+        key = self.key_of(view.id)
+        return self._seats.stage_of(key), key
+
     def _show_name(self, view: View) -> None:
-        if view.app is not None:
-            self._stage.set_name(self.key_of(view.id), view.app.name, view.app.version)
+        stage, key = self._stage_of(view)
+        if stage is not None and view.app is not None:
+            stage.set_name(key, view.app.name, view.app.version)
 
     def _show_failure(self, view: View, error: BaseException) -> None:
-        if not isinstance(error.__cause__, asyncio.CancelledError):  # nobody closed it
-            key = self.key_of(view.id)
-            self._stage.fail(FailedView(key, view.id, view.server, self.label, view.reason))
+        stage, key = self._stage_of(view)
+        cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # somebody closed it
+        if stage is not None and not cancelled:
+            stage.fail(FailedView(key, view.id, view.server, self.label, view.reason))
 
     def _show_trouble(self, view: View) -> None:
-        self._stage.set_trouble(self.key_of(view.id), view.reason)
+        stage, key = self._stage_of(view)
+        if stage is not None:
+            stage.set_trouble(key, view.reason)
 
     async def _set_mode(self, view: View, mode: DisplayMode) -> str:
-        await self._stage.wait_for_room(self.key_of(view.id))
-        self._stage.set_mode(self.key_of(view.id), mode)
+        stage, key = self._stage_of(view)
+        if stage is not None:
+            await stage.wait_for_room(key)
+            stage.set_mode(key, mode)
         return mode
 
     async def _open_link(self, view: View, url: str) -> None:
@@ -276,10 +295,12 @@ class Seat:
         listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
         if ready and await self._ask("download", view.id, view.server, files=listed) is not True:
             raise Refused("The user did not save the file")
+        stage, key = self._stage_of(view)
         for name, mime, data in ready:
-            # All Views share the link to the page: what one sends must not fill it.
-            await self._stage.wait_for_room(self.key_of(view.id))
-            self._stage.save_file(name, mime, data)
+            if stage is not None:
+                # All Views share the link to the page: what one sends must not fill it.
+                await stage.wait_for_room(key)
+                stage.save_file(name, mime, data)
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
@@ -305,8 +326,11 @@ class Seat:
 
     async def _ask(self, kind: str, view_id: str, server: str, **details: Any) -> bool | str:
         details |= {"shown": view_id, "client": self.label, "server": server}
+        key = self.key_of(view_id)
+        if (stage := self._seats.stage_of(key)) is None:
+            raise Refused("There is no page to ask on")
         try:
-            return await self._stage.ask(kind, self.key_of(view_id), **details)
+            return await stage.ask(kind, key, **details)
         except Refused:
             raise
         except TransomError as error:

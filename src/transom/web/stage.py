@@ -128,6 +128,7 @@ _MAX_FAILURES = 20
 _MAX_REASON = 200
 _MAX_NAME = 60  # characters that are shown of what a View calls itself
 _MAX_VERSION = 20
+_MAX_KEY = 100
 
 
 _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
@@ -147,7 +148,7 @@ class Violation(msgspec.Struct, frozen=True):
 class Hello(msgspec.Struct):
     """The first message of a page on a socket."""
 
-    token: str
+    token: str = ""
     page: str | None = None
     received: int = 0
 
@@ -155,6 +156,7 @@ class Hello(msgspec.Struct):
 class MountedView(msgspec.Struct, eq=False):
     """A View on the Stage."""
 
+    stage: Stage
     key: str
     page: Page
     client: str
@@ -180,13 +182,17 @@ class Stage:
         sandbox: the origins of Views, with `*` where the name of each goes, such as
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
         shared: whether the page may show the Views of other Stages on this machine as well.
+        hosts: the Views by the `Host` of their origin, for Stages that share their sandboxes.
 
     Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
-    context, `on_away()` when the page's socket is gone, `on_retry(view_id)` when the user wants a
-    View opened again that failed or does not respond, `on_loaded(view_id, gone)` when the frame of
-    a View loaded again, and maybe shows something else, and `on_close(view_id)` when the user wants
-    a View closed; without one the View is removed at once.
+    context, `on_away()` when the page's socket is gone, `on_over()` when the page is gone for good,
+    `on_retry(view_id)` when the user wants a View opened again that failed or does not respond,
+    `on_loaded(view_id, gone)` when the frame of a View loaded again, and maybe shows something
+    else, `on_place(view_id, wish)` when the page has a place for a View (`free`: unless another
+    page has it, `take`: even then, `again`: even if it was closed) or has none any more (`gone`),
+    and `on_close(view_id)` when the user wants a View closed; without one the View is removed at
+    once.
     """
 
     def __init__(
@@ -198,6 +204,7 @@ class Stage:
         origin: str = "",
         sandbox: str = "",
         shared: bool = False,
+        hosts: dict[str, MountedView] | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(24)
         self.csp_mode: CspMode = csp
@@ -214,17 +221,19 @@ class Stage:
         self.on_retry: Callable[[str], object] = _ignore
         self.on_loaded: Callable[[str, bool], object] = _ignore
         self.on_away: Callable[[], object] = _ignore
+        self.on_over: Callable[[], object] = _ignore
+        self.on_place: Callable[[str, str], object] = _ignore
         self.grace = grace
         self.patience = patience
         self._views: dict[str, MountedView] = {}
-        self._hosts: dict[str, MountedView] = {}
+        self._hosts: dict[str, MountedView] = {} if hosts is None else hosts
         self.failures: dict[str, FailedView] = {}
         """The Views that failed, the oldest first; `fail` adds one."""
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invited: tuple[str, str] | None = None  # a page's origin, and its token
         self._page_ready = asyncio.Event()
-        self._questions = Questions(self._send)
+        self._questions = Questions(self.send)
 
     # --- Views -------------------------------------------------------------------------------
 
@@ -246,7 +255,7 @@ class Stage:
         name = f"{label}-{secrets.token_hex(6)}"
         host = urlsplit(self.sandbox).netloc.replace("*", name)
         channel = ViewChannel(key, lambda: self._link, self.unmount)
-        mounted = MountedView(key, page, client, host, channel)
+        mounted = MountedView(self, key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
         self.failures.pop(key, None)
         for entry in dropped_entries(page.csp):
@@ -257,13 +266,13 @@ class Stage:
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""
         if self._drop(view_id, "it was closed") is not None:
-            self._send({"do": "unmount", "view": view_id})
+            self.send({"do": "unmount", "view": view_id})
 
     def remove(self, view_id: str, reason: str) -> None:
         """Take a View off the Stage and close its channel with this reason."""
         mounted = self._drop(view_id, reason)
         if mounted is not None:
-            self._send({"do": "unmount", "view": view_id})
+            self.send({"do": "unmount", "view": view_id})
             mounted.channel.end(f"The View is gone: {reason}")
 
     def _drop(self, view_id: str, reason: str) -> MountedView | None:
@@ -281,14 +290,14 @@ class Stage:
         failed = msgspec.structs.replace(failed, reason=clean(failed.reason, _MAX_REASON))
         self.failures.pop(failed.view, None)
         self.failures[failed.view] = failed
-        self._send(failed)
+        self.send(failed)
         while len(self.failures) > _MAX_FAILURES:
             self.remove_failure(next(iter(self.failures)))
 
     def remove_failure(self, view_id: str) -> None:
         """Remove what `fail` shows."""
         if self.failures.pop(view_id, None) is not None:
-            self._send({"do": "unmount", "view": view_id})
+            self.send({"do": "unmount", "view": view_id})
 
     def find(self, host: str) -> MountedView | None:
         """The View whose origin has this `Host`."""
@@ -298,7 +307,7 @@ class Stage:
         page = mounted.page
         csp = build_csp(page.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
         mounted.csp = csp + "; report-uri /csp-report"
-        self._send(
+        self.send(
             {
                 "do": "mount",
                 "view": mounted.key,
@@ -316,20 +325,20 @@ class Stage:
     def set_name(self, view_id: str, name: str, version: str) -> None:
         """Show what a View calls itself, which can be anything."""
         shown = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
-        self._send({"do": "named", "view": view_id, **shown})
+        self.send({"do": "named", "view": view_id, **shown})
 
     def set_mode(self, view_id: str, mode: DisplayMode) -> None:
         """Show a View inline, over the whole page, or as a picture in the corner."""
         if view_id in self._views:
-            self._send({"do": "mode", "view": view_id, "mode": mode})
+            self.send({"do": "mode", "view": view_id, "mode": mode})
 
     def set_trouble(self, view_id: str, reason: str) -> None:
         """Show that a View does not respond, and why; with "" that it does."""
-        self._send({"do": "trouble", "view": view_id, "reason": clean(reason, _MAX_REASON)})
+        self.send({"do": "trouble", "view": view_id, "reason": clean(reason, _MAX_REASON)})
 
     def save_file(self, name: str, mime: str, data: str) -> None:
         """Have the page save a file; `data` is base64."""
-        self._send({"do": "download", "name": name, "mime": mime, "data": data})
+        self.send({"do": "download", "name": name, "mime": mime, "data": data})
 
     def report_violation(
         self, mounted: MountedView, directive: str, blocked: str, source: str = ""
@@ -388,7 +397,7 @@ class Stage:
 
     def join(self, origin: str, token: str) -> None:
         """Have this Stage's page show the Views of another Stage, too, that has invited it."""
-        self._send({"do": "join", "origin": origin, "token": token})
+        self.send({"do": "join", "origin": origin, "token": token})
 
     def allows_origin(self, origin: str) -> bool:
         """Whether a page of that origin may connect."""
@@ -407,6 +416,13 @@ class Stage:
             guest, token = self._invited or ("", "")
             if not guest or origin != guest or not _same(hello.token, token):
                 raise PeerError("The token is wrong")
+        link, resumed = self.open_link(hello, origin)
+        if own and not resumed:
+            self._invited = None
+        return link, resumed
+
+    def open_link(self, hello: Hello, origin: str) -> tuple[Link, bool]:
+        """As `connect_page`, for a page that is known to be the user's."""
         link = self._link
         if link is not None and not link.over and hello.page is not None:
             if hello.page == link.id:
@@ -419,8 +435,6 @@ class Stage:
             patience=self.patience,
             on_away=lambda: self.on_away(),
         )
-        if own:
-            self._invited = None
         self._page_origin = origin
         if link is not None:
             link.end("another page took over")
@@ -428,7 +442,7 @@ class Stage:
         for mounted in self._views.values():
             self._show(mounted)
         for card in self.failures.values():
-            self._send(card)
+            self.send(card)
         self._page_ready.clear()
         return fresh, False
 
@@ -442,6 +456,7 @@ class Stage:
             self._link = None
             self._page_ready.clear()
             self._lose_views(reason)
+            self.on_over()
 
     def _lose_views(self, reason: str) -> None:
         """Views that ran on a page that is gone are gone; those that never ran stay to be shown."""
@@ -456,7 +471,8 @@ class Stage:
 
     # --- messages ----------------------------------------------------------------------------
 
-    def _send(self, message: dict[str, Any] | FailedView) -> None:
+    def send(self, message: dict[str, Any] | FailedView) -> None:
+        """Send the page a message that is not for a View."""
         if self._link is not None:
             self._link.post(CONTROL, msgspec.json.encode(message))
 
@@ -477,6 +493,8 @@ class Stage:
                 self.surroundings = msgspec.to_builtins(value)
                 self._page_ready.set()
                 self.on_surroundings(self.surroundings)
+            case _PageMessage(do="place", view=view, value=str() as wish):
+                self.on_place(view[:_MAX_KEY], wish)
             case _PageMessage(view=view) if view in self._views:
                 self._handle_view_message(self._views[view], message)
             case _PageMessage(do="retry", view=view) if view in self.failures:
