@@ -30,7 +30,8 @@ SEEN = """(element) => {
   return [...text.getClientRects()].every((box) => {
     const { left, top, right, bottom } = box;
     const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
-    const ends = [left + 1, right - 1].map((x) => document.elementFromPoint(x, (top + bottom) / 2));
+    const root = element.getRootNode();
+    const ends = [left + 1, right - 1].map((x) => root.elementFromPoint(x, (top + bottom) / 2));
     return inside && ends.every((there) => element.contains(there));
   });
 }"""

@@ -320,14 +320,14 @@ async def test_a_question_cannot_be_answered_by_a_click_that_was_meant_for_somet
         await user.page.evaluate(
             """() => {
               globalThis.early = new Promise((resolve) => {
-                const place = document.getElementById("questions");
+                const place = document.getElementById("questions").shadowRoot;
                 const look = new MutationObserver(() => {
                   const button = place.querySelector("button");
                   look.disconnect();
                   button.click();
                   resolve([button.ariaDisabled, button.isConnected]);
                 });
-                look.observe(place, { childList: true });
+                look.observe(place, { childList: true, subtree: true });
               });
             }"""
         )
@@ -443,7 +443,11 @@ async def test_everything_can_be_reached_with_the_keyboard(browser: Chromium) ->
             await user.page.keyboard.press("Tab")
             reached.append(
                 await user.page.evaluate(
-                    "document.activeElement.ariaLabel ?? document.activeElement.tagName"
+                    """() => {
+                      const within = (focused) => focused.shadowRoot?.activeElement ?? focused;
+                      const focused = within(document.activeElement);
+                      return focused.ariaLabel ?? focused.tagName;
+                    }"""
                 )
             )
         assert f"Full screen: {view.id}" in reached

@@ -67,7 +67,10 @@ const size = (height) => say({ method: "ui/notifications/size-changed", params: 
 size(300);
 onmessage = ({ data }) => data.method === "shrink" && size(40);
 """
-THERE = "([x, y]) => document.elementFromPoint(x, y).tagName"
+THERE = """([x, y]) => {
+  const there = document.elementFromPoint(x, y);
+  return (there.shadowRoot?.elementFromPoint(x, y) ?? there).tagName;
+}"""
 
 
 async def test_a_press_for_one_view_does_not_reach_another_that_has_just_moved_there(
@@ -103,7 +106,9 @@ SILENT = "parent.postMessage = () => {};"
 
 
 def failure(user: User, view_id: str) -> Any:
-    return user.page.locator(".failure").filter(has_text=f"{view_id} from tests")
+    return user.page.locator("transom-view[data-state=failed]").filter(
+        has_text=f"{view_id} from tests"
+    )
 
 
 async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_tried_again(
@@ -118,7 +123,7 @@ async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_
         await user.page.clock.run_for(12_000)
         await expect(failure(user, "tests-1")).to_contain_text("did not load in the browser.")
         assert (await opening).meta["transom/view"]["state"] == "failed"
-        assert await user.page.locator("transom-view").count() == 0
+        assert await user.page.locator("transom-view iframe").count() == 0
         assert await user.page.get_by_text("No View is open").is_hidden()
         await user.context.unroute("**/transom-view")
         told = Told(host)

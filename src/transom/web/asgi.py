@@ -34,6 +34,8 @@ from transom.web.stage import Hello, MountedView, Stage
 
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
+_SHARED = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
+_STAGE = ("stage.js", "agents.js", "tabs.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
     "Cache-Control": "no-store",
@@ -100,11 +102,10 @@ def stage_app(stage: Stage) -> Starlette:
         await websocket.accept()
         await PageSocket(websocket, lambda hello: stage.connect_page(hello, origin)).run()
 
-    names = ("stage.js", "agents.js", "link.js", "views.js", "questions.js", "tabs.js", "stage.css")
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),
-            *(Route(f"/{name}", serve(name)) for name in names),
+            *(Route(f"/{name}", serve(name)) for name in (*_SHARED, *_STAGE)),
             WebSocketRoute("/socket", socket),
         ],
         exception_handlers={HTTPException: _missing},

@@ -2,88 +2,18 @@
  * The agents whose Views this page shows, each over a link of its own: the one whose Stage this is,
  * and others of the same user that joined. None knows of another.
  */
-import { CONTROL, Link } from "./link.js";
+import { Agent } from "./agent.js";
 import { keepJoined, keptJoined } from "./tabs.js";
-import { element } from "./views.js";
 
 const MAX_AGENTS = 20;
 const GIVE_UP_AFTER = 30_000;
 const LOOPBACK = /^http:\/\/127\.0\.0\.1:\d{1,5}$/;
 
-class Agent {
-  #views;
-  #questions;
-  #agents;
-  state = "connecting";
-
-  constructor(number, { url, token }, { views, questions, agents }) {
-    this.number = number;
-    this.#views = views;
-    this.#agents = agents;
-    this.#questions = questions;
-    this.link = new Link({ url, token, on: this.#on });
-  }
-
-  notify = (message) => this.link.send(CONTROL, JSON.stringify(message));
-
-  send = (view, text) => this.link.send(view, text);
-
-  #onControl = {
-    mount: (message) => this.#views.mount(this, message),
-    unmount: ({ view }) => this.#views.drop(this, view),
-    trouble: ({ view, reason }) => this.#views.get(this, view)?.setTrouble(reason),
-    failed: (message) => this.#views.fail(this, message),
-    named: (message) => this.#views.get(this, message.view)?.name(message),
-    mode: ({ view, mode }) => this.#views.get(this, view)?.setMode(mode),
-    ask: (question) => this.#questions.ask(this, question, (value) => this.#answer(question, value)),
-    unask: ({ id }) => this.#questions.withdraw(this, id),
-    download: ({ name, mime, data }) => save(name, mime, data),
-    join: ({ origin, token }) => this.#agents.join(origin, token),
-  };
-
-  #answer({ id, kind, url }, value) {
-    this.notify({ do: "answer", id, value });
-    // Here and now, in the user's press: a browser opens no window otherwise.
-    if (kind === "link" && value) window.open(url, "_blank", "noopener,noreferrer");
-  }
-
-  #clear() {
-    this.#views.clear(this);
-    this.#questions.clear(this);
-  }
-
-  #on = {
-    frame: (view, text) => {
-      const message = JSON.parse(text);
-      if (view === CONTROL) this.#onControl[message.do]?.(message);
-      else this.#views.get(this, view)?.post(message);
-    },
-    state: (now, why) => {
-      this.state = now;
-      if (now === "over") this.#clear();
-      else this.#views.reached(this, now === "connected");
-      this.#agents.changed(this, why);
-    },
-    fresh: () => this.#clear(),
-    flood: (view) => {
-      this.#views.drop(this, view);
-      this.notify({ do: "broken", view, reason: "it sends more than the host takes" });
-    },
-  };
-}
-
-function save(name, mime, data) {
-  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: mime }));
-  element("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
 export class Agents {
   #all = new Map();
   #own = null;
   #made = 0;
-  #shown;
+  #page;
   #onState;
   #onConnected;
 
@@ -95,7 +25,12 @@ export class Agents {
    *   is lost (`alone`: and no other is there), `over` when there is none left.
    */
   constructor({ views, questions, onState, onConnected }) {
-    this.#shown = { views, questions, agents: this };
+    this.#page = {
+      views,
+      questions,
+      onState: (agent, why) => this.#changed(agent, why),
+      onMessage: ({ do: what, origin, token }) => what === "join" && this.join(origin, token),
+    };
     this.#onState = onState;
     this.#onConnected = onConnected;
   }
@@ -120,7 +55,7 @@ export class Agents {
   }
 
   #add(url, options) {
-    const agent = new Agent(this.#made, options, this.#shown);
+    const agent = new Agent(this.#made, options, this.#page);
     this.#made += 1;
     agent.url = url;
     agent.options = options;
@@ -142,7 +77,7 @@ export class Agents {
     return this.#all.values();
   }
 
-  changed(agent, why) {
+  #changed(agent, why) {
     clearTimeout(agent.losing);
     if (agent.state === "over" && this.#all.get(agent.url) === agent) this.#all.delete(agent.url);
     this.#keep();

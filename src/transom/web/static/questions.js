@@ -8,7 +8,7 @@
  * 3. Buttons work when nothing was pressed for a moment, and the question was in sight all the time.
  *    The moment is longer when the user was busy in a View, which can guess the next press.
  */
-import { attribution, element } from "./views.js";
+import { attribution, element, rootOf } from "./views.js";
 
 const QUIET = 500; // milliseconds
 const QUIET_AFTER_VIEW = 1500;
@@ -94,9 +94,18 @@ function granted({ changed, granted: tools = [] }) {
   return lines.map(paragraph);
 }
 
+/** What has the keyboard, in whichever root. */
+function focusedElement() {
+  let focused = document.activeElement;
+  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  return focused;
+}
+
 export class Questions {
   #place;
+  #list = element("div", { class: "questions", "aria-live": "polite" });
   #onShown;
+  #onCount;
   #waiting = [];
   #shown = null;
   #card = null;
@@ -111,10 +120,13 @@ export class Questions {
    * @param {HTMLElement} place where the question is shown
    * @param {(asker: object, question: object) => HTMLIFrameElement | undefined} onShown called with the
    *   question that is shown now, without arguments when none is; the frame of the View it is about
+   * @param {(count: number) => void} onCount called with how many questions there are
    */
-  constructor(place, onShown) {
+  constructor(place, onShown, onCount = () => {}) {
     this.#place = place;
     this.#onShown = onShown;
+    this.#onCount = onCount;
+    rootOf(place).append(this.#list);
     addEventListener("pointerdown", () => this.#pressed(), true);
     addEventListener("keydown", ({ key }) => ["Enter", " "].includes(key) && this.#pressed(), true);
     addEventListener("resize", () => this.#disturb());
@@ -154,7 +166,7 @@ export class Questions {
   // --- the card -------------------------------------------------------------------------------
 
   #show(entry) {
-    const focused = document.activeElement;
+    const focused = focusedElement();
     this.#shown = entry;
     this.#card?.remove();
     this.#card = entry && this.#makeCard(entry.question);
@@ -163,7 +175,7 @@ export class Questions {
     if (this.#card) {
       this.#quiet = focused instanceof HTMLIFrameElement ? QUIET_AFTER_VIEW : QUIET;
       this.#looking = setInterval(() => this.#look(), LOOK_EVERY);
-      this.#place.append(this.#card);
+      this.#list.append(this.#card);
       // Only the View the user is typing into may take the keyboard from it, by what it asks.
       const own = entry.question.kind !== "approve" && focused === frame;
       if (own || !focused || focused === document.body) this.#card.focus();
@@ -183,7 +195,7 @@ export class Questions {
     });
     const card = element(
       "section",
-      { class: "question", role: "alertdialog", "aria-label": heading.textContent, tabindex: "-1" },
+      { class: "question", part: "question", role: "alertdialog", "aria-label": heading.textContent, tabindex: "-1" },
       element("div", { class: "asker" }, question.server ? attribution(question) : "", this.#more),
       heading,
       ...body(question),
@@ -201,7 +213,8 @@ export class Questions {
     const more = this.#waiting.length;
     const asked = more + (this.#shown && this.#shown !== WITHDRAWN ? 1 : 0);
     if (this.#card) this.#more.textContent = more ? `and ${more} more` : "";
-    document.title = asked ? `(${asked}) Transom` : "Transom";
+    this.#place.toggleAttribute("data-asking", Boolean(this.#card));
+    this.#onCount(asked);
   }
 
   // --- when it can be answered ----------------------------------------------------------------

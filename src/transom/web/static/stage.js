@@ -1,8 +1,9 @@
 /** The Stage: a page that shows Views, asks the user, and passes messages to the host. */
+import { surroundings } from "./agent.js";
 import { Agents } from "./agents.js";
 import { Questions } from "./questions.js";
 import { findOther, letOthersIn, takeToken } from "./tabs.js";
-import { element, inlineSize, Views } from "./views.js";
+import { element, inlineSize, View, Views } from "./views.js";
 
 const GONE_AFTER = 30_000; // milliseconds without an agent until the banner says more
 
@@ -13,14 +14,20 @@ const empty = document.getElementById("empty");
 const nothing = empty.textContent;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-const views = new Views(place);
-const questions = new Questions(document.getElementById("questions"), (agent, question) =>
-  views.pointAt(agent, question?.view),
+customElements.define("transom-view", View);
+
+const views = new Views(() => place.appendChild(document.createElement("transom-view")));
+const questions = new Questions(
+  document.getElementById("questions"),
+  (agent, question) => views.pointAt(agent, question?.view),
+  (asked) => {
+    document.title = asked ? `(${asked}) Transom` : "Transom";
+  },
 );
 const agents = new Agents({
   views,
   questions,
-  onConnected: (agent) => agent.notify(surroundings()),
+  onConnected: (agent) => agent.notify(known()),
   onState(now, alone, why) {
     if (now !== "reconnecting") hideBanner();
     else if (bar.dataset.state !== now) showBanner(alone ? "the agent" : "an agent");
@@ -74,24 +81,14 @@ function offer(text, showHere) {
 
 // --- surroundings -----------------------------------------------------------------------------
 
-const surroundings = () => ({
-  do: "surroundings",
-  value: {
+const known = () =>
+  surroundings({
     theme: dark.matches ? "dark" : "light",
-    locale: navigator.language,
-    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    userAgent: "transom",
-    platform: "web",
-    deviceCapabilities: {
-      touch: navigator.maxTouchPoints > 0,
-      hover: matchMedia("(hover: hover)").matches,
-    },
     containerDimensions: inlineSize(place),
-  },
-});
+  });
 
 function sendSurroundings() {
-  for (const agent of agents) agent.notify(surroundings());
+  for (const agent of agents) agent.notify(known());
 }
 
 function hurry() {

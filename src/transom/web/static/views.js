@@ -1,5 +1,5 @@
 /**
- * Views on the Stage, each in a sandbox on an origin of its own. None is trusted: a View is known
+ * Views on a page, each in a sandbox on an origin of its own. None is trusted: a View is known
  * by its window and origin, and can speak for itself only. Everything shown about one is set
  * as text.
  */
@@ -20,6 +20,19 @@ const ICONS = {
   pip: "M3 4h14v12H3zM11 10h4v4h-4z",
   close: "M5 5l10 10M15 5L5 15",
 };
+
+/** The looks of everything here, whatever the styles of the page around it are. */
+const looks = new CSSStyleSheet();
+fetch(new URL("views.css", import.meta.url))
+  .then((answer) => answer.text())
+  .then((text) => looks.replaceSync(text));
+
+/** A root of its own for what is shown in an element. */
+export function rootOf(place) {
+  const root = place.attachShadow({ mode: "open" });
+  root.adoptedStyleSheets = [looks];
+  return root;
+}
 
 export function element(tag, { text, ...attributes } = {}, ...children) {
   const made = document.createElement(tag);
@@ -46,7 +59,7 @@ function icon(name) {
 export function attribution({ view, shown = view, server, client }) {
   const parts = [element("b", { text: shown }), " from ", element("b", { text: server })];
   if (client) parts.push(" for ", element("b", { text: client }));
-  return element("span", { class: "whose" }, ...parts);
+  return element("span", { class: "whose", part: "whose" }, ...parts);
 }
 
 /** How large a View may be where it stands among the others. */
@@ -61,7 +74,8 @@ const isTooLarge = (text) =>
   text.length * 3 > MAX_MESSAGE &&
   (text.length > MAX_MESSAGE || new Blob([text]).size > MAX_MESSAGE);
 
-class View extends HTMLElement {
+export class View extends HTMLElement {
+  #root = rootOf(this);
   #mount;
   #stage;
   #loads = 0;
@@ -73,19 +87,14 @@ class View extends HTMLElement {
 
   /** Show what an agent mounts; `stage` has `notify(message)`, `send(view, text)`, `place`. */
   start(mount, stage) {
-    this.#mount = mount;
-    this.#stage = stage;
-    const { view, shown = view, origin, allow, border } = mount;
-    this.id = `view-${stage.mark}${view}`;
-    this.view = view;
-    this.shown = shown;
+    const { view, origin, allow, border } = mount;
+    const whose = this.#begin(mount, stage, "loading");
+    const { shown } = this;
     this.origin = origin;
-    this.dataset.mode = "inline";
-    this.dataset.state = "loading";
+    this.#mount = mount;
+    this.#loads = this.#reports = this.#height = 0;
+    this.toggleAttribute("data-trouble", false);
     if (!border) this.dataset.border = "none";
-    this.setAttribute("role", "region");
-    const whose = attribution(mount);
-    this.setAttribute("aria-label", `View ${whose.textContent}`);
     this.own = element("span", { class: "own" }, element("span", { class: "starting", text: "starting…" }));
     const buttons = element(
       "span",
@@ -94,13 +103,54 @@ class View extends HTMLElement {
       this.#button("pip", "Picture in the corner", () => this.toggle("pip")),
       this.#button("close", "Close", () => this.close()),
     );
-    this.frame = element("iframe", { sandbox: FLAGS, title: `View ${shown}`, src: `${origin}${PAGE}` });
+    const title = `View ${shown}`;
+    this.frame = element("iframe", { sandbox: FLAGS, title, src: `${origin}${PAGE}`, part: "frame" });
     if (allow) this.frame.setAttribute("allow", allow);
-    this.append(element("div", { class: "caption" }, whose, this.own, buttons), this.frame);
+    this.#root.append(caption(whose, this.own, buttons), this.frame);
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
       this.#stage.notify({ do: "broken", view, reason });
     }, SANDBOX_WITHIN);
+  }
+
+  #begin(about, stage, state) {
+    const { view, shown = view } = about;
+    this.#stage = stage;
+    this.view = view;
+    this.shown = shown;
+    this.id ||= `view-${stage.mark}${view}`;
+    this.dataset.mode = "inline";
+    this.#end(state);
+    this.setAttribute("role", "region");
+    const whose = attribution(about);
+    this.setAttribute("aria-label", `View ${whose.textContent}`);
+    return whose;
+  }
+
+  #end(state) {
+    clearTimeout(this.#waiting);
+    this.frame = undefined;
+    this.hidden = false;
+    this.dataset.state = state;
+    this.#root.replaceChildren();
+  }
+
+  /** Show in its place why it could not be shown, and what can be done. */
+  fail(message, stage) {
+    const whose = this.#begin(message, stage, "failed");
+    const { view } = message;
+    const trouble = troubleBar(this.shown, `It could not be shown: ${sentence(message.reason)}`, {
+      "Try again": () => stage.notify({ do: "retry", view }),
+      Close: () => stage.notify({ do: "closed", view }),
+    });
+    this.#root.append(caption(whose), trouble);
+  }
+
+  /** Show a sentence in its place, and buttons for what can be done. */
+  note(text, acts = {}) {
+    this.#end("noted");
+    const shown = this.getAttribute("view") ?? this.shown;
+    this.#root.append(troubleBar(shown, text, acts));
   }
 
   #button(name, label, act) {
@@ -116,7 +166,7 @@ class View extends HTMLElement {
   }
 
   get window() {
-    return this.frame.contentWindow;
+    return this.frame?.contentWindow;
   }
 
   /** What the View says of itself, and its resource: marked as such, and cut where there is no room. */
@@ -239,7 +289,7 @@ class View extends HTMLElement {
   }
 }
 
-customElements.define("transom-view", View);
+const caption = (...children) => element("div", { class: "caption", part: "caption" }, ...children);
 
 const sentence = (text) => text.replace(/\.?$/, ".");
 
@@ -253,21 +303,8 @@ function troubleBar(shown, text, acts) {
     });
     return made;
   });
-  return element("div", { class: "trouble", role: "alert" }, element("p", { text }), ...buttons);
-}
-
-/** What stands in the place of a View that failed. */
-function failureCard(message, notify) {
-  const { view, shown, reason } = message;
-  return element(
-    "section",
-    { class: "failure" },
-    element("div", { class: "caption" }, attribution(message)),
-    troubleBar(shown, `It could not be shown: ${sentence(reason)}`, {
-      "Try again": () => notify({ do: "retry", view }),
-      Close: () => notify({ do: "closed", view }),
-    }),
-  );
+  const attributes = { class: "trouble", part: "note", role: "alert" };
+  return element("div", attributes, element("p", { text }), ...buttons);
 }
 
 const keyOf = (agent, id) => `${agent.number} ${id}`;
@@ -275,13 +312,13 @@ const keyOf = (agent, id) => `${agent.number} ${id}`;
 /** All Views on the page, of all agents; two agents may call theirs the same. */
 export class Views {
   #views = new Map();
-  #failures = new Map();
   #windows = new Map();
   #holding = 0;
-  #place;
+  #placeOf;
 
-  constructor(place) {
-    this.#place = place;
+  /** `placeOf(id)` has the element where a View is shown: the page's own, or one that is made. */
+  constructor(placeOf) {
+    this.#placeOf = placeOf;
     window.addEventListener("message", ({ source, origin, data }) => {
       const view = this.#windows.get(source);
       if (view?.origin === origin) view.receive(data);
@@ -293,56 +330,58 @@ export class Views {
   }
 
   mount(agent, message) {
-    this.drop(agent, message.view);
-    const view = document.createElement("transom-view");
+    const view = this.#take(agent, message.view);
+    view.start(message, this.#around(agent, view));
+    this.#windows.set(view.window, view);
+    this.#show(view);
+  }
+
+  /** Show that a View failed, until it is mounted again or dropped. */
+  fail(agent, message) {
+    const view = this.#take(agent, message.view);
+    view.fail(message, this.#around(agent, view));
+    this.#show(view);
+  }
+
+  #take(agent, id) {
+    this.drop(agent, id);
+    const view = this.#placeOf(id);
     view.agent = agent;
-    view.start(message, {
-      place: this.#place,
+    this.#views.set(keyOf(agent, id), view);
+    return view;
+  }
+
+  #show(view) {
+    this.#hold();
+    if (!view.placed) view.scrollIntoView({ block: "nearest" });
+  }
+
+  #around(agent, view) {
+    return {
+      place: view.placed ? view : view.parentElement,
       mark: agent.number ? `${agent.number}:` : "",
       notify: agent.notify,
       send: agent.send,
       makeRoom: this.#makeRoom,
       rearrange: this.#rearrange,
       hold: this.#hold,
-    });
-    this.#views.set(keyOf(agent, message.view), view);
-    this.#place.append(view);
-    this.#windows.set(view.window, view);
-    this.#hold();
-    view.scrollIntoView({ block: "nearest" });
-  }
-
-  /** Show that a View failed. The card leaves when the View is mounted again or dropped. */
-  fail(agent, message) {
-    this.drop(agent, message.view);
-    const card = failureCard(message, agent.notify);
-    card.agent = agent;
-    card.view = message.view;
-    this.#failures.set(keyOf(agent, message.view), card);
-    this.#place.append(card);
-    this.#hold();
-    card.scrollIntoView({ block: "nearest" });
+    };
   }
 
   drop(agent, id) {
     const view = this.get(agent, id);
-    const failure = this.#failures.get(keyOf(agent, id));
-    if (failure) {
-      this.#failures.delete(keyOf(agent, id));
-      failure.remove();
-      this.#hold();
-    }
     if (!view) return;
     this.#views.delete(keyOf(agent, id));
     this.#windows.delete(view.window);
-    view.remove();
+    if (view.placed) view.note("");
+    else view.remove();
     this.#hold();
     this.#rearrange();
   }
 
   /** Drop all of one agent's. */
   clear(agent) {
-    for (const shown of [...this.#views.values(), ...this.#failures.values()]) {
+    for (const shown of [...this.#views.values()]) {
       if (shown.agent === agent) this.drop(agent, shown.view);
     }
   }
@@ -351,7 +390,7 @@ export class Views {
   pointAt(agent, id) {
     const view = agent && this.get(agent, id);
     for (const other of this.#views.values()) other.toggleAttribute("data-question", other === view);
-    if (!view) return undefined;
+    if (!view?.frame) return undefined;
     this.#hold();
     view.scrollIntoView({ block: "nearest" });
     return view.frame;
@@ -362,10 +401,12 @@ export class Views {
    * press, which may have been meant for what was under the pointer before.
    */
   #hold = (mover) => {
-    this.#place.toggleAttribute("data-moving", true);
-    for (const view of this.#views.values()) view.toggleAttribute("data-mover", view === mover);
+    const hold = (moving) => {
+      for (const view of this.#views.values()) view.toggleAttribute("data-held", moving && view !== mover);
+    };
+    hold(true);
     clearTimeout(this.#holding);
-    this.#holding = setTimeout(() => this.#place.toggleAttribute("data-moving", false), STILL_AFTER);
+    this.#holding = setTimeout(hold, STILL_AFTER, false);
   };
 
   /** Whether an agent can be reached: the Views of one that cannot are dimmed. */
@@ -375,10 +416,10 @@ export class Views {
     }
   }
 
-  /** The page has another size: notify Views that are not inline. */
+  /** The page has another size: notify Views that are not inline, or whose place is the page's own. */
   resized() {
     for (const view of this.#views.values()) {
-      if (view.dataset.mode !== "inline") view.sendMode();
+      if (view.frame && (view.placed || view.dataset.mode !== "inline")) view.sendMode();
     }
   }
 
