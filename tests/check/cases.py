@@ -137,6 +137,7 @@ NO_ANNOTATIONS: Any = {"annotations": ...}
 IDEMPOTENT = {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False}
 OTHER = "ui://orders/detail.html"
 VENDOR = {"openai/outputTemplate": "ui://orders/list.html"}
+EXTRA = tool("extra")
 TWO_PAGES = {URI: page(), OTHER: page(OTHER)}
 
 CASES: list[Case] = [
@@ -1018,6 +1019,72 @@ CASES: list[Case] = [
         "App tool `show_orders` shadows a server tool",
         "warn",
         view(declared_tools=True, tools=("sort_orders",)),
+    ),
+    # --- L ------------------------------------------------------------------------------------
+    Case(
+        "L1",
+        Server(relists=lambda tools, did: tools[: 2 + did.get("tools/list", 0)]),
+        "tools/list is another one when it is asked for again: `count_orders` more",
+        "error",
+        also={"L2"},
+    ),
+    Case(
+        "L1",
+        Server(relists=lambda tools, did: tools[: did["connection"] - 2]),
+        "tools/list is another one on another connection: `count_orders` more",
+        "error",
+        # By the client's capabilities it may differ, and by what changes meanwhile.
+        Server(lists=fallback_without_link),
+    ),
+    Case(
+        "L2",
+        Server(relists=lambda tools, did: [*tools, EXTRA][: 3 + ("tools/call" in did)]),
+        "tools/list is another one after calls of `show_orders`, `list_page`, `count_orders`: "
+        "`extra` more",
+        "error",
+    ),
+    Case(
+        "L2",
+        Server(
+            relists=lambda tools, did: [
+                {**each, "description": f"Called: {'tools/call' in did}."} for each in tools
+            ]
+        ),
+        "`show_orders`, `list_page`, `count_orders` changed",
+        "error",
+    ),
+    Case(
+        "L3",
+        Server(relists=lambda tools, did: tools[:: -1 if did.get("tools/list") else 1]),
+        "tools/list has another order when it is asked for again",
+        "warn",
+        Server(relists=lambda tools, _: tools[::-1]),
+    ),
+    Case(
+        "L4",
+        Server(hints={"tools/list": {"ttlMs": ..., "cacheScope": ...}}),
+        "tools/list answers without ttlMs and cacheScope",
+        "error",
+    ),
+    Case(
+        "L4",
+        Server(hints={"resources/read": {"ttlMs": -1}}),
+        f"resources/read of {URI}: ttlMs must be an integer of 0 or more, got -1",
+        "error",
+        Server(hints={"resources/read": {"ttlMs": 60_000, "cacheScope": "public"}}),
+    ),
+    Case(
+        "L4",
+        Server(hints={"server/discover": {"ttlMs": [True], "cacheScope": {"a": 1}}}),
+        "server/discover: ttlMs must be an integer of 0 or more, got array",
+        "error",
+    ),
+    Case(
+        "L5",
+        Server(hints={"resources/list": {"ttlMs": 7 * 24 * 3600 * 1000}}),
+        "resources/list: ttlMs lets clients keep the answer for 7 days",
+        "info",
+        Server(hints={"resources/list": {"ttlMs": 24 * 3600 * 1000}}),
     ),
 ]
 

@@ -12,6 +12,7 @@ import msgspec
 from transom.errors import ChannelClosed
 
 MIME = "text/html;profile=mcp-app"
+META = "io.modelcontextprotocol/"
 EXTENSION = "io.modelcontextprotocol/ui"
 URI = "ui://orders/list.html"
 HTML = "<!doctype html><html><body><h1>Orders</h1><script>let a = 1</script></body></html>"
@@ -77,6 +78,10 @@ class Server:
     """Whether a client with these capabilities gets Views."""
     lists: Callable[[list[Any], bool], list[Any]] | None = None
     """Makes the list of tools from all tools and whether the client gets Views."""
+    hints: dict[str, Object] = field(default_factory=dict)
+    """By method: other cache hints in MCP 2026-07-28; one that is `...` is left out."""
+    relists: Callable[[list[Any], Object], list[Any]] | None = None
+    """Makes another list of tools in MCP 2026-07-28, from the list and what the connection did."""
 
     def for_client(self, capabilities: Object) -> list[Any]:
         views = self.gated(capabilities)
@@ -104,8 +109,31 @@ class Server:
         return answer if "error" in answer else {"result": answer}
 
     def answer(self, message: Object, session: Object) -> Object | None:
+        meta = message.get("params", {}).get("_meta", {})
+        if f"{META}protocolVersion" not in meta:
+            return self.answer_any(message, session)
+        session.update(meta[f"{META}clientCapabilities"])
+        answer = self.answer_any(message, session)
+        if answer is None or "result" not in answer:
+            return answer
+        method, answered = message["method"], {**answer["result"], "resultType": "complete"}
+        if method == "tools/list" and self.relists is not None:
+            answered["tools"] = self.relists(answered["tools"], session)
+        session[method] = session.get(method, 0) + 1
+        if method != "tools/call":
+            answered |= {"ttlMs": 0, "cacheScope": "private", **self.hints.get(method, {})}
+        return {"result": {key: value for key, value in answered.items() if value is not ...}}
+
+    def answer_any(self, message: Object, session: Object) -> Object | None:
         method, params = message.get("method"), message.get("params", {})
         match method:
+            case "server/discover":
+                return {
+                    "result": {
+                        "supportedVersions": ["2026-07-28"],
+                        "capabilities": {"tools": {}, "resources": {}},
+                    }
+                }
             case "initialize":
                 session.update(params["capabilities"])
                 return {
@@ -127,14 +155,17 @@ class Server:
                 return error(-32601, "Method not found")
         return None
 
+    connections: int = 0
+
     async def connect(self) -> "FakeChannel":
+        self.connections += 1
         return FakeChannel(self)
 
 
 class FakeChannel:
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.session: Object = {}
+        self.session: Object = {"connection": server.connections}
         self.answers: asyncio.Queue[bytes | ChannelClosed] = asyncio.Queue()
 
     async def send(self, data: bytes) -> None:

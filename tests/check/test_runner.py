@@ -167,8 +167,6 @@ class ModernServer(Server):
             return error(-32602, "Who is asking?")
         session.clear()
         session.update(meta["io.modelcontextprotocol/clientCapabilities"])
-        if message["method"] == "server/discover":
-            return {"result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}}
         return super().answer(message, session)
 
 
@@ -179,6 +177,39 @@ async def test_a_server_of_the_later_revision_is_asked_in_its_own_way():
     assert report.failure is None
     assert report.findings == ()
     assert report.tools == 3
+
+
+async def test_a_server_that_only_knows_the_handshake_is_not_checked_for_what_came_later():
+    class Old(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            discovers = message["method"] == "server/discover"
+            return error(-32601, "no") if discovers else super().answer(message, session)
+
+    report = await check("old", Old().connect)
+
+    assert report.findings == ()
+    assert report.notes == ()
+    why = "the server does not speak MCP 2026-07-28: no (-32601)"
+    assert {skip.rule for skip in report.skipped if skip.reason == why} == {
+        *("L1", "L2", "L3", "L4", "L5")
+    }
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/read"])
+async def test_a_server_that_falls_silent_in_the_later_revision_is_reported_all_the_same(
+    method: str,
+):
+    class Silent(Server):
+        def answer(self, message: Any, session: Any) -> Any:
+            meta = message.get("params", {}).get("_meta")
+            return (
+                None if meta and message["method"] == method else super().answer(message, session)
+            )
+
+    report = await check("silent", Silent().connect, options=Options(timeout=0.1))
+
+    assert report.failure is None
+    assert report.findings == ()
 
 
 # --- calling ---------------------------------------------------------------------------------
@@ -290,7 +321,8 @@ async def test_a_tool_that_is_listed_a_thousand_times_is_called_once_as_a_text_c
 
     await collect(Repeating(tools=[SHOW] * 1000).connect, Options(calling=Calling(max_calls=1)))
 
-    assert len(calls) == 3  # as it should be, with wrong arguments, as a text-only client
+    # As it should be, with wrong arguments, as a text-only client, and in MCP 2026-07-28.
+    assert len(calls) == 4
 
 
 # --- pages -----------------------------------------------------------------------------------
@@ -311,7 +343,11 @@ async def test_pages_that_are_linked_or_listed_are_read_and_nothing_else():
     )
     await collect(server.connect, Options())
 
-    assert read == [URI, "ui://other"]
+    assert read == [
+        URI,
+        "ui://other",
+        URI,
+    ]  # the last in MCP 2026-07-28, for what it says of caching
 
 
 async def test_reading_ends_when_a_server_stops_answering():

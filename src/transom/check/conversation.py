@@ -14,6 +14,7 @@ from typing import cast
 import msgspec
 
 from transom.channel import Channel
+from transom.check.snapshot import CacheHint
 from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
 from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
 from transom.servers.envelope import (
@@ -30,6 +31,10 @@ MAX_LIST_PAGES = 1_000
 # How long all pages of a list may take together: a server must not stretch one by slow answers.
 LIST_TIMEOUTS = 3
 _UNSUPPORTED_VERSION = -32022
+_CACHEABLE = {
+    *("server/discover", "tools/list", "prompts/list", "resources/list"),
+    *("resources/templates/list", "resources/read"),
+}
 
 
 class NoAnswer(TransomError):
@@ -54,13 +59,21 @@ class Conversation:
         self._last_id = 0
         self._stamp: JsonObject = {}
         self._capabilities = capabilities
+        self.hints: list[CacheHint] = []
+        """What answers in MCP 2026-07-28 said about keeping them."""
         self.closed: str | None = None
         self.noise = 0
         self.first_noise = ""
 
-    async def open(self) -> JsonObject:
-        """Introduce ourselves; return what the server answers about itself."""
+    async def open(self, *, handshake: bool = True) -> JsonObject:
+        """Introduce ourselves; return what the server answers about itself.
+
+        Args:
+            handshake: whether to begin with `initialize`, as before 2026-07-28.
+        """
         client: JsonObject = {"name": "transom-check", "version": __version__}
+        if not handshake:
+            return await self._discover(client)
         params: JsonObject = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
             "capabilities": self._capabilities,
@@ -71,15 +84,21 @@ class Conversation:
         except Answered as refusal:
             if refusal.code not in (_UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
                 raise
-            self._stamp = {
-                PROTOCOL_KEY: DISCOVERY_VERSION,
-                CLIENT_KEY: client,
-                CAPABILITIES_KEY: self._capabilities,
-            }
-            return await self.request("server/discover", {})
+            return await self._discover(client)
         if not isinstance(answer.get("protocolVersion"), str):
             raise NoAnswer("the server answered initialize without a protocolVersion")
         await self._send(method="notifications/initialized")
+        return answer
+
+    async def _discover(self, client: JsonObject) -> JsonObject:
+        self._stamp = {
+            PROTOCOL_KEY: DISCOVERY_VERSION,
+            CLIENT_KEY: client,
+            CAPABILITIES_KEY: self._capabilities,
+        }
+        answer = await self.request("server/discover", {})
+        if DISCOVERY_VERSION not in as_list(answer.get("supportedVersions")):
+            raise NoAnswer(f"the server answered server/discover without {DISCOVERY_VERSION}")
         return answer
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
@@ -97,7 +116,7 @@ class Conversation:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._send(id=self._last_id, method=method, params=params)
-                return await self._answer(self._last_id, method)
+                answer = await self._answer(self._last_id, method)
         except TimeoutError:
             raise NoAnswer(
                 f"the server did not answer {method} within {self._timeout:g} s"
@@ -105,6 +124,10 @@ class Conversation:
         except ChannelClosed as error:
             self.closed = f"the server is gone: {clean(str(error), 400)}"
             raise NoAnswer(self.closed) from error
+        if self._stamp and method in _CACHEABLE and answer.get("resultType") != "input_required":
+            what = f"{method} of {uri}" if isinstance(uri := params.get("uri"), str) else method
+            self.hints.append(CacheHint(what, answer.get("ttlMs"), answer.get("cacheScope")))
+        return answer
 
     async def list_all(self, method: str, key: str) -> tuple[list[JsonObject], str | None]:
         """Every page of a list, and why it is missing or cut short, if it is.

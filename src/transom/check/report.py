@@ -107,6 +107,10 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
             client = "text" if rule.surface == "text_call" else "apps"
             answered = any(c.client == client and c.problem is None for c in seen.calls or ())
             return None if answered else "no tool was called, or none answered"
+        case "lists" | "lists_call" if seen.lists.problem is not None:
+            return seen.lists.problem
+        case "lists_call" if not any(each.after_calls for each in seen.lists.listings):
+            return NEEDS_CALL if seen.calls is None else "no tool was called, or none answered"
         case "browser" if seen.views is None:
             return seen.views_problem or NEEDS_BROWSER
         case "read" if rule.id == "P11" and seen.dev:

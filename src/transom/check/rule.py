@@ -17,8 +17,8 @@ MAX_TEXT = 600
 Severity = Literal["error", "warn", "info"]
 """Breaks a MUST or keeps a View from showing; breaks a SHOULD; advice."""
 Surface = Literal[
-    "tools", "read", "html", "text", "no_mime", "call", "text_call", "browser",
-    "client", "host", "permission",
+    "tools", "read", "html", "text", "no_mime", "call", "text_call", "browser", "lists",
+    "lists_call", "client", "host", "permission",
 ]  # fmt: skip
 """What a rule looks at, and so what must have been collected before it can run."""
 # The rules that no server can break document the contract and are always skipped.

@@ -1,22 +1,26 @@
 """Collects the facts about a server, within time and size, whatever it does.
 
-Three visits (see `snapshot`), one after the other. Only the first has to succeed: when it cannot
-even be opened there is nothing to check, and `Unreachable` says why. Everything that goes wrong
-after that becomes part of the snapshot.
+Up to five visits (see `snapshot`), one after the other. Only the first has to succeed: when it
+cannot even be opened there is nothing to check, and `Unreachable` says why. Everything that goes
+wrong after that becomes part of the snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from transom.check.conversation import Answered, Conversation, NoAnswer
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
+    CacheHint,
     CallKind,
     Client,
     ListedTool,
+    Listing,
+    Lists,
     ServedPage,
     Snapshot,
     TrialCall,
@@ -31,6 +35,12 @@ from transom.servers.connection import Connect
 APPS: JsonObject = {"extensions": {UI_EXTENSION: {"mimeTypes": [VIEW_MIME_TYPE]}}}
 TEXT: JsonObject = {}
 NO_MIME: JsonObject = {"extensions": {UI_EXTENSION: {"mimeTypes": []}}}
+_OTHER_LISTS = (
+    ("resources/list", "resources"),
+    ("resources/templates/list", "resourceTemplates"),
+    ("prompts/list", "prompts"),
+)
+_MAX_CALLED_AGAIN = 5
 MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 
 Progress = Callable[[str, int, int], None]
@@ -87,7 +97,7 @@ class _Collection:
         self._connect = connect
         self._options = options
         self._progress = progress
-        self._done, self._steps = 0, 5 if options.observer is None else 6
+        self._done, self._steps = 0, 6 if options.observer is None else 7
         self._notes: list[str] = []
         self._pages: list[ServedPage] = []
         self._calling = options.calling or Calling()
@@ -105,10 +115,12 @@ class _Collection:
         for who, visit in (("text-only", text), ("no-types", no_mime)):
             if visit.problem is not None:
                 self._notes.append(f"as a {who} client: {visit.problem}")
+        self._begin("listing in MCP 2026-07-28")
         snapshot = Snapshot(
             apps=apps,
             text=text,
             no_mime=no_mime,
+            lists=await self._visit_modern(),
             pages=tuple(self._pages),
             calls=None if self._options.calling is None else tuple(self._calls),
             uncalled=tuple(self._uncalled),
@@ -173,6 +185,64 @@ class _Collection:
         if self._options.calling is not None:
             await self._call_as_text(server, apps, visit)
         return visit
+
+    # --- MCP 2026-07-28 ----------------------------------------------------------------------
+
+    async def _visit_modern(self) -> Lists:
+        """List the tools as MCP 2026-07-28 does: twice, after calls, and on another connection."""
+        listings: list[Listing] = []
+        hints: list[CacheHint] = []
+
+        async def listed(server: Conversation, when: str, *, after_calls: bool = False) -> None:
+            tools, problem = await server.list_all("tools/list", "tools")
+            if problem is not None:
+                raise NoAnswer(problem)
+            listings.append(Listing.from_entries(when, tools, after_calls=after_calls))
+
+        async def look(server: Conversation) -> Visit:
+            await server.open(handshake=False)
+            await listed(server, "at first")
+            await listed(server, "when it is asked for again")
+            hints.extend(server.hints)
+            if called := await self._call_again(server):
+                after = f"after calls of {', '.join(f'`{name}`' for name in called)}"
+                await listed(server, after, after_calls=True)
+            for method, key in _OTHER_LISTS:
+                _, problem = await server.list_all(method, key)
+                if problem is not None:
+                    raise NoAnswer(problem)
+            if served := [page.uri for page in self._pages if page.result is not None]:
+                await _read(server, served[0])
+            hints.extend(server.hints)
+            return Visit()
+
+        async def look_again(server: Conversation) -> Visit:
+            await server.open(handshake=False)
+            await listed(server, "on another connection")
+            return Visit()
+
+        problem = (await self._visit(APPS, look)).problem
+        if not listings:
+            return Lists(problem=f"the server does not speak MCP 2026-07-28: {problem}")
+        if problem is None:
+            problem = (await self._visit(APPS, look_again)).problem
+        if problem is not None:
+            self._notes.append(f"in MCP 2026-07-28: {problem}")
+        different = {msgspec.json.encode(hint): hint for hint in hints}  # JSON has no hash
+        return Lists(tuple(listings), tuple(different.values()))
+
+    async def _call_again(self, server: Conversation) -> list[str]:
+        """Call some of those tools again that answered; their names."""
+        called: dict[str, None] = {}
+        for call in self._calls:
+            if call.kind == "example" and call.client == "apps" and call.result is not None:
+                with suppress(Answered):
+                    params: JsonObject = {"name": call.tool, "arguments": call.arguments}
+                    await server.request("tools/call", params)
+                called[call.tool] = None
+            if len(called) >= _MAX_CALLED_AGAIN:
+                break
+        return list(called)
 
     # --- pages -------------------------------------------------------------------------------
 

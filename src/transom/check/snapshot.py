@@ -4,13 +4,14 @@
 2. What could not be learned is `None` or carries a `problem`; nothing is guessed.
 3. A server is visited three times, as three clients: one that shows Views (`apps`), one that does
    not know MCP Apps (`text`), and one that names the extension but accepts no type (`no_mime`).
+   One that speaks MCP 2026-07-28 is visited twice more, for its lists (`lists`).
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -239,6 +240,39 @@ class Visit(msgspec.Struct, frozen=True):
     """Why the tools could not be listed, or not all of them."""
 
 
+class Listing(msgspec.Struct, frozen=True):
+    """The tools as they were listed once in MCP 2026-07-28, by name; `when` ends a sentence."""
+
+    when: str
+    tools: dict[str, JsonObject]
+    after_calls: bool = False
+
+    @classmethod
+    def from_entries(
+        cls, when: str, entries: Sequence[JsonObject], *, after_calls: bool = False
+    ) -> Listing:
+        """Read a listing, whose entries may be anything."""
+        found = (ListedTool.from_entry(at, entry) for at, entry in enumerate(entries, 1))
+        return cls(when, {tool.name: tool.raw for tool in found}, after_calls)
+
+
+class CacheHint(msgspec.Struct, frozen=True):
+    """What an answer in MCP 2026-07-28 says about keeping it, as it came."""
+
+    what: str
+    ttl: Json
+    scope: Json
+
+
+class Lists(msgspec.Struct, frozen=True):
+    """What a server listed in MCP 2026-07-28, several times."""
+
+    listings: tuple[Listing, ...] = ()
+    hints: tuple[CacheHint, ...] = ()
+    problem: str | None = None
+    """Why there is nothing to look at."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """Everything the rules may look at."""
 
@@ -250,6 +284,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """`None` when calling was not allowed."""
     uncalled: tuple[tuple[str, str], ...] = ()
     """Tools that were not called, each with the reason."""
+    lists: Lists = Lists(problem="the server was not listed in MCP 2026-07-28")
     views: tuple[ViewObservation, ...] | None = None
     """`None` when nothing was rendered."""
     views_problem: str | None = None
