@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format docs bench compat dist test-all
+.PHONY: help setup demo test check format docs docs-site bench compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -45,6 +45,11 @@ docs: ## write the reference from docstrings and help, and put samples into the 
 	@$(PYTHON_IN_VENV) scripts/api.py $(ARGS)
 	@$(PYTHON_IN_VENV) scripts/quotes.py
 	@$(PYTHON_IN_VENV) -m scripts.statements
+
+docs-site: ## build the documentation as a site in site/, strictly; ARGS go to mkdocs build
+	@scripts/setup python
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet $(ARGS)
+	@echo "site/index.html is built; to look at it: $(PYTHON_IN_VENV) -m http.server -d site"
 
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
