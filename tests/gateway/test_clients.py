@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -83,10 +84,11 @@ async def test_the_sdk_client_of_2026_07_28_lists_the_same_tools_and_calls_a_vie
         result = await client.call_tool("show_orders", {"status": "late"})
         assert result.content[0].text == 'show_orders {"status": "late"}'  # type: ignore[union-attr]
         assert await client.list_tools() == before
-        written = await client.call_tool(*_through("write", words="w"))
+        view = _handle(str(result.content))
+        written = await client.call_tool(*_through(view, "write", words="w"))
         assert written.content[0].text == "wrote w"  # type: ignore[union-attr]
-        await client.call_tool(*_through("leave"))
-        while not (await client.call_tool(*_through("write", words="w"))).is_error:
+        await client.call_tool(*_through(view, "leave"))
+        while not (await client.call_tool(*_through(view, "write", words="w"))).is_error:
             pass
         assert await client.list_tools() == before
 
@@ -117,12 +119,12 @@ async def test_fastmcp_lists_the_same_tools_and_calls_a_views_by_the_view():
     transport = StdioTransport(command=PYTHON, args=args, cwd=str(ROOT), keep_alive=False)
     async with fastmcp.Client(transport, init_timeout=50) as client:
         assert await names(client) == STANDING
-        await client.call_tool("show_orders", {})
+        view = _handle(str((await client.call_tool("show_orders", {})).content))
         assert await names(client) == STANDING
-        result = await client.call_tool(*_through("write", words="w"))
+        result = await client.call_tool(*_through(view, "write", words="w"))
         assert result.content[0].text == "wrote w"  # type: ignore[union-attr]
-        await client.call_tool(*_through("leave"))
-        while not (await client.call_tool(*_through("read"), raise_on_error=False)).is_error:
+        await client.call_tool(*_through(view, "leave"))
+        while not (await client.call_tool(*_through(view, "read"), raise_on_error=False)).is_error:
             pass
 
 
@@ -180,16 +182,19 @@ class PlaysByView:
             [
                 ("show_orders", {"status": "late"}),
                 ("list_view_tools", {}),
-                _through("write", words="w"),
-                _through("leave"),
-                _through("read"),
+                _through("", "write", words="w"),
+                _through("", "leave"),
+                _through("", "read"),
             ]
         )
 
     def __call__(self, offered: set[str], heard: str) -> Turn:
         self.seen.append(offered)
         self.heard.append(heard)
-        return next(self._calls, None)
+        turn = next(self._calls, None)
+        if turn is not None and "view_id" in turn[1]:
+            turn[1]["view_id"] = _handle("".join(self.heard))
+        return turn
 
     def check(self) -> None:
         assert all(offered == STANDING for offered in self.seen)
@@ -201,8 +206,14 @@ class PlaysByView:
         assert "left" in left
 
 
-def _through(name: str, /, **arguments: Any) -> tuple[str, dict[str, Any]]:
-    return "call_view_tool", {"view_id": VIEW, "name": name, "arguments": arguments}
+def _handle(opened: str) -> str:
+    """What the View is called, as the result of the call says that opened it."""
+    found = re.search(rf"{VIEW}\.[\w-]{{22}}", opened)
+    return VIEW if found is None else found[0]
+
+
+def _through(view: str, name: str, /, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "call_view_tool", {"view_id": view, "name": name, "arguments": arguments}
 
 
 Play = Callable[[set[str], str], Turn]

@@ -76,8 +76,10 @@ async def gateway(
         yield url, served
 
 
-def client(url: str, name: str = "tester", **options: Any) -> mcp.Client:
-    return mcp.Client(url, client_info=types.Implementation(name=name, version="1"), **options)
+def client(url: str, name: str = "tester", mode: Any = "legacy", **options: Any) -> mcp.Client:
+    """A client that has a session, unless its mode is another one."""
+    info = types.Implementation(name=name, version="1")
+    return mcp.Client(url, client_info=info, mode=mode, **options)
 
 
 def text_of(result: Any) -> str:
@@ -103,11 +105,16 @@ async def nothing_open(session: HttpSession) -> None:
 # --- clients and their Views -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_client_calls_a_tool_of_the_server_whatever_it_tries_first(mode: Any) -> None:
-    async with gateway(in_memory(chatty())) as (url, _), client(url, mode=mode) as one:
+@pytest.mark.parametrize(
+    ("mode", "version", "sessions"), [("auto", "2026-07-28", 0), ("legacy", "2025-11-25", 1)]
+)
+async def test_a_client_has_a_session_only_if_its_version_has(
+    mode: Any, version: str, sessions: int
+) -> None:
+    async with gateway(in_memory(chatty())) as (url, served), client(url, mode=mode) as one:
         assert text_of(await one.call_tool("count", {"to": 2})) == "counted to 2"
-        assert one.protocol_version == "2025-11-25"
+        assert one.protocol_version == version
+        assert (len(served.clients), len(served.principals)) == (sessions, 1 - sessions)
 
 
 async def test_no_client_gets_the_token_of_the_page_that_shows_the_views_of_others(
@@ -506,14 +513,13 @@ async def test_a_server_that_cannot_be_started_is_told_to_the_client() -> None:
         await gone(served)
 
 
-async def test_what_comes_without_a_session_is_answered_so_that_clients_fall_back() -> None:
+async def test_what_comes_without_a_session_and_without_a_version_is_refused() -> None:
     async with gateway(in_memory(chatty())) as (url, served):
         async with httpx2.AsyncClient(headers=BOTH) as http:
             probe = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
             answer = await http.post(url, json=probe)
             assert answer.status_code == 400
-            assert answer.json()["error"]["code"] == -32022
-            assert "2025-11-25" in answer.json()["error"]["data"]["supported"]
+            assert answer.json()["error"]["code"] == -32020
             listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
             assert (await http.post(url, json=listing)).status_code == 400
             assert (await http.post(url, content=b"{", headers=JSON)).status_code == 400

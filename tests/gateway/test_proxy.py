@@ -91,10 +91,10 @@ async def test_what_goes_wrong_with_one_message_is_answered_logged_and_harms_no_
     count: int, caplog: pytest.LogCaptureFixture
 ):
     class Broken(ClientViews):
-        def owns(self, name: str) -> bool:
+        def owns(self, name: str, *, modern: bool) -> bool:
             if name == "broken":
                 raise RuntimeError("a secret")
-            return super().owns(name)
+            return super().owns(name, modern=modern)
 
     made = servers(count)
     made[0].answers["tools/call"] = {"content": []}

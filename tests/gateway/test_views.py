@@ -1,6 +1,7 @@
 """Views through the gateway: opened, listed, called, heard, closed."""
 
 import asyncio
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -522,7 +523,9 @@ async def test_the_page_is_asked_when_the_client_cannot():
 
 
 async def test_a_2026_07_28_client_is_asked_by_an_answer():
-    async with gateway(approval="elicit", capabilities={"elicitation": {}}, modern=True) as at:
+    async with gateway(
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+    ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
         wanted = await at.ask("tools/call", call)
@@ -552,7 +555,9 @@ async def test_a_2026_07_28_client_is_asked_by_an_answer():
 
 
 async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
-    async with gateway(approval="elicit", capabilities={"elicitation": {}}, modern=True) as at:
+    async with gateway(
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+    ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
 
@@ -583,7 +588,9 @@ async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
 
 
 async def test_a_yes_for_once_does_not_run_a_tool_twice():
-    async with gateway(approval="elicit", capabilities={"elicitation": {}}, modern=True) as at:
+    async with gateway(
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+    ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
         wanted = await at.ask("tools/call", call)
@@ -606,21 +613,70 @@ async def test_the_list_of_a_2026_07_28_client_stands_still_and_view_tools_are_c
         )
         await at.client.until(lambda: at.client.noted("notifications/subscriptions/acknowledged"))
         opened = words(await at.call("show"))
-        assert f'call_view_tool with view_id "{VIEW}"' in opened[-1]
+        handle = opened[-1].partition('call_view_tool with view_id "')[2].removesuffix('".')
+        assert handle.startswith(f"{VIEW}.")
         assert "which you can call" not in opened[-1]
         assert await at.ask("tools/list") == before
-        found = await at.call("list_view_tools", view_id=VIEW)
+        found = await at.call("list_view_tools", view_id=handle)
+        assert [each["view_id"] for each in found["structuredContent"]["views"]] == [handle]
+        assert json.loads(words(found)[0]) == found["structuredContent"]
         assert '"name":"read"' in words(found)[0]
-        result = await at.call("call_view_tool", view_id=VIEW, name="read", arguments={})
+        result = await at.call("call_view_tool", view_id=handle, name="read", arguments={})
         assert result["resultType"] == "complete"
         assert words(result) == ["read"]
-        assert words(await at.call(f"{VIEW}__read")) == ["read"]  # not listed, and not refused
+        by_name = await at.call(f"{VIEW}__read")  # a View is reached by its handle alone
+        assert words(by_name) == [f"called {VIEW}__read"]
         await at.shop.made[0].request_teardown()
         while VIEW in words(await at.call("list_view_tools"))[0]:
             pass
         assert await at.ask("tools/list") == before
         assert at.client.noted("notifications/tools/list_changed") == []
         await at.client.tell("notifications/cancelled", {"requestId": stream.id})
+
+
+@pytest.mark.parametrize("tool", [*INDIRECT, "screenshot_view"])
+async def test_a_view_is_reached_by_its_handle_and_by_nothing_like_it(tool: str):
+    async with gateway(modern=True, pictures=True) as at:
+        opened = words(await at.open())[-1]
+        handle = opened.partition('call_view_tool with view_id "')[2].removesuffix('".')
+        right = await at.call(tool, view_id=handle, name="read")
+        assert not right.get("isError")
+        guesses = [VIEW, f"{VIEW}.", handle[:-1], f"{handle}=", handle.upper(), "", 7, {}]
+        refusals = [await at.call(tool, view_id=guess, name="read") for guess in guesses]
+        refusals.append(await at.call(tool, view_id="shop-2." + handle.partition(".")[2]))
+        assert all(each["isError"] for each in refusals)
+        assert {words(each)[0] for each in refusals} == {
+            "There is no View with this view_id: list_view_tools names those that are open"
+        }
+        await at.shop.made[0].request_teardown()
+        while VIEW in words(await at.call("list_view_tools"))[0]:
+            pass
+        closed = await at.call(tool, view_id=handle, name="read")
+        assert closed["isError"]
+        assert f"View {VIEW} is closed" in words(closed)[0]
+
+
+async def test_what_views_told_is_read_by_handle_and_its_list_stands_still():
+    async with gateway(modern=True) as at:
+        await at.tools()
+        before = await at.ask("resources/list")
+        assert [each["uri"] for each in before["resources"]] == ["transom://views"]
+        opened = words(await at.call("show"))[-1]
+        handle = opened.partition('call_view_tool with view_id "')[2].removesuffix('".')
+        uri = f"transom://views/{handle}"
+        wanted = {"resourcesListChanged": True, "resourceSubscriptions": [uri]}
+        await at.begin("subscriptions/listen", {"notifications": wanted})
+        await at.client.until(lambda: at.client.noted("notifications/subscriptions/acknowledged"))
+        await at.shop.made[0].send_message([TextContent("look")])
+        await at.client.until(lambda: at.client.noted("notifications/resources/updated"))
+        assert at.client.noted("notifications/resources/updated")[0]["uri"] == uri
+        for each in ("transom://views", uri):
+            told = await at.ask("resources/read", {"uri": each})
+            assert told["contents"][0]["uri"] == each
+            assert handle in told["contents"][0]["text"]
+            assert (told["ttlMs"], told["cacheScope"]) == (0, "private")
+        assert await at.ask("resources/list") == before
+        assert at.client.noted("notifications/resources/list_changed") == []
 
 
 async def test_a_2026_07_28_client_that_wants_view_tools_in_its_list_hears_of_them_on_its_streams():

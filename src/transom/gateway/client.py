@@ -37,9 +37,9 @@ from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
 from transom.servers.envelope import (
     CAPABILITIES_KEY,
-    PROTOCOL_KEY,
     SUBSCRIPTION_KEY,
     envelope_of,
+    is_modern,
     with_envelope,
     with_ui,
 )
@@ -199,7 +199,6 @@ OWN_RESOURCES: Final = "transom://"
 
 _MAX_EARLY = 1000  # notifications kept for a stream that is not acknowledged yet
 _URIS: Final = "resourceSubscriptions"
-_ENVELOPE_MARK: Final = PROTOCOL_KEY.encode()
 
 
 class _Filter(msgspec.Struct, rename="camel"):
@@ -366,9 +365,7 @@ class ClientState:
 
     def take_request(self, request: wire.Request) -> wire.Request:
         """A request as servers get it: its envelope, if any, says that Views can be shown."""
-        if request.params is None or _ENVELOPE_MARK not in bytes(request.params):
-            return request
-        envelope = envelope_of(request.params)
+        envelope = envelope_of(request.params) if is_modern(request.params) else None
         if envelope is None:
             return request
         self.envelope = envelope
@@ -395,12 +392,19 @@ class ClientState:
         """A stream has ended."""
         self._streams.pop(id, None)
 
-    def notify_list_changed(self, name: str) -> None:
-        """Notify the client that the list "tools", "resources" or "prompts" changed."""
-        if self.modern:
-            for stream in list(self._streams.values()):
-                stream.notify_list_changed(name)
-        elif self.initialized:
+    def notify_list_changed(
+        self, name: str, *, handshake: bool = True, modern: bool = True
+    ) -> None:
+        """Notify the client that the list "tools", "resources" or "prompts" changed.
+
+        Args:
+            name: the list.
+            handshake: whether it changed for who began with `initialize`.
+            modern: whether it changed for requests of 2026-07-28.
+        """
+        for stream in list(self._streams.values()) if modern else ():
+            stream.notify_list_changed(name)
+        if handshake and self.initialized:
             self._notify(f"notifications/{name}/list_changed", None)
 
     def notify_resource_updated(self, uri: str) -> None:

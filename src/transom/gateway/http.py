@@ -1,50 +1,72 @@
 """The gateway on streamable HTTP: several clients at once, each with servers and Views of its own.
 
-1. Clients are told apart by their sessions, so there is one for each `initialize`. A 2026-07-28
-   client has no session: its requests are answered with the versions that have, and it falls back
-   to those.
-2. A session ends when its client says so (DELETE), when no request and no stream of it has been
-   open for a while, and with the gateway. Its servers and its Views end with it.
-3. On a loopback address, Host and Origin must be that address, so that no web page can use the
+1. Before 2026-07-28, clients are told apart by their sessions: there is one for each `initialize`.
+   It ends when its client says so (DELETE), when no request and no stream of it has been open for a
+   while, and with the gateway. Its servers and its Views end with it.
+2. From then on there are no sessions: any request may come on any connection. Servers and Views
+   belong to a principal, which is the token that a request bears, or else the user of this machine.
+   It is made by its first request, and ends as a session does, but nobody can end it.
+3. A 2026-07-28 request says in headers what it is, too, and is refused when these say otherwise.
+4. On a loopback address, Host and Origin must be that address, so that no web page can use the
    gateway. On any other address, and wherever a token is set, each request must bear the token.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import logging
 import socket
+from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from transom.errors import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     SERVER_ERROR,
     MessageRefused,
+    ProtocolError,
     TransomError,
     UsageError,
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
 from transom.gateway.config import ServerConfig
-from transom.gateway.http_session import SESSION_HEADER, HttpSession, problem
+from transom.gateway.http_session import (
+    HEADER_MISMATCH,
+    SESSION_HEADER,
+    UNSUPPORTED_VERSION,
+    HttpClient,
+    HttpSession,
+    Principal,
+    problem,
+)
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
 from transom.gateway.views import ClientViews
-from transom.json_values import clean, member
+from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.servers.connection import Connect
-from transom.servers.envelope import DISCOVERY_VERSION, HANDSHAKE_VERSIONS, envelope_of
+from transom.servers.envelope import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    DISCOVERY_VERSION,
+    HANDSHAKE_VERSIONS,
+    PROTOCOL_KEY,
+)
 from transom.serving import listen, serve
 
 _log = logging.getLogger("transom.gateway")
 
+_C = TypeVar("_C", bound=HttpClient)
 PATH = "/mcp"
 _ACCEPTED = {
     "POST": ("application/json", "text/event-stream"),
@@ -52,7 +74,8 @@ _ACCEPTED = {
     "DELETE": (),
 }
 """What a client must accept in answer to each method."""
-_UNSUPPORTED_PROTOCOL_VERSION = -32022
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""What the header Mcp-Name has of the params, by method."""
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
 _BODY_WITHIN = 60.0
@@ -65,8 +88,8 @@ class HttpGateway:
         servers: the servers behind it: a name, and what starts or reaches each of them.
         views: makes the Views of a client, given what it calls itself.
         token: what each request must bear (`Authorization: Bearer ...`); None: nothing.
-        max_clients: how many sessions there may be at once.
-        idle: seconds after which a session ends that has no request and no stream open.
+        max_clients: how many sessions and principals there may be at once.
+        idle: seconds after which one of them ends that has no request and no stream open.
     """
 
     def __init__(
@@ -80,6 +103,8 @@ class HttpGateway:
     ) -> None:
         self.clients: dict[str, HttpSession] = {}
         """The sessions there are, by id."""
+        self.principals: dict[str, Principal] = {}
+        """Who is there without a session, by a digest of the token."""
         self.allowed_hosts: frozenset[str] | None = None
         """What a request may have for a Host, and for an Origin; None: anything."""
         self._servers = servers
@@ -90,9 +115,9 @@ class HttpGateway:
         self._ending = False
 
     async def aclose(self) -> None:
-        """End every session, with its servers and its Views."""
+        """End every session and principal, with their servers and Views."""
         self._ending = True
-        clients = list(self.clients.values())
+        clients = [*self.clients.values(), *self.principals.values()]
         for client in clients:
             client.end()
         if clients:
@@ -109,6 +134,9 @@ class HttpGateway:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
+        if _version(headers) is not None:
+            await self._serve_stateless(scope, headers, receive, send)
+            return
         session = headers.get(SESSION_HEADER)
         if session is None:
             client = None
@@ -118,7 +146,9 @@ class HttpGateway:
                 await problem(404, INVALID_REQUEST, "Session not found")(scope, receive, send)
                 return
         if scope["method"] == "POST":
-            await self._post(client, scope, receive, send)
+            message, body = await self._read(scope, receive, send)
+            if message is not None:
+                await self._post(client, message, body, receive, send)
         elif client is None:
             await problem(400, INVALID_REQUEST, "Missing session ID")(scope, receive, send)
         elif scope["method"] == "GET":
@@ -152,9 +182,6 @@ class HttpGateway:
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and content_type != "application/json":
             return problem(415, INVALID_REQUEST, "The body must be application/json")
-        version = headers.get("mcp-protocol-version")
-        if version is not None and version not in HANDSHAKE_VERSIONS:
-            return _fall_back(None, version)
         return None
 
     def _bears_token(self, headers: Headers) -> bool:
@@ -163,57 +190,109 @@ class HttpGateway:
         right = hmac.compare_digest(given.strip().encode(), self._token)
         return right and scheme.lower() == "bearer"
 
-    async def _post(
-        self, client: HttpSession | None, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    @staticmethod
+    async def _read(
+        scope: Scope, receive: Receive, send: Send
+    ) -> tuple[wire.Message | None, bytes]:
+        """The message in a body, and the body; no message when it was answered with an error."""
         try:
             async with asyncio.timeout(_BODY_WITHIN):
                 body = await _read_body(receive)
-            message = wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
+            return wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH), body
         except MessageRefused as refusal:
             await problem(400, refusal.code, str(refusal))(scope, receive, send)
-            return
         except TimeoutError:
             text = f"The body did not come within {_BODY_WITHIN:g} s"
             await problem(408, INVALID_REQUEST, text)(scope, receive, send)
-            return
-        if client is None:
-            admitted = self._admit(message)
-            if isinstance(admitted, Response):
-                await admitted(scope, receive, send)
-                return
-            client = admitted
-        await client.serve(client.post(message, body, receive, send))
+        return None, b""
 
     # --- sessions ----------------------------------------------------------------------------
 
-    def _admit(self, message: wire.Message) -> HttpSession | Response:
-        """The session that a message begins, which must be `initialize`; or the refusal."""
-        id = message.id if isinstance(message, wire.Request) else None
-        if not isinstance(message, wire.Request) or message.method != "initialize":
-            if isinstance(message, wire.Request) and (
-                message.method == "server/discover" or envelope_of(message.params) is not None
-            ):
-                return _fall_back(id, None)
-            return problem(400, INVALID_REQUEST, "Missing session ID", id)
-        if self._ending or len(self.clients) >= self._max_clients:
+    async def _post(
+        self,
+        client: HttpSession | None,
+        message: wire.Message,
+        body: bytes,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer a message that comes in a session, or begins one."""
+        if client is None:
+            id = message.id if isinstance(message, wire.Request) else None
+            method = message.method if isinstance(message, wire.Request) else ""
+            if method == "initialize":
+                name = member(getattr(message, "params", None), "clientInfo", "name")
+                client = HttpSession(_label(name), self._idle)
+                refusal = self._admit(client, self.clients, client.id, id)
+            elif method == "server/discover" or PROTOCOL_KEY.encode() in body:
+                refusal = _refused(_header_mismatch("mcp-protocol-version"), id)
+            else:
+                refusal = problem(400, INVALID_REQUEST, "Missing session ID", id)
+            if refusal is not None:
+                await refusal({"type": "http"}, receive, send)
+                return
+        assert client is not None  # noqa: S101 - for the type checker
+        await client.serve(client.post(message, body, receive, send))
+
+    def _admit(
+        self, client: _C, among: dict[str, _C], key: str, id: wire.RequestId | None
+    ) -> Response | None:
+        """Begin to serve a new one; the refusal when there are too many."""
+        if self._ending or len(self.clients) + len(self.principals) >= self._max_clients:
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             return problem(503, SERVER_ERROR, text, id)
-        name = member(message.params, "clientInfo", "name")
-        label = clean(name, 60) if isinstance(name, str) else ""
-        same = sum(client.label == label for client in self.clients.values())
-        client = HttpSession(label, self._idle)
-        self.clients[client.id] = client
-        client.start(self._serve(client, f"{label} ({same + 1})" if same else label))
-        client.task.add_done_callback(lambda _: self._session_ended(client))
-        return client
+        every = [*self.clients.values(), *self.principals.values()]
+        same = sum(each.label == client.label for each in every)
+        among[key] = client
 
-    def _session_ended(self, client: HttpSession) -> None:
-        self.clients.pop(client.id, None)
-        client.ended()
+        def ended(_: object) -> None:
+            if among.get(key) is client:
+                del among[key]
+            client.ended()
 
-    async def _serve(self, client: HttpSession, label: str) -> None:
-        """One client, from its `initialize` to the end of its session."""
+        client.start(self._serve(client, f"{client.label} ({same + 1})" if same else client.label))
+        client.task.add_done_callback(ended)
+        return None
+
+    # --- without sessions --------------------------------------------------------------------
+
+    async def _serve_stateless(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Answer an HTTP request of 2026-07-28, or of a version that nobody knows."""
+        if scope["method"] != "POST":
+            refused = problem(405, INVALID_REQUEST, "Since 2026-07-28 there is POST only")
+            refused.headers["Allow"] = "POST"
+            await refused(scope, receive, send)
+            return
+        message, body = await self._read(scope, receive, send)
+        if message is None:
+            return
+        id = message.id if isinstance(message, wire.Request) else None
+        try:
+            _check_headers(message, headers)
+        except ProtocolError as error:
+            await _refused(error, id)(scope, receive, send)
+            return
+        key = _principal_key(headers)
+        principal = self.principals.get(key)
+        if isinstance(message, wire.Notification):
+            if principal is not None and not principal.ending:
+                await principal.notify(message, body)
+            await Response(None, 202)(scope, receive, send)
+            return
+        assert isinstance(message, wire.Request)  # noqa: S101 - see `_check_headers`
+        if principal is None or principal.ending:
+            name = member(message.params, "_meta", CLIENT_KEY, "name")
+            principal = Principal(_label(name), self._idle)
+            refusal = self._admit(principal, self.principals, key, id)
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
+        await principal.serve(principal.post(message, receive, send))
+
+    async def _serve(self, client: HttpClient, label: str) -> None:
+        """One session or principal, from its first request to its end."""
         try:
             await Proxy(client, self._servers, self._views(label)).run()
         except TransomError as error:
@@ -247,15 +326,77 @@ async def _read_body(receive: Receive) -> bytes:
     return b"".join(parts)
 
 
-def _fall_back(id: wire.RequestId | None, requested: str | None) -> Response:
-    """The answer that makes a 2026-07-28 client use a version that has sessions."""
-    error = {
-        "code": _UNSUPPORTED_PROTOCOL_VERSION,
-        "message": "The gateway tells its HTTP clients apart by session: begin with initialize",
-        "data": {"supported": HANDSHAKE_VERSIONS, "requested": requested or DISCOVERY_VERSION},
-    }
-    body = wire.encode({"jsonrpc": "2.0", "id": id, "error": error})
-    return Response(body, 400, media_type="application/json")
+# --- 2026-07-28 ------------------------------------------------------------------------------
+
+
+def _version(headers: Headers) -> str | None:
+    """The protocol version of a request, unless it is one that has sessions."""
+    version = headers.get("mcp-protocol-version")
+    return None if version in HANDSHAKE_VERSIONS else version
+
+
+def _principal_key(headers: Headers) -> str:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    token = given.strip() if scheme.lower() == "bearer" else ""
+    return hashlib.sha256(token.encode()).hexdigest() if token else ""
+
+
+def _check_headers(message: wire.Message, headers: Headers) -> None:
+    """Check that a message can be served, and is what its headers say.
+
+    Raises:
+        ProtocolError: why not.
+    """
+    version = headers.get("mcp-protocol-version")
+    if isinstance(message, wire.Request):
+        meta = members(members(message.params).get("_meta"))
+        missing = [key for key in (PROTOCOL_KEY, CAPABILITIES_KEY) if key not in meta]
+        if missing:
+            raise ProtocolError(INVALID_PARAMS, f"The _meta lacks {' and '.join(missing)}")
+        _check_header(headers, "mcp-protocol-version", member(meta[PROTOCOL_KEY]))
+        _check_header(headers, "mcp-method", message.method)
+        named = member(message.params, _NAMED.get(message.method, ""))
+        if isinstance(named, str):
+            _check_header(headers, "mcp-name", named)
+        if not bytes(meta[CAPABILITIES_KEY]).startswith(b"{"):
+            raise ProtocolError(INVALID_PARAMS, f"{CAPABILITIES_KEY} must be an object")
+    elif not isinstance(message, wire.Notification):
+        raise ProtocolError(INVALID_REQUEST, "A client sends requests and notifications only")
+    if version != DISCOVERY_VERSION:
+        supported = [DISCOVERY_VERSION, *reversed(HANDSHAKE_VERSIONS)]
+        data = {"supported": supported, "requested": version}
+        raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def _check_header(headers: Headers, name: str, value: object) -> None:
+    given = headers.getlist(name)
+    if len(given) != 1 or _decoded(given[0]) != value:
+        raise _header_mismatch(name)
+
+
+def _header_mismatch(name: str) -> ProtocolError:
+    text = f"The header {name} must be there once, with what the body has"
+    return ProtocolError(HEADER_MISMATCH, text)
+
+
+def _decoded(value: str) -> str | None:
+    """The text that a header stands for; None when it stands for none."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    given = value[9:-2]
+    try:
+        decoded = b64decode(given, validate=True)
+        return decoded.decode() if b64encode(decoded).decode() == given else None
+    except ValueError:
+        return None
+
+
+def _refused(error: ProtocolError, id: wire.RequestId | None) -> Response:
+    return problem(400, error.code, error.message, id, error.data)
+
+
+def _label(name: object) -> str:
+    return clean(name, 60) if isinstance(name, str) else ""
 
 
 # --- serving at an address -------------------------------------------------------------------

@@ -1,13 +1,17 @@
-"""One client's HTTP session, as a Channel: which of its responses each message goes to.
+"""Who uses a gateway by HTTP, as a Channel: which response each message goes to.
 
 1. An answer goes to the request that it answers: as JSON when nothing else was sent there before,
-   else as the last event of its stream.
+   else as the last event of its stream. Who waits long for an answer gets a stream, too.
 2. Progress goes to the request that asked for it, and nowhere once that is answered.
-3. Everything else goes to the newest request that is being worked on; when there is none, to the
-   stream that the client opened with GET; when there is none either, it waits for one of them.
-4. A cancelled request is answered here, because before 2026-07-28 only an answer ends its stream.
-5. A client that goes away has not cancelled anything: its call runs on, the answer is dropped.
-6. A session ends when nothing of it has been open for a while.
+3. In a session (before 2026-07-28) everything else goes to the newest request that is being worked
+   on; when there is none, to the stream that the client opened with GET; when there is none either,
+   it waits for one of them. A cancelled request is answered here, because only an answer ends its
+   stream. A client that goes away has not cancelled anything: its call runs on.
+4. A principal (2026-07-28) may be several clients with any number of connections. Their requests
+   get ids, progress tokens and subscription ids of ours, so that no two are the same, and each
+   client gets its own back. A client that goes away has cancelled its request. What belongs to no
+   request goes nowhere.
+5. Both end when nothing of them has been open for a while.
 """
 
 from __future__ import annotations
@@ -15,17 +19,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Coroutine
+from itertools import count
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
-from transom.errors import INVALID_REQUEST, SERVER_ERROR, ChannelClosed
-from transom.json_values import member
+from transom.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    SERVER_ERROR,
+    ChannelClosed,
+)
+from transom.json_values import member, members, with_member
 from transom.protocol import wire
+from transom.servers.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
 
 _log = logging.getLogger("transom.gateway")
 
@@ -38,7 +52,20 @@ _MAX_UNSENT = 64  # messages that are kept before the sender has to wait, or the
 _MAX_UNSENT_BYTES = 1024 * 1024
 _WATCH_AFTER = 0.25  # seconds until it is watched whether a client still waits for its answer
 _KEEP_ALIVE = 15.0  # seconds after which a silent stream gets a comment, for the proxies between
-_EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform"}
+_EVENTS = {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+}
+HEADER_MISMATCH: Final = -32020
+_MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+_STATUS: Final = {
+    **dict.fromkeys((PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS), 400),
+    **dict.fromkeys((HEADER_MISMATCH, _MISSING_CAPABILITY, UNSUPPORTED_VERSION), 400),
+    METHOD_NOT_FOUND: 404,
+}
+"""The HTTP status of a 2026-07-28 answer, by its error; 200 for any other."""
 
 
 class _Outgoing(msgspec.Struct):
@@ -48,6 +75,7 @@ class _Outgoing(msgspec.Struct):
     method: str | None = None
     params: msgspec.Raw = msgspec.Raw()
     result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
 
 
 _read_outgoing = msgspec.json.Decoder(_Outgoing).decode
@@ -56,13 +84,22 @@ _read_outgoing = msgspec.json.Decoder(_Outgoing).decode
 class _Messages:
     """Messages on their way: to the client in one HTTP response or the next, or from it."""
 
-    def __init__(self, token: object = None) -> None:
-        self.token = token
-        """The progress token of the request that is answered here."""
+    def __init__(self, request: wire.Request | None = None) -> None:
+        self.request = request
+        """What is answered here."""
+        self.token = self.meta(_PROGRESS)
+        """The progress token of that."""
+        self.status = 200
+        """Of a response that has the answer alone."""
         self._messages: deque[bytes] = deque()
         self._bytes = 0
+        self._begun = False
         self._complete = False
         self._changed = asyncio.Event()
+
+    def meta(self, key: str) -> Any:
+        """A value in the `_meta` of the request."""
+        return None if self.request is None else member(self.request.params, "_meta", key)
 
     @property
     def full(self) -> bool:
@@ -71,9 +108,9 @@ class _Messages:
         return crowded and not self._complete
 
     @property
-    def empty(self) -> bool:
-        """Whether there is no message."""
-        return not self._messages
+    def lost(self) -> bool:
+        """Whether there is no message, and will not be one."""
+        return self._complete and not self._messages
 
     @property
     def only_answer(self) -> bool:
@@ -86,6 +123,11 @@ class _Messages:
             self._messages.append(data)
             self._bytes += len(data)
             self._changed.set()
+
+    def begin(self) -> None:
+        """Do not wait for the first message any longer."""
+        self._begun = True
+        self._changed.set()
 
     def close(self) -> None:
         """Add no more to what there is."""
@@ -104,6 +146,12 @@ class _Messages:
             self._changed.clear()
             await self._changed.wait()
 
+    async def wait_begun(self) -> None:
+        """The same, unless it takes too long."""
+        while not self._messages and not self._complete and not self._begun:
+            self._changed.clear()
+            await self._changed.wait()
+
     def take(self) -> bytes | None:
         """The next message; None at the end. `wait_ready` comes before it."""
         if not self._messages:
@@ -114,48 +162,41 @@ class _Messages:
         return data
 
 
-class HttpSession:
-    """A session of a client that calls itself `label`, from its `initialize` to its end."""
+class HttpClient:
+    """Who a proxy is for, from the first request to the end; shown to the user as `label`."""
 
     def __init__(self, label: str, idle: float) -> None:
-        self.id = secrets.token_hex(16)
         self.label = label
-        self.introduced = False
-        """Whether its `initialize` was answered with a result."""
         self.ending = False
         self.task: asyncio.Task[None]
         self._idle = idle
         self._idle_timer: asyncio.TimerHandle | None = None
         self._open = 0
-        self._initialize: wire.RequestId | None = None
         self._incoming = _Messages()
         self._in_flight: dict[wire.RequestId, _Messages] = {}
-        self._listening: _Messages | None = None
-        self._waiting = _Messages()
 
     # --- its life ----------------------------------------------------------------------------
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the session."""
-        self.task = asyncio.create_task(work, name=f"transom-client-{self.id[:8]}")
+        """Serve it by this."""
+        self.task = asyncio.create_task(work, name=f"transom-client-{self.label}")
 
     def end(self) -> None:
-        """End the session, unless it is ending already."""
+        """End it, unless it is ending already."""
         if not self.ending:
             self.ending = True
             self.task.cancel()
 
     def ended(self) -> None:
-        """The session is over: end what is open."""
+        """It is over: end what is open."""
         self.ending = True
         if self._idle_timer is not None:
             self._idle_timer.cancel()
-        streams = [*self._in_flight.values(), *([self._listening] if self._listening else [])]
-        for stream in [self._incoming, *streams]:
+        for stream in [self._incoming, *self._in_flight.values()]:
             stream.close()
 
     async def serve(self, work: Awaitable[None]) -> None:
-        """Answer one HTTP request of the session."""
+        """Answer one HTTP request."""
         self._open += 1
         if self._idle_timer is not None:
             self._idle_timer.cancel()
@@ -169,82 +210,58 @@ class HttpSession:
 
     # --- HTTP --------------------------------------------------------------------------------
 
-    async def post(self, message: wire.Message, body: bytes, receive: Receive, send: Send) -> None:
-        """Answer a POST with one message of the client's."""
-        if isinstance(message, wire.Request):
-            await self._answer(message, body, receive, send)
-            return
-        if isinstance(message, wire.Notification) and message.method == "notifications/cancelled":
-            self._cancel(member(message.params, "requestId"))
-        await self._pass_on(body)
-        await Response(None, 202, self._headers())(_HTTP, receive, send)
+    def _headers(self) -> dict[str, str]:
+        return {}
 
-    async def _answer(
-        self, request: wire.Request, body: bytes, receive: Receive, send: Send
+    async def _respond(
+        self, id: wire.RequestId, stream: _Messages, body: bytes, receive: Receive, send: Send
     ) -> None:
-        if request.id in self._in_flight:
-            text = "A request with this id is being worked on"
-            await problem(400, INVALID_REQUEST, text, request.id)(_HTTP, receive, send)
-            return
-        stream = self._in_flight[request.id] = _Messages(member(request.params, "_meta", _PROGRESS))
-        if request.method == "initialize":
-            self._initialize = request.id
-        self._flush_to(stream)
+        """Pass a request on, and answer it with what comes for it."""
+        assert stream.request is not None  # noqa: S101 - for the type checker
         loop = asyncio.get_running_loop()
+        self._in_flight[id] = stream
         watching: list[asyncio.Task[None]] = []
         watch = loop.call_later(
             _WATCH_AFTER,
             lambda: watching.append(asyncio.create_task(self._watch(stream, receive))),
         )
+        begin = loop.call_later(_KEEP_ALIVE, stream.begin)
         try:
             await self._pass_on(body)
-            await stream.wait_ready()
+            await stream.wait_begun()
             if stream.only_answer:
-                headers = self._headers({"content-type": "application/json"})
-                await Response(stream.take(), 200, headers)(_HTTP, receive, send)
-            elif stream.empty:
-                gone = problem(503, SERVER_ERROR, "The session is over", request.id)
+                headers = {**self._headers(), "content-type": "application/json"}
+                await Response(stream.take(), stream.status, headers)(_HTTP, receive, send)
+            elif stream.lost:
+                gone = problem(503, SERVER_ERROR, "The gateway has ended it", stream.request.id)
                 await gone(_HTTP, receive, send)
             else:
                 await self._send_events(stream, send)
         finally:
             watch.cancel()
+            begin.cancel()
             for task in watching:
                 task.cancel()
-            self._in_flight.pop(request.id, None)
-            if not self.introduced:
-                self.end()
+            self._answered(id)
+
+    @abstractmethod
+    def _answered(self, id: wire.RequestId) -> None:
+        """The response to a request has ended."""
 
     async def _pass_on(self, body: bytes) -> None:
         await self._incoming.wait_room()
         self._incoming.put(body)
 
-    async def listen(self, receive: Receive, send: Send) -> None:
-        """Answer a GET: the stream for what belongs to no request."""
-        if self._listening is not None:
-            text = "The session has such a stream already"
-            await problem(409, INVALID_REQUEST, text)(_HTTP, receive, send)
-            return
-        stream = self._listening = _Messages()
-        self._flush_to(stream)
-        watching = asyncio.create_task(self._watch(stream, receive))
-        try:
-            await self._send_events(stream, send)
-        finally:
-            watching.cancel()
-            self._listening = None
-
-    def _headers(self, more: dict[str, str] | None = None) -> dict[str, str]:
-        return {SESSION_HEADER: self.id, **(more or {})}
-
-    async def _watch(self, stream: _Messages, receive: Receive) -> None:
+    @staticmethod
+    async def _watch(stream: _Messages, receive: Receive) -> None:
         """Close a stream whose client has gone away."""
         while (await receive())["type"] != "http.disconnect":
             pass
         stream.close()
 
     async def _send_events(self, stream: _Messages, send: Send) -> None:
-        events = [(key.encode(), value.encode()) for key, value in self._headers(_EVENTS).items()]
+        headers = {**self._headers(), **_EVENTS}
+        events = [(key.encode(), value.encode()) for key, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": events})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         while True:
@@ -270,7 +287,7 @@ class HttpSession:
         await self._incoming.wait_ready()
         data = self._incoming.take()
         if data is None:
-            raise ChannelClosed("The session is over")
+            raise ChannelClosed("The client is gone")
         return data
 
     async def send(self, data: bytes) -> None:
@@ -294,6 +311,91 @@ class HttpSession:
         """Take no more messages."""
         self._incoming.close()
 
+    @abstractmethod
+    def _stream_for(self, message: _Outgoing) -> _Messages | None:
+        """Where a message goes."""
+
+    @abstractmethod
+    def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
+        """Put a message there."""
+
+    def _finish(self, id: wire.RequestId | None, data: bytes) -> None:
+        stream = None if id is None else self._in_flight.pop(id, None)
+        if stream is not None:
+            stream.put(data)
+            stream.close()
+
+    def refuse(self, reason: str) -> None:
+        """Answer everything with an error, when there is no server to answer it."""
+        for id, stream in list(self._in_flight.items()):
+            if stream.request is not None:
+                self._finish(id, wire.encode_error(stream.request.id, SERVER_ERROR, reason))
+
+
+class HttpSession(HttpClient):
+    """A session of a client before 2026-07-28, from its `initialize` to its end."""
+
+    def __init__(self, label: str, idle: float) -> None:
+        super().__init__(label, idle)
+        self.id = secrets.token_hex(16)
+        self.introduced = False
+        """Whether its `initialize` was answered with a result."""
+        self._initialize: wire.RequestId | None = None
+        self._listening: _Messages | None = None
+        self._waiting = _Messages()
+
+    def ended(self) -> None:
+        """See `HttpClient`."""
+        super().ended()
+        if self._listening is not None:
+            self._listening.close()
+
+    def _headers(self) -> dict[str, str]:
+        return {SESSION_HEADER: self.id}
+
+    async def post(self, message: wire.Message, body: bytes, receive: Receive, send: Send) -> None:
+        """Answer a POST with one message of the client's."""
+        if isinstance(message, wire.Request):
+            await self._answer(message, body, receive, send)
+            return
+        if isinstance(message, wire.Notification) and message.method == "notifications/cancelled":
+            self._cancel(member(message.params, "requestId"))
+        await self._pass_on(body)
+        await Response(None, 202, self._headers())(_HTTP, receive, send)
+
+    async def _answer(
+        self, request: wire.Request, body: bytes, receive: Receive, send: Send
+    ) -> None:
+        if request.id in self._in_flight:
+            text = "A request with this id is being worked on"
+            await problem(400, INVALID_REQUEST, text, request.id)(_HTTP, receive, send)
+            return
+        stream = _Messages(request)
+        if request.method == "initialize":
+            self._initialize = request.id
+        self._flush_to(stream)
+        await self._respond(request.id, stream, body, receive, send)
+
+    def _answered(self, id: wire.RequestId) -> None:
+        self._in_flight.pop(id, None)
+        if not self.introduced:
+            self.end()
+
+    async def listen(self, receive: Receive, send: Send) -> None:
+        """Answer a GET: the stream for what belongs to no request."""
+        if self._listening is not None:
+            text = "The session has such a stream already"
+            await problem(409, INVALID_REQUEST, text)(_HTTP, receive, send)
+            return
+        stream = self._listening = _Messages()
+        self._flush_to(stream)
+        watching = asyncio.create_task(self._watch(stream, receive))
+        try:
+            await self._send_events(stream, send)
+        finally:
+            watching.cancel()
+            self._listening = None
+
     def _stream_for(self, message: _Outgoing) -> _Messages | None:
         if message.method is None:
             return None if message.id is None else self._in_flight.get(message.id)
@@ -305,19 +407,13 @@ class HttpSession:
 
     def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
         if message.method is None:
-            self._finish(message.id, data, result=bool(message.result))
+            if message.id == self._initialize and message.id in self._in_flight:
+                self.introduced = bool(message.result)
+            self._finish(message.id, data)
         elif stream is not None:
             stream.put(data)
         elif message.method != "notifications/progress":
             self._wait(data)
-
-    def _finish(self, id: wire.RequestId | None, data: bytes, *, result: bool = False) -> None:
-        stream = None if id is None else self._in_flight.pop(id, None)
-        if stream is not None:
-            if id == self._initialize:
-                self.introduced = result
-            stream.put(data)
-            stream.close()
 
     def _cancel(self, id: object) -> None:
         if isinstance(id, str | int) and id != self._initialize:
@@ -333,13 +429,85 @@ class HttpSession:
         while (data := self._waiting.take()) is not None:
             stream.put(data)
 
-    def refuse(self, reason: str) -> None:
-        """Answer everything with an error, when there is no server to answer it."""
-        for id in list(self._in_flight):
-            self._finish(id, wire.encode_error(id, SERVER_ERROR, reason))
+
+class Principal(HttpClient):
+    """Everybody who bears the same token, or uses the same machine, with 2026-07-28."""
+
+    def __init__(self, label: str, idle: float) -> None:
+        super().__init__(label, idle)
+        self._ids = count(1)
+
+    async def post(self, request: wire.Request, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        id = next(self._ids)
+        stream = _Messages(request)
+        params = request.params
+        if params is not None and stream.token is not None:
+            params = _with_meta(params, _PROGRESS, id)
+        body = wire.encode_request(id, request.method, None if params is None else bytes(params))
+        await self._respond(id, stream, body, receive, send)
+
+    async def notify(self, notification: wire.Notification, body: bytes) -> None:
+        """Pass a notification on. One that cancels a request would name an id of the client's."""
+        if notification.method != "notifications/cancelled":
+            await self._pass_on(body)
+
+    def _answered(self, id: wire.RequestId) -> None:
+        if self._in_flight.pop(id, None) is not None and not self.ending:
+            gone = {"requestId": id, "reason": "The client went away"}
+            self._incoming.put(
+                wire.encode_notification("notifications/cancelled", wire.encode(gone))
+            )
+
+    def _stream_for(self, message: _Outgoing) -> _Messages | None:
+        if message.method is None:
+            id: object = message.id
+        elif message.method == "notifications/progress":
+            id = member(message.params, _PROGRESS)
+        elif message.method == "notifications/message":
+            logs = (each for each in reversed(self._in_flight.values()) if each.meta(LOG_LEVEL_KEY))
+            return next(logs, None)
+        else:
+            id = member(message.params, "_meta", SUBSCRIPTION_KEY)
+        return self._in_flight.get(id) if isinstance(id, int) else None
+
+    def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
+        request = None if stream is None else stream.request
+        if message.method is None:
+            if stream is None or request is None:
+                return
+            if message.error:
+                code = member(message.error, "code")
+                stream.status = _STATUS.get(code, 200) if isinstance(code, int) else 200
+                answer = b'{"jsonrpc":"2.0","id":%b,"error":%b}'
+                data = answer % (wire.encode(request.id), bytes(message.error))
+            else:
+                result = message.result
+                if request.method == "subscriptions/listen":
+                    result = _with_meta(result, SUBSCRIPTION_KEY, request.id)
+                data = wire.encode_response(request.id, bytes(result))
+            self._finish(message.id, data)
+        elif message.id is not None:
+            text = "A client of 2026-07-28 is asked by a result that requires input"
+            self._incoming.put(wire.encode_error(message.id, METHOD_NOT_FOUND, text))
+        elif stream is not None and request is not None:
+            params: msgspec.Raw | bytes = message.params
+            if message.method == "notifications/progress":
+                params = with_member(params, _PROGRESS, stream.token)
+            elif message.method != "notifications/message":
+                params = _with_meta(params, SUBSCRIPTION_KEY, request.id)
+            stream.put(wire.encode_notification(message.method, bytes(params)))
 
 
-def problem(status: int, code: int, text: str, id: wire.RequestId | None = None) -> Response:
+def _with_meta(params: msgspec.Raw | bytes, key: str, value: object) -> bytes:
+    """Params or a result with another value in `_meta`."""
+    return with_member(params, "_meta", {**members(members(params).get("_meta")), key: value})
+
+
+def problem(
+    status: int, code: int, text: str, id: wire.RequestId | None = None, data: object = None
+) -> Response:
     """An HTTP answer with a JSON-RPC error."""
-    error = {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
-    return Response(wire.encode(error), status, media_type="application/json")
+    error = {"code": code, "message": text, **({} if data is None else {"data": data})}
+    body = wire.encode({"jsonrpc": "2.0", "id": id, "error": error})
+    return Response(body, status, media_type="application/json")

@@ -52,13 +52,13 @@ from transom.gateway.merge import (
     server_names,
     with_own_capabilities,
 )
-from transom.gateway.views import SCREENSHOT_VIEW, ClientViews, ToolCall, ToolHead
+from transom.gateway.views import STANDING_TOOLS, ClientViews, ToolCall, ToolHead
 from transom.host.policy import model_may_call
-from transom.host.surface import INDIRECT_TOOLS
 from transom.json_values import member as member_of
 from transom.json_values import members, with_entries, without_marks
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
+from transom.servers.envelope import is_modern
 from transom.session import SentRequest
 
 _RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
@@ -111,8 +111,7 @@ class Proxy:
             connections, self._state, on_lost=self._server_lost, on_came=self._server_came
         )
         self._introducing: asyncio.Future[Any] | None = None
-        standing = [SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)]
-        self._tools = _Directory(Names(names, standing), self._relist_tools)
+        self._tools = _Directory(Names(names, STANDING_TOOLS), self._relist_tools)
         self._prompts = _Directory(Names(names), self._relist_prompts)
         self._tasks: dict[str, Member] = {}
         self._handlers: dict[str, Handler] = {
@@ -377,7 +376,8 @@ class Proxy:
         if only is None:
             if member_of(request.params, "cursor") is not None:
                 raise ProtocolError(INVALID_PARAMS, "Invalid cursor: there is one page only")
-            return self._own_result(b"{}"), await self._list_all(request.method, key), True
+            listed = await self._list_all(request.method, key)
+            return _own_result(request, b"{}"), listed, True
         result = await self._forward(request, only)
         try:
             entries = msgspec.json.decode(members(result).get(key, b"[]"), type=list[Raw])
@@ -388,10 +388,6 @@ class Proxy:
     async def _list_all(self, method: str, key: str) -> Listed:
         return await self._members.list_all(method, key, method.partition("/")[0])
 
-    def _own_result(self, result: bytes) -> bytes:
-        """A listing or a resource of the gateway's own, in the client's version of the protocol."""
-        return as_modern(result) if self._state.modern else result
-
     async def _list_tools(self, request: wire.Request) -> bytes:
         first = member_of(request.params, "cursor") is None
         result, listed, last = await self._list(request, "tools")
@@ -399,10 +395,10 @@ class Proxy:
             return result
         entries = self._merge_tools(listed, whole=first and last)
         if last:
-            more, changing = await self._views.tools()
+            more, changing = await self._views.tools(modern=is_modern(request.params))
             entries += more
-            if changing and self._state.modern:
-                result = as_modern(result)  # whatever the server says, this list is not to be kept
+            if changing:  # whatever the server says, this list is not to be kept
+                result = _own_result(request, result)
         return with_entries(result, "tools", entries)
 
     def _merge_tools(self, listed: Listed, *, whole: bool) -> list[Raw | bytes]:
@@ -460,12 +456,12 @@ class Proxy:
         except ProtocolError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
-            result, listed, last = self._own_result(b"{}"), [], True
+            result, listed, last = _own_result(request, b"{}"), [], True
         if listed is None:
             return result
         entries = self._merged(listed, self._merge_resources)
         if last:
-            entries += self._views.resources()
+            entries += self._views.resources(modern=is_modern(request.params))
         return with_entries(result, "resources", entries)
 
     @staticmethod
@@ -511,9 +507,14 @@ class Proxy:
         name = self._text(request.params, "name")
         if name is None:
             return self._views.with_messages(await self._forward_any(request))
-        found = None if self._views.owns(name) else await self._tools.find(name)
-        if found is None and self._views.owns(name):
-            return await self._views.call(ToolCall(name, request.params))
+        modern = is_modern(request.params)
+        if name in STANDING_TOOLS and not self._views.learned:
+            with suppress(TransomError):  # without a listing, nobody knows whether it is ours
+                await self._relist_tools()
+        owned = self._views.owns(name, modern=modern)
+        found = None if owned else await self._tools.find(name)
+        if found is None and self._views.owns(name, modern=modern):
+            return await self._views.call(ToolCall(name, request.params, modern))
         if found is None:
             raise self._members.unknown("tool", name)
         server, own = self._members[found[0]], found[1]
@@ -533,7 +534,8 @@ class Proxy:
             return result
 
         if self._views.opens(server.connection, own):
-            return await self._views.open(server.connection, ToolCall(own, params), forward)
+            call = ToolCall(own, params, modern)
+            return await self._views.open(server.connection, call, forward)
         return self._views.with_messages(await forward())
 
     async def _get_prompt(self, request: wire.Request) -> bytes:
@@ -581,16 +583,16 @@ class Proxy:
         uri = self._text(request.params, "uri")
         if uri is None:
             return await self._forward_any(request)
-        own = self._views.read(uri)
+        own = self._views.read(uri, modern=is_modern(request.params))
         if own is not None:
-            return self._own_result(own)
+            return _own_result(request, own)
         return (await self._forward_to_owner(request, uri))[1]
 
     async def _subscribe(self, request: wire.Request) -> bytes:
         uri = self._text(request.params, "uri")
         if uri is None:
             return await self._forward_any(request)
-        if self._views.read(uri) is not None:
+        if self._views.read(uri, modern=False) is not None:
             self._state.subscribe(uri)
             return b"{}"
         if self._members.owner(uri) is None:
@@ -669,6 +671,11 @@ def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:
         if isinstance(text, str):
             found.setdefault(text, entry)
     return found
+
+
+def _own_result(request: wire.Request, result: bytes) -> bytes:
+    """A listing or a resource of the gateway's own, in the request's version of the protocol."""
+    return as_modern(result) if is_modern(request.params) else result
 
 
 def _answers(present: Sequence[Member]) -> dict[str, bytes]:

@@ -6,12 +6,16 @@
 3. What goes wrong with a View never touches the result of the call that opened it.
 4. Before 2026-07-28 a View opens while the server works on the call. From then on a server may ask
    for input first, several times, so its View opens when the call is complete.
+5. From 2026-07-28 no list may change because of a call. Requests of that version are listed the
+   tools that stand for those of Views, and reach a View by a handle that cannot be guessed. Whoever
+   began with `initialize` uses the short id of a View, and has its tools in the list.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,6 +29,7 @@ from transom.background import Background, Debounced
 from transom.errors import (
     INVALID_PARAMS,
     InvalidResult,
+    NotConnected,
     ProtocolError,
     TransomError,
     ViewClosed,
@@ -32,7 +37,7 @@ from transom.errors import (
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
 from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, ViewCalls, model_may_call
-from transom.host.surface import INDIRECT_TOOLS, owner_of
+from transom.host.surface import INDIRECT_TOOLS, LIST_VIEW_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.protocol.messages import LEGACY_URI_KEY
@@ -57,6 +62,15 @@ from transom.errors import Refused
 from transom.json_values import with_entries, without_marks
 
 INDEX_URI: Final = "transom://views"
+INDEX: Final = wire.encode(
+    {
+        "uri": INDEX_URI,
+        "name": "views",
+        "title": "Open Views",
+        "description": "The open Views, and what each of them told.",
+        "mimeType": "application/json",
+    }
+)
 _MAX_MESSAGES = 20
 _MAX_MESSAGE = 64 * 1024
 _MAX_UNSEEN_BYTES = 256 * 1024
@@ -159,13 +173,6 @@ class ViewMessages:
         """What can be read, as it is listed."""
         if not self._views:
             return []
-        every = {
-            "uri": INDEX_URI,
-            "name": "views",
-            "title": "Open Views",
-            "description": "The open Views, and what each of them told.",
-            "mimeType": "application/json",
-        }
         each = (
             {
                 "uri": uri_of(view_id),
@@ -176,26 +183,23 @@ class ViewMessages:
             }
             for view_id, view in self._views.items()
         )
-        return [wire.encode(entry) for entry in (every, *each)]
+        return [INDEX, *(wire.encode(entry) for entry in each)]
 
-    def read(self, uri: str) -> bytes | None:
-        """The result of reading one of them; None when it is none of them."""
-        if uri == INDEX_URI:
-            value: object = {"views": [self._state(view_id) for view_id in self._views]}
-        else:
-            view_id = uri.removeprefix(f"{INDEX_URI}/")
-            if view_id == uri or view_id not in self._views:
-                return None
-            value = self._state(view_id)
-        text = wire.encode(value).decode()
-        return wire.encode(
-            {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
-        )
+    def read(self, view_id: str | None, names: Callable[[str], str]) -> object:
+        """What a View wants the model to know, or all of them; None when there is no such View.
 
-    def _state(self, view_id: str) -> dict[str, Any]:
+        Args:
+            view_id: the View's id.
+            names: what the client calls a View.
+        """
+        if view_id is None:
+            return {"views": [self._state(each, names) for each in self._views]}
+        return self._state(view_id, names) if view_id in self._views else None
+
+    def _state(self, view_id: str, names: Callable[[str], str]) -> dict[str, Any]:
         view = self._views[view_id]
         return {
-            "view_id": view_id,
+            "view_id": names(view_id),
             "title": view.title,
             "context": view.context,
             "messages": list(view.messages),
@@ -234,8 +238,14 @@ _SCREENSHOT = Tool(
     },
     annotations=ToolAnnotations(read_only_hint=True),
 )
+STANDING_TOOLS: Final = frozenset({SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)})
+"""Those that may stand for the tools of Views."""
+_NO_SUCH_VIEW: Final = (
+    f"There is no View with this view_id: {LIST_VIEW_TOOLS} names those that are open"
+)
 _COALESCE = 0.01  # seconds in which several changes become one notification
 _MAX_REASON = 500
+_MAX_HANDLES = 1000
 _MAX_NAMED = 20  # tools named in the result of a call that opened a View
 
 
@@ -275,6 +285,8 @@ class ToolCall(msgspec.Struct, frozen=True):
 
     name: str
     params: Raw | None
+    modern: bool = False
+    """Whether it is a request of 2026-07-28."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -326,7 +338,10 @@ class ClientViews:
         self._approve_view_calls = approve_view_calls
         self._label = label
         self._messages = ViewMessages()
+        self._handles: dict[str, str] = {}  # by View
         self._background = Background(_log_problem)
+        self.learned = False
+        """Whether the servers' tools are known, and so whether one opens a View."""
         self._needed = False
         self._taken: set[str] = set()
         self._making: asyncio.Task[Host] | None = None
@@ -349,6 +364,7 @@ class ClientViews:
 
     def learn_tools(self, heads: Iterable[ToolHead]) -> None:
         """The client was listed these tools of servers. If one opens a View, get ready for it."""
+        self.learned = True
         for head in heads:
             self._taken.add(head.name)
             if head.opens_view and self._screen is not None and not self._needed:
@@ -426,14 +442,14 @@ class ClientViews:
 
     # --- tools -------------------------------------------------------------------------------
 
-    def owns(self, name: str) -> bool:
+    def owns(self, name: str, *, modern: bool) -> bool:
         """Whether a tool of that name belongs to a View, or stands for those that do."""
         if name in self._taken or not self._needed:
             return False
         if name in self._standing():
             return True
         host, owner = self._host, owner_of(name)
-        if host is None or owner is None or self._style == "indirect":
+        if host is None or owner is None or self._surface(modern=modern) == "indirect":
             return False
         return host.was_view(owner)
 
@@ -444,37 +460,37 @@ class ClientViews:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
-    @property
-    def surface(self) -> Style:
-        """How the tools of Views are offered to this client.
+    def _surface(self, *, modern: bool) -> Style:
+        """How the tools of Views are offered.
 
         From 2026-07-28 a call must not change the list of tools. Only who wants it (`flat`) gets
         the tools of Views in it; in place of both kinds there are those that stand for them.
         """
-        return "indirect" if self._style == "both" and self._state.modern else self._style
+        return "indirect" if self._style == "both" and modern else self._style
 
-    async def tools(self) -> tuple[list[bytes], bool]:
-        """What to add to the servers' tools, and whether tools of Views are among it."""
+    async def tools(self, *, modern: bool) -> tuple[list[bytes], bool]:
+        """What to add to the servers' tools, and whether tools of Views may be among it."""
         if not self._needed:
             return [], False
         shown = list(self._standing().values())
-        host, standing = self._host, len(shown)
-        if host is not None and host.views and self.surface != "indirect":
+        host, changing = self._host, self._surface(modern=modern) != "indirect"
+        if host is not None and host.views and changing:
             await host.list_tools()  # lists those again that may have changed
             for view_id in host.views:
                 shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
-        return [wire.encode(tool) for tool in shown], len(shown) > standing
+        return [wire.encode(tool) for tool in shown], changing
 
     async def call(self, call: ToolCall) -> bytes:
         """Call a tool of a View, or one that stands for them."""
         host = await self._ready()
         asking = self._elicitation.begin(member(call.params) or {})
         try:
+            arguments = self._with_view_id(call)
             if call.name == SCREENSHOT_VIEW:
-                result = await _picture(host, call.arguments)
+                result = await _picture(host, arguments)
             else:
                 result = await host.call_tool(
-                    call.name, call.arguments, on_progress=self._progress_relay(call.params)
+                    call.name, arguments, on_progress=self._progress_relay(call.params)
                 )
         except ProtocolError:
             raise
@@ -482,10 +498,47 @@ class ClientViews:
             if asking.wanted is not None:
                 return asking.wanted
             result = ToolResult(content=[TextContent(str(error))], is_error=True)
+        if call.modern and call.name == LIST_VIEW_TOOLS:
+            result = self._with_handles(result)
         answer = with_blocks(result.to_wire(), self._messages.take_unseen())
-        if self._state.modern and "resultType" not in members(answer):
+        if call.modern and "resultType" not in members(answer):
             return wire.encode({**members(answer), "resultType": "complete"})
         return answer
+
+    # --- handles -----------------------------------------------------------------------------
+
+    def _handle(self, view_id: str) -> str:
+        """What a View is called in requests of 2026-07-28."""
+        if view_id not in self._handles:
+            self._handles[view_id] = f"{view_id}.{secrets.token_urlsafe(16)}"
+            if len(self._handles) > _MAX_HANDLES:
+                del self._handles[next(iter(self._handles))]
+        return self._handles[view_id]
+
+    def _view_of(self, handle: object) -> str | None:
+        """The View with this handle, open or not; None when there was never one."""
+        view_id = handle.rpartition(".")[0] if isinstance(handle, str) else ""
+        return view_id if handle and self._handles.get(view_id) == handle else None
+
+    def _with_view_id(self, call: ToolCall) -> dict[str, Any]:
+        """The arguments of a call, with the id of a View in place of its handle."""
+        arguments = call.arguments
+        handle = arguments.get("view_id")
+        if not call.modern or call.name not in self._standing() or handle is None:
+            return arguments
+        view_id = self._view_of(handle)
+        if view_id is None:
+            raise NotConnected(_NO_SUCH_VIEW)
+        return {**arguments, "view_id": view_id}
+
+    def _with_handles(self, result: ToolResult) -> ToolResult:
+        """A listing of Views with their handles."""
+        if result.is_error or result.structured_content is None:
+            return result
+        views = result.structured_content["views"]
+        listed = {"views": [{**each, "view_id": self._handle(each["view_id"])} for each in views]}
+        text = TextContent(wire.encode(listed).decode())
+        return ToolResult(content=[text], structured_content=listed)
 
     def _progress_relay(self, params: Raw | None) -> OnProgress | None:
         relay = self._client.progress_relay(params)
@@ -503,9 +556,10 @@ class ClientViews:
         if self._needed or params is None or not cache.current:
             return True
         try:
-            tool = cache.known(_read_name(params).name)
+            name = _read_name(params).name
+            tool = cache.known(name)
             if tool is None:
-                return False
+                return name in STANDING_TOOLS
             return not model_may_call(tool) or (self._screen is not None and _opens_view(tool.meta))
         except msgspec.DecodeError:
             return True
@@ -526,7 +580,7 @@ class ClientViews:
         """Make a call that opens a View; its result, with a text about the View."""
         if "task" in members(call.params):
             return await forward()  # there is no result to show yet
-        if self._state.modern:
+        if call.modern:
             result = await forward()
             if not is_complete(result):
                 return result
@@ -544,7 +598,7 @@ class ClientViews:
         if isinstance(opened, str):
             about = f"The View of this tool could not be shown: {opened}"
         else:
-            about = await self._show_result(opened, result)
+            about = await self._show_result(opened, result, modern=call.modern)
         return with_blocks(
             without_marks(result), [*self._messages.take_unseen(), text_block(about)]
         )
@@ -567,7 +621,7 @@ class ClientViews:
         if not isinstance(opened, str):
             await opened.deliver(cancelled=reason)
 
-    async def _show_result(self, view: View, result: bytes) -> str:
+    async def _show_result(self, view: View, result: bytes, *, modern: bool) -> str:
         """Give a View the result of its call; what to tell the model about the View."""
         try:
             answer = without_hop_keys("tools/call", result)
@@ -576,9 +630,9 @@ class ClientViews:
             await view.deliver(cancelled="The call's result cannot be read")
         with suppress(ViewClosed):
             await view.opened()
-        return self._describe(view)
+        return self._describe(view, modern=modern)
 
-    def _describe(self, view: View) -> str:
+    def _describe(self, view: View, *, modern: bool) -> str:
         assert self._screen is not None  # noqa: S101 - there would be no View
         assert self._host is not None  # noqa: S101 - as above
         where = self._screen.where()
@@ -591,17 +645,19 @@ class ClientViews:
             else f"View {view.id} is open, and the user sees it at {where}"
         ]
         names = [tool.name for tool in self._host.view_tools(view.id)]
-        if self.surface == "indirect":
+        surface = self._surface(modern=modern)
+        if surface == "indirect":
             names = [tool.name for tool in view.tools if model_may_call(tool)]
         if names:
             more = len(names) - _MAX_NAMED
             listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            by_id = f'list_view_tools and call_view_tool with view_id "{view.id}"'
-            if self.surface == "indirect":
+            view_id = self._handle(view.id) if modern else view.id
+            by_id = f'list_view_tools and call_view_tool with view_id "{view_id}"'
+            if surface == "indirect":
                 lines.append(f"It has tools of its own: {listed}\nCall them by {by_id}.")
             else:
                 lines.append(f"It has tools of its own, which you can call: {listed}")
-            if self.surface == "both":
+            if surface == "both":
                 lines.append(f"If they are not in your list of tools, use {by_id}.")
         else:
             lines.append("It has no tools of its own right now.")
@@ -617,13 +673,27 @@ class ClientViews:
         unseen = self._messages.take_unseen()
         return with_blocks(result, unseen) if unseen else result
 
-    def resources(self) -> list[bytes]:
+    def resources(self, *, modern: bool) -> list[bytes]:
         """What can be read of Views, as it is listed."""
+        if modern:
+            return [INDEX] if self._needed else []
         return self._messages.resources()
 
-    def read(self, uri: str) -> bytes | None:
+    def read(self, uri: str, *, modern: bool) -> bytes | None:
         """The result of reading that; None when `uri` is none of it."""
-        return self._messages.read(uri)
+        if uri != INDEX_URI and not uri.startswith(f"{INDEX_URI}/"):
+            return None
+        name = None if uri == INDEX_URI else uri.removeprefix(f"{INDEX_URI}/")
+        view_id = self._view_of(name) if modern and name is not None else name
+        if name is not None and view_id is None:
+            return None
+        told = self._messages.read(view_id, self._handle if modern else str)
+        if told is None:
+            return None
+        text = wire.encode(told).decode()
+        return wire.encode(
+            {"contents": [{"uri": uri, "mimeType": "application/json", "text": text}]}
+        )
 
     def _message(self, view: View, blocks: list[Any]) -> None:
         self._messages.add_message(view.id, blocks)
@@ -637,19 +707,20 @@ class ClientViews:
 
     def _view_opened(self, view: View) -> None:
         self._messages.view_opened(view.id, view.label.text())
-        self._state.notify_list_changed("resources")
+        self._state.notify_list_changed("resources", modern=False)
 
     def _view_closed(self, view: View) -> None:
         self._messages.view_closed(view.id)
-        self._state.notify_list_changed("resources")
+        self._state.notify_list_changed("resources", modern=False)
 
     def _notify_updated(self, view_id: str) -> None:
         self._state.notify_resource_updated(uri_of(view_id))
+        self._state.notify_resource_updated(uri_of(self._handle(view_id)))
         self._state.notify_resource_updated(INDEX_URI)
 
     def _notify_tools_changed(self) -> None:
-        if self.surface != "indirect":
-            self._state.notify_list_changed("tools")
+        handshake, modern = (self._surface(modern=era) != "indirect" for era in (False, True))
+        self._state.notify_list_changed("tools", handshake=handshake, modern=modern)
 
     # --- requests of Views -------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 PROTOCOL_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -26,6 +27,7 @@ HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 DISCOVERY_VERSION: Final = "2026-07-28"
 """The version that opens with `server/discover`."""
 
+_MARK: Final = PROTOCOL_KEY.encode()
 _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 
 
@@ -58,6 +60,11 @@ def envelope_of(params: Raw | bytes | None) -> Members | None:
     if not bytes(version).startswith(b'"') or not bytes(capabilities).startswith(b"{"):
         return None
     return {key: meta[key] for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY) if key in meta}
+
+
+def is_modern(params: Raw | bytes | None) -> bool:
+    """Whether a request is one of 2026-07-28: it has an envelope."""
+    return params is not None and _MARK in bytes(params) and envelope_of(params) is not None
 
 
 def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None) -> bytes | None:
