@@ -198,7 +198,7 @@ async def test_each_client_has_a_server_process_of_its_own() -> None:
         started.append(await ServerProcess.start([sys.executable, str(PLAIN), "good"]))
         return started[-1]
 
-    async with gateway(connect) as (url, _), client(url) as first, FastClient(url) as second:
+    async with gateway(connect) as (url, _), client(url) as first, client(url) as second:
         assert text_of(await first.call_tool("count_orders", {})) == "Two orders."
         assert text_of(await second.call_tool("count_orders", {})) == "Two orders."
     assert len({process.pid for process in started}) == 2
