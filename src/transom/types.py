@@ -412,6 +412,8 @@ class HostCapabilities(Wire, frozen=True):
     message: Modalities | None = None
     sampling: SamplingCapability | None = None
     tools: ListChanged | None = None
+    app_tools: ListChanged | None = None
+    """Another name for `tools`: the draft has not decided on one yet."""
 
 
 class ContainerDimensions(Wire, frozen=True):

@@ -334,9 +334,15 @@ async def test_eval_is_for_compat_only(shown: Shown) -> None:
 
 
 async def test_permissions_reach_the_inner_frame_and_others_do_not(shown: Shown) -> None:
-    script = "tools.allowed = () => document.featurePolicy.allowedFeatures();"
-    async with shown.view(page("perm", script, permissions={"camera": {}})) as bridge:
+    script = """
+    tools.allowed = () => document.featurePolicy.allowedFeatures();
+    tools.known = () => document.featurePolicy.features();
+    """
+    wanted = {"camera": {}, "tools": {}}
+    async with shown.view(page("perm", script, permissions=wanted)) as bridge:
         allowed = json.loads(await call(bridge, "allowed"))
+        known = json.loads(await call(bridge, "known"))
     assert "camera" in allowed
+    assert ("tools" in allowed) == ("tools" in known)  # older browsers do not know WebMCP
     assert "microphone" not in allowed
     assert "geolocation" not in allowed

@@ -201,14 +201,20 @@ class TestTooLate:
 
 class TestListChanged:
     @pytest.mark.parametrize(
-        ("tools", "count"),
-        [(None, 2), ({"listChanged": True}, 2), ({}, 0), ({"listChanged": False}, 0)],
+        ("capabilities", "count"),
+        [
+            ({}, 2),
+            ({"tools": {"listChanged": True}}, 2),
+            ({"tools": {}}, 0),
+            ({"tools": {"listChanged": False}}, 0),
+            ({"appTools": {}}, 0),
+            ({"appTools": {"listChanged": True}}, 2),
+        ],
     )
     async def test_a_host_that_has_tools_and_takes_no_notices_gets_none(
-        self, context: BrowserContext, tools: Any, count: int
+        self, context: BrowserContext, capabilities: dict[str, Any], count: int
     ):
         page = app_with('globalThis.t = app.registerTool("t", {}, () => "");')
-        capabilities = {} if tools is None else {"tools": tools}
         async with hosted(context, page, capabilities=capabilities) as view:
             await view.run("async () => { t.disable(); await null; }")
             await view.run("app.sendToolListChanged()")

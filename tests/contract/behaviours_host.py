@@ -157,7 +157,7 @@ FACTS = [
         "B-043",
         "exceed",
         BRIDGE + "capabilities_that_are_not_given_follow_from_the_handlers",
-        "hostCapabilities.tools says so, as ext-apps PR 656 proposes",
+        "hostCapabilities.tools and .appTools say so, as ext-apps PR 656 and issue 676 propose",
     ),
     # B7 Tool data notifications
     Fact("B-044", "match", ORDER),

@@ -91,6 +91,7 @@ async def test_capabilities_that_are_not_given_follow_from_the_handlers():
         bridge.on_call_tool = lambda name, arguments: "done"
         assert (await view.initialize())["hostCapabilities"] == {
             "tools": {"listChanged": True},
+            "appTools": {"listChanged": True},
             "openLinks": {},
             "sampling": {},
             "serverTools": {},

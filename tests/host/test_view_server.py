@@ -137,6 +137,7 @@ async def test_the_hosts_capabilities_follow_from_the_servers():
     async with ScriptedServer().client() as client, joined(upstream=client) as (_, view, _):
         assert (await view.initialize())["hostCapabilities"] == {
             "tools": {"listChanged": True},
+            "appTools": {"listChanged": True},
             "serverTools": {"listChanged": True},
             "serverResources": {"listChanged": True},
         }

@@ -211,6 +211,9 @@ async def test_a_hundred_problems_are_told_then_one_that_says_so_and_all_are_sho
         ({"tools": {}}, True, 0),
         ({"tools": {"listChanged": True}}, False, 1),
         ({"tools": {"listChanged": True}}, True, 1),
+        ({"appTools": {}}, False, 0),
+        ({"appTools": {"listChanged": True}}, True, 1),
+        ({"tools": {"listChanged": True}, "appTools": {}}, False, 1),
     ],
 )
 async def test_only_hosts_that_take_notices_of_changes_are_sent_them(

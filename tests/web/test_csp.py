@@ -151,8 +151,9 @@ def test_a_directive_holds_no_origin_that_was_not_declared_for_it(
 
 
 def test_permissions_become_the_allow_attribute_in_a_fixed_order() -> None:
-    wanted = {"clipboardWrite": {}, "camera": {}, "microphone": {}, "geolocation": {}}
-    assert allow_attribute(wanted) == "camera; microphone; geolocation; clipboard-write"
+    wanted = {"tools": {}, "clipboardWrite": {}, "camera": {}, "microphone": {}, "geolocation": {}}
+    allowed = "camera; microphone; geolocation; clipboard-write; tools"
+    assert allow_attribute(wanted) == allowed
     assert allow_attribute({"camera": {}, "fullscreen *": {}}) == "camera"
     assert allow_attribute({"camera": True}) == ""
     assert allow_attribute(None) == ""

@@ -145,8 +145,9 @@ class ViewRequests:
     def capabilities(self) -> dict[str, Any]:
         """The host's capabilities, as its handlers and its server make them."""
         handlers, server = self._handlers, self._server
-        # `tools` says that the View's tools will be used (ext-apps PR 656).
-        found: dict[str, Any] = {"tools": {"listChanged": True}}
+        # Both say that the View's tools will be used: the draft has not decided on a name yet
+        # (ext-apps pull request 656, issue 676).
+        found: dict[str, Any] = {name: {"listChanged": True} for name in ("tools", "appTools")}
         for handler, capability in _BY_HANDLER.items():
             if handlers.get(handler):
                 found[capability] = {}

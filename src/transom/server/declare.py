@@ -19,7 +19,7 @@ from transom.errors import RegistrationError
 from transom.protocol.messages import LEGACY_URI_KEY
 from transom.types import ToolAnnotations
 
-PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
+PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite", "tools")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _PAGE_KEYWORDS: Final = ("csp", "permissions", "domain", "prefers_border", "prefersBorder", "html")

@@ -108,8 +108,8 @@ class Views(Extension):
                 comes with the tool's result. `<script src="transom.js"></script>`, or an import
                 from `"transom"` in an inline module, gets `transom.js` put in.
             csp: the origins it may reach. None at all unless listed.
-            permissions: what it asks for, out of `camera`, `microphone`, `geolocation` and
-                `clipboardWrite`. Hosts may say no.
+            permissions: what it asks for, out of `camera`, `microphone`, `geolocation`,
+                `clipboardWrite` and `tools`. Hosts may say no.
             domain: the sandbox origin to ask a host for; each host documents its own form. Only
                 needed for an API that allows certain origins alone.
             prefers_border: whether the host should draw a border. Hosts differ when it is left out.

@@ -53,6 +53,7 @@ _PERMISSIONS = {
     "microphone": "microphone",
     "geolocation": "geolocation",
     "clipboardWrite": "clipboard-write",
+    "tools": "tools",  # WebMCP, as proposed in ext-apps pull request 691
 }
 
 

@@ -441,8 +441,8 @@ function App(info, capabilities = {}, options = {}) {
 
   /** Whether both sides said that the host is to be told when the tools change. */
   const tellsChanges = () => {
-    const { tools: theirs = { listChanged: true } } = host?.hostCapabilities ?? {};
-    return ready && declared.tools?.listChanged && theirs.listChanged;
+    const { appTools, tools = appTools } = host?.hostCapabilities ?? {};
+    return ready && declared.tools?.listChanged && (!tools || tools.listChanged);
   };
 
   /** The tools have changed: tell the host, once for all that changes in this turn. */
