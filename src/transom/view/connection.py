@@ -140,7 +140,8 @@ class HostConnection:
         """
         if not self.ready or self.host is None:
             return False
-        tools = self.host.host_capabilities.tools
+        capabilities = self.host.host_capabilities
+        tools = capabilities.tools or capabilities.app_tools
         return not self._strict if tools is None else bool(tools.list_changed)
 
     def send_problem(self, error: BaseException, kind: ProblemKind, tool: str | None) -> None:
