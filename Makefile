@@ -7,6 +7,9 @@ PYTHON_IN_VENV := .venv/bin/python
 # A PYTHON given by the user chooses the interpreter that the virtual environment is made from.
 export PYTHON
 
+# Tests and benchmarks start hundreds of Python processes, each of which would compile every module.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test check format docs docs-site bench compat dist test-all

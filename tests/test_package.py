@@ -49,6 +49,14 @@ def test_what_a_view_needs_loads_no_more_than_msgspec_does(name: str):
     assert third_party(modules_loaded_by(f"from transom import {name}")) <= msgspec
 
 
+@pytest.mark.parametrize(
+    "module", ["host.host", "gateway.views", "check.runner", "web.headless", "cli.open"]
+)
+def test_nothing_waits_for_the_sdk_that_does_not_use_it(module: str):
+    """Its models take a second to build."""
+    assert modules_loaded_by(f"import transom.{module}") & {"mcp", "mcp_types", "pydantic"} == set()
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_can_be_imported_from_transom(name: str):
     value = getattr(transom, name)

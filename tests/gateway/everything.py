@@ -247,7 +247,7 @@ class Script:
     async def cancelling(self) -> None:
         """What is cancelled gets no answer; what came after it does."""
         id = next(self._ids)
-        call = _call("trigger-long-running-operation", duration=0.3, steps=3)
+        call = _call("trigger-long-running-operation", duration=1, steps=10)
         call["_meta"] = {"progressToken": "gone"}
         cancelled = self.client.begin(id, "tools/call", call)
         progress = self.client.noted

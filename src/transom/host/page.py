@@ -16,8 +16,7 @@ import msgspec
 
 from transom.errors import InvalidResult, ProtocolError
 from transom.json_values import as_object, member
-from transom.mcptypes import VIEW_MIME_TYPE
-from transom.protocol.messages import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.methods import read_result
 from transom.servers.server import Server, list_all
 from transom.types import ReadResourceResult, ResourceContents, Tool

@@ -13,7 +13,7 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 
-from transom.mcptypes import VIEW_MIME_TYPE
+from transom.protocol.messages import VIEW_MIME_TYPE
 from transom.server import gate
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool

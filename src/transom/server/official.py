@@ -21,7 +21,7 @@ from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from transom.errors import INVALID_PARAMS
-from transom.mcptypes import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.server import gate
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool, Handler, without_circles
