@@ -133,9 +133,8 @@ async def test_a_line_that_is_not_utf_8_is_handed_on_and_so_are_those_after_it()
 
 
 async def test_what_it_writes_to_standard_error_goes_to_ours(capfd: pytest.CaptureFixture[str]):
-    process = await started("import sys; sys.stderr.write('a word\\n'); sys.exit(1)")
-    with pytest.raises(ChannelClosed):
-        await process.receive()
+    process = await started("import sys; print('{}', flush=True); sys.stderr.write('a word\\n')")
+    assert await process.receive() == b"{}"
     await process.aclose()
     seen = ""
     while "a word" not in seen:
@@ -189,3 +188,65 @@ async def test_without_process_groups_the_process_itself_is_ended(monkeypatch: p
     await process.receive()
     await process.aclose()
     assert not alive(process.pid)
+
+
+CRASH = """\
+import logging, sys, time
+logging.basicConfig(level=logging.INFO)
+logging.info("starting\\n  with more")
+from json import loads
+def read():
+    return loads("{")
+read()
+"""
+
+
+async def test_one_that_dies_of_an_exception_says_which_and_where_the_users_own_line_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    script = tmp_path / "crash.py"
+    script.write_text(CRASH)
+    process = await ServerProcess.start([sys.executable, str(script)])
+    with pytest.raises(ChannelClosed) as caught:
+        await process.receive()
+    await process.aclose()
+    assert str(caught.value) == (
+        "it exited with code 1: json.decoder.JSONDecodeError: Expecting property name enclosed in "
+        f'double quotes: line 1 column 2 (char 1) ({script}, line 6: return loads("{{"))'
+    )
+    assert capfd.readouterr().err == ""  # the error says it: it is not printed as well
+
+
+LOGGING = """\
+import sys
+sys.stderr.write('''\\
+[11/16/26 01:35:03] INFO     Starting server 'fast' with        transport.py:241
+                             transport 'stdio'
+                    WARNING  Careful                              server.py:1501
+                             now
+INFO:     Uvicorn running
+2026-11-16 01:35:03,123 - root - INFO - no level where it should be
+2026-11-16 01:35:03,123 DEBUG details
+Information for everyone
+''')
+sys.stderr.flush()
+print("{}", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_what_a_server_logs_as_routine_is_not_printed(capfd: pytest.CaptureFixture[str]):
+    process = await started(LOGGING)
+    assert await process.receive() == b"{}"
+    await process.aclose()
+    async with asyncio.timeout(20):
+        err = ""
+        while "everyone" not in err:  # a thread writes it
+            await asyncio.sleep(0.01)
+            err += capfd.readouterr().err
+    assert err == (
+        "                    WARNING  Careful                              server.py:1501\n"
+        "                             now\n"
+        "2026-11-16 01:35:03,123 - root - INFO - no level where it should be\n"
+        "Information for everyone\n"
+    )

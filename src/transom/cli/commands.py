@@ -131,7 +131,7 @@ def _help_row(action: argparse.Action) -> _Row:
     metavar, text = str(action.metavar or ""), action.help or ""
     if action.required and action.option_strings:
         text += "\n[required]"
-    elif action.default not in (None, False, [], ""):
+    elif action.default not in (None, False, 0, [], ""):
         text += f"\n[default: {action.default}]"
     names = " ".join(action.option_strings)
     return (names, metavar, text) if names else (metavar, "", text)
@@ -221,6 +221,13 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _port(text: str) -> int:
+    port = _count(text)
+    if port > 65534:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give one from 1 to 65534")
+    return port
+
+
 def _rule_ids(text: str) -> list[str]:
     return [part.strip().upper() for part in text.split(",") if part]
 
@@ -233,6 +240,19 @@ _CSP = ("compat", "strict")
 _CSP_HELP = (
     "What a View's page may do with itself: what other hosts allow, or what the specification does."
 )
+
+
+def _add_port(command: Command, **settings: Any) -> None:
+    command.option(
+        "--port",
+        "NUMBER",
+        "The port of the page that shows Views; their sandbox has the next one. For a browser on "
+        "another machine: `ssh -L 8500:127.0.0.1:8500 -L 8501:127.0.0.1:8501 HOST`. By default any "
+        "that is free.",
+        type=_port,
+        default=0,
+        **settings,
+    )
 
 
 def _add_header(command: Command, **settings: Any) -> None:
@@ -418,12 +438,14 @@ class OpenOptions(argparse.Namespace):
     """`transom open --help` explains each."""
 
     target: str
-    tool: str
+    tool: str | None
     arguments: str
     call: list[str]
     header: list[str]
+    watch: bool
     headless: bool
     screenshot: Path | None
+    port: int
     csp: CspMode
     timeout: float
     json: bool
@@ -433,7 +455,7 @@ def _open() -> Command:
     command = Command(
         "open",
         "transom.cli.open",
-        "[OPTIONS] TARGET TOOL [ARGS]",
+        "[OPTIONS] TARGET [TOOL] [ARGS]",
         """\
 Open the View of a server's tool, list the View's own tools, and call them.
 
@@ -445,7 +467,12 @@ browser or the View could not be started.""",
         OpenOptions,
     )
     command.argument("target", "TARGET", _TARGET_HELP)
-    command.argument("tool", "TOOL", "The tool whose View to open.")
+    command.argument(
+        "tool",
+        "TOOL",
+        "The tool whose View to open; may be left out where only one tool opens a View.",
+        nargs="?",
+    )
     command.argument(
         "arguments", "ARGS", "Its arguments, as a JSON object.", nargs="?", default="{}"
     )
@@ -457,8 +484,14 @@ browser or the View could not be started.""",
         default=[],
     )
     _add_header(command)
+    command.flag(
+        "--watch",
+        "Start the server again and reopen the View whenever a file of the server or its pages "
+        "changes: those in the folder of the TARGET file, else in this one.",
+    )
     command.flag("--headless", "Use a browser without a window, then end.")
     command.option("--screenshot", "FILE", "Save a PNG of the View (headless).", type=Path)
+    _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.option("--timeout", "SECONDS", "For each step.", type=_number(0.1), default=30)
     command.flag("--json", "Print one JSON object a line for each event.")

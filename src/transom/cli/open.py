@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
 
 import msgspec
 from rich.console import Console
@@ -17,8 +20,17 @@ from rich.text import Text
 from transom.cli import run_async
 from transom.cli.login import remote_server
 from transom.cli.target import parse_target
-from transom.errors import SERVER_ERROR, PeerError, ProtocolError, TransomError, UsageError
+from transom.errors import (
+    SERVER_ERROR,
+    InvalidResult,
+    NotConnected,
+    PeerError,
+    ProtocolError,
+    TransomError,
+    UsageError,
+)
 from transom.host.host import Host
+from transom.host.page import view_uri
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
@@ -91,15 +103,50 @@ class EventPrinter:
         self._lines(label, style, *(text.splitlines() or ["(no text)"]))
 
     def _violation(self, event: Event) -> None:
-        self._lines("Blocked", "yellow", f"{event['directive']}: {event['blocked']}")
+        lines = [f"{event['directive']}: {event['blocked']}"]
+        if advice := _to_allow(event["directive"], event["blocked"]):
+            lines.append(advice)
+        self._lines("Blocked", "yellow", *lines)
 
     def _problem(self, event: Event) -> None:
         what = f"{event['kind']} in {event['tool']}" if "tool" in event else event["kind"]
         place = f"  ({event['source']}:{event.get('line', '?')})" if "source" in event else ""
         self._lines("Problem", "red", f"{what}: {event['message']}{place}")
 
+    def _changed(self, event: Event) -> None:
+        files = event["files"]
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        self._lines("Changed", "blue", ", ".join(files[:3]) + more)
+
     def _closed(self, event: Event) -> None:
         self._lines("Closed", "dim", f"{event['view']}: {event['reason']}")
+
+
+_CSP_FIELDS = {
+    "connect-src": ("connect", "connectDomains"),
+    "frame-src": ("frame", "frameDomains"),
+    "base-uri": ("base_uri", "baseUriDomains"),
+    **dict.fromkeys(
+        ("script-src", "style-src", "img-src", "font-src", "media-src"),
+        ("resource", "resourceDomains"),
+    ),
+}
+
+
+def _to_allow(directive: str, blocked: str) -> str:
+    """What to write so that a View may do what was blocked; nothing where that is not known."""
+    directive = re.sub(r"-(elem|attr)$", "", directive)
+    parts = urlsplit(blocked)
+    if directive not in _CSP_FIELDS:
+        return ""
+    if not parts.netloc:
+        return "--csp compat allows it" if blocked in {"inline", "eval"} else ""
+    field, wire = _CSP_FIELDS[directive]
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return (
+        f'To allow it: views.add(…, csp=Csp({field}=["{origin}"])), '
+        f"which is {wire} in the page's _meta.ui.csp"
+    )
 
 
 def _arguments(tool: dict[str, Any]) -> str:
@@ -119,6 +166,9 @@ def _safe(text: str) -> str:
 
 _INTERRUPTED = 130
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
+_LOOK_EVERY = 0.3  # seconds between two looks at the files that are watched
+_WATCHED = {".py", ".html", ".htm", ".js", ".mjs", ".css", ".json", ".svg", ".toml"}
+_MOST_WATCHED = 5000
 
 
 def run(options: OpenOptions) -> int:
@@ -127,9 +177,13 @@ def run(options: OpenOptions) -> int:
     try:
         target = parse_target(options.target)
         server = remote_server(target, options.header, "transom open")
+        if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
+            options.tool, options.arguments = None, options.tool
         arguments = _object("ARGS", options.arguments)
         calls = [_call(text) for text in options.call]
         _check_screenshot(options.screenshot, headless=options.headless)
+        if options.watch and isinstance(target, str):
+            raise UsageError("--watch needs a server that runs here: a file, module or command")
         command = _make_command(options)
         run_async(
             command.run(
@@ -140,18 +194,32 @@ def run(options: OpenOptions) -> int:
                 name=_name_of(options.target, target),
                 screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
                 stay=not options.headless,
+                watched=_folder_of(options.target) if options.watch else None,
             )
         )
     except (TransomError, OSError) as error:
-        _print_trouble(str(error))
+        _print_trouble(_reason(options.target, error))
         return 2
     except KeyboardInterrupt:
         # A View that was to stay until now has stayed: how its calls went is what counts.
-        if command is None or options.headless or not command.opened:
+        if command is None or (options.headless and not options.watch) or not command.opened:
             return _INTERRUPTED
     if options.screenshot is not None and not options.json:
         sys.stdout.write(f"Saved a picture of the View as {options.screenshot}\n")
     return 1 if command.failed else 0
+
+
+def _reason(server: str, error: Exception) -> str:
+    """What went wrong, in terms of what the user typed."""
+    if isinstance(error, NotConnected) and error.__cause__ is not None:
+        return f"{server} could not be started: {error.__cause__}"
+    return str(error)
+
+
+def _folder_of(target: str) -> Path:
+    """Where the files of a server are that runs here."""
+    file = Path(target.rpartition(":")[0] if ".py:" in target else target)
+    return file.absolute().parent if file.is_file() else Path.cwd()
 
 
 def _make_command(options: OpenOptions) -> OpenCommand:
@@ -159,7 +227,12 @@ def _make_command(options: OpenOptions) -> OpenCommand:
         renderer = HeadlessRenderer(csp=options.csp, timeout=options.timeout)
         before = None
     else:
-        renderer = BrowserRenderer(csp=options.csp, open_page=_open_page)
+        renderer = BrowserRenderer(
+            csp=options.csp,
+            open_page=_open_page,
+            port=options.port,
+            sandbox_port=options.port and options.port + 1,
+        )
         before = renderer.show_page
     return OpenCommand(
         renderer,
@@ -238,7 +311,8 @@ class OpenCommand:
     """Opens the View of one tool and tries the View's tools, step by step.
 
     Each step is an event, a JSON object: `opened`, `tools` (again whenever they change), `call`,
-    `violation`, `problem`, `closed`. A page that is reloaded closes its View and opens it again.
+    `violation`, `problem`, `changed` (files), `closed`. A page that is reloaded closes its View and
+    opens it again.
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds.
@@ -276,42 +350,69 @@ class OpenCommand:
     async def run(
         self,
         server: Target,
-        tool: str,
+        tool: str | None,
         arguments: Mapping[str, Any],
         calls: Sequence[tuple[str, Mapping[str, Any]]],
         *,
         name: str = "server",
         screenshot: Callable[[bytes], object] | None = None,
         stay: bool = False,
+        watched: Path | None = None,
     ) -> None:
-        """Open the View and make the calls; then end, or stay until cancelled."""
-        async with self._host as host:
-            host.on_error(self._on_error)
-            host.on_server_lost(self._on_server_lost)
-            host.on_view_problem(self._on_problem)
+        """Open the View and make the calls; then end, or stay until cancelled.
+
+        Without a `tool`, it is the only one that opens a View. With a `watched` folder, it is all
+        done again, with a new server, whenever a file there changes.
+        """
+
+        async def steps() -> None:
             await host.add_server(name, server, timeout=self._timeout)
             if self._before is not None:
                 await self._before()
             view = await self._open(tool, arguments)
-            host.on_view_opened(self._reopened)
-            host.on_view_closed(self._closed)
-            host.on_tools_changed(self._tools_changed)
             await self._refresh_tools()
             for called, given in calls:
                 await self._call(called, given)
                 await self._refresh_tools()
             if screenshot is not None:
                 screenshot(await view.screenshot())
+
+        async with self._host as host:
+            host.on_error(self._on_error)
+            host.on_server_lost(self._on_server_lost)
+            host.on_view_problem(self._on_problem)
+            host.on_view_opened(self._reopened)
+            host.on_view_closed(self._closed)
+            host.on_tools_changed(self._tools_changed)
+            if watched is not None:
+                await self._repeat(steps, name, watched)
+            await steps()
             if stay:
                 await asyncio.Event().wait()
             await asyncio.sleep(_SETTLE)  # what was blocked comes by another way, a little later
-            await view.close("all is done")
+            if self._view is not None:
+                await self._view.close("all is done")
 
-    async def _open(self, tool: str, arguments: Mapping[str, Any]) -> View:
+    async def _repeat(
+        self, steps: Callable[[], Awaitable[None]], server: str, folder: Path
+    ) -> NoReturn:
+        while True:
+            before = _state_of(folder)
+            try:
+                await steps()
+            except TransomError as error:
+                self._on_trouble(_reason(server, error))
+            while (after := _state_of(folder)) == before:  # noqa: ASYNC110 - files have no events
+                await asyncio.sleep(_LOOK_EVERY)
+            changed = sorted({file for file, _ in before ^ after})
+            self._event("changed", files=[str(file.relative_to(folder)) for file in changed])
+            with suppress(TransomError):  # it may not have come up
+                await self._host.remove_server(server)
+
+    async def _open(self, tool: str | None, arguments: Mapping[str, Any]) -> View:
         host = self._host
-        names = [known.name for known in await host.list_tools()]
-        if tool not in names:
-            raise UsageError(f"The server has no tool {tool}; it has: {', '.join(names) or 'none'}")
+        self._view = None  # so that what is opened here is reported here
+        tool = self._tool_to_open(tool, await host.list_tools())
         result = await host.call_tool(tool, arguments)
         view = next(iter(host.views.values()), None)
         if view is None or view.state != "live":
@@ -323,6 +424,23 @@ class OpenCommand:
         self._opened(view, result)
         return view
 
+    @staticmethod
+    def _tool_to_open(tool: str | None, tools: Sequence[Tool]) -> str:
+        opening = [each.name for each in tools if _opens_view(each)]
+        if tool is None:
+            if len(opening) == 1:
+                return opening[0]
+            if opening:
+                raise UsageError(f"Several tools open a View, name one: {', '.join(opening)}")
+            raise UsageError(
+                "No tool of the server opens a View. One that does is made with "
+                "@views.tool(opens=page)"
+            )
+        if all(each.name != tool for each in tools):
+            names = ", ".join([each.name for each in tools]) or "none"
+            raise UsageError(f"The server has no tool {tool}; it has: {names}")
+        return tool
+
     def _opened(self, view: View, result: ToolResult | None) -> None:
         self._view, self._shown_tools, self.opened = view, None, True
         app = {"name": "", "version": ""}
@@ -333,11 +451,15 @@ class OpenCommand:
 
     def _reopened(self, view: View) -> None:
         """The page was reloaded."""
+        if self._view is None:  # `_open` waits for it
+            return
         result = view.origin.result
         self._opened(view, None if result is None else ToolResult.from_wire(result))
         self._tools_changed()
 
     def _closed(self, view: View) -> None:
+        if view is not self._view:
+            return
         self._event("closed", view=view.id, reason=view.reason)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> None:
@@ -387,6 +509,29 @@ class OpenCommand:
 
     def _event(self, event: str, **details: Any) -> None:
         self._on_event({"event": event, **details})
+
+
+def _opens_view(tool: Tool) -> bool:
+    try:
+        return view_uri(tool) is not None
+    except InvalidResult:
+        return True  # it means to, and opening it says what is wrong
+
+
+_SKIPPED = re.compile(r"\..*|__pycache__|node_modules|venv")
+
+
+def _state_of(folder: Path) -> set[tuple[Path, int]]:
+    """The files of a folder that a server or its pages are made of, with when they changed."""
+    found: set[tuple[Path, int]] = set()
+    for where, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if not _SKIPPED.fullmatch(each)]
+        for file in files:
+            path = Path(where, file)
+            if path.suffix in _WATCHED and len(found) < _MOST_WATCHED:
+                with suppress(OSError):  # it was there a moment ago
+                    found.add((path, path.stat().st_mtime_ns))
+    return found
 
 
 def _plain(value: ToolResult | Tool) -> dict[str, Any]:

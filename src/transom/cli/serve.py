@@ -3,6 +3,8 @@
 X is `FILE.py`, `FILE.py:name`, `module` or `module:name`. Without a name, the server is the one
 called `mcp`, `server` or `app`, or the only one there is. A file that has none runs as a script: it
 starts its server by itself.
+
+Its log shows warnings and worse, an exception in it as one line with the place in the user's code.
 """
 
 from __future__ import annotations
@@ -10,17 +12,25 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import inspect
+import logging
+import os
 import runpy
+import select
 import sys
+import traceback
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
 from transom.errors import UsageError
+from transom.server.views import Views, on_no_server
+from transom.servers.process import cause
 
 _USUAL_NAMES = ("mcp", "server", "app")
 
@@ -32,16 +42,67 @@ def main(text: str) -> None:
     if place.endswith(".py"):
         sys.path.insert(0, str(path.resolve().parent))
         sys.argv = [place]
-        server = find_server(_load(path), name)
+        module = _load(path)
+        server = find_server(module, name)
         if server is None:
             runpy.run_path(place, run_name="__main__")
+            if _input_is_open():
+                raise UsageError(_NO_SERVER.format(place=place, name=path.stem))
             return
     else:
         sys.path.insert(0, "")
-        server = find_server(importlib.import_module(place), name)
+        module = importlib.import_module(place)
+        server = find_server(module, name)
         if server is None:
             raise UsageError(f"there is no MCP server in {place}: name one, as in {place}:server")
+    _check_views(module, server)
+    _log_briefly()
     asyncio.run(_serve(server))
+
+
+_NO_SERVER = """\
+there is no MCP server in {place}. Write one at the top level of the file:
+    server = MCPServer("{name}", extensions=[views])"""
+
+
+def _input_is_open() -> bool:
+    """Whether a script that ended has left its client waiting: it was no server."""
+    if sys.platform == "win32":  # where one cannot look into a pipe
+        return False
+    readable, _, _ = select.select([0], [], [], 0)
+    return not readable or os.read(0, 1) != b""
+
+
+def _check_views(module: ModuleType, server: object) -> None:
+    for name, value in vars(module).items():
+        if isinstance(value, Views) and on_no_server(value):
+            called = next((key for key, each in vars(module).items() if each is server), "server")
+            write = f"{called} = MCPServer(…, extensions=[{name}])"
+            if not isinstance(server, MCPServer):
+                write = f"{name}.install({called})"
+            raise UsageError(f"the server does not have its Views ({name}). Write: {write}")
+
+
+def _log_briefly() -> None:
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) or type(handler).__name__ == "RichHandler":
+            logging.getLogger().removeHandler(handler)
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Brief("%(levelname)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+
+
+class _Brief(logging.Formatter):
+    """A record with its exception in one line: what it was, and the user's own line."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        """The first exception of a chain: the others say only that there was one."""
+        error: BaseException = ei[1]
+        while error.__cause__ is not None:
+            error = error.__cause__
+        text = "".join(traceback.format_exception(error, chain=False))
+        return f"  {cause(text) or text}"
 
 
 def find_server(module: ModuleType, name: str = "") -> object | None:
@@ -87,8 +148,9 @@ async def _serve(server: object) -> None:
         async with stdio_server() as (read, write):
             await lowlevel.run(read, write, lowlevel.create_initialization_options())
         return
-    run: Callable[[], Coroutine[Any, Any, None]] = getattr(server, "run_stdio_async")  # noqa: B009
-    await run()
+    run: Callable[..., Coroutine[Any, Any, None]] = getattr(server, "run_stdio_async")  # noqa: B009
+    banner = {"show_banner": False} if "show_banner" in inspect.signature(run).parameters else {}
+    await run(**banner)
 
 
 if __name__ == "__main__":
@@ -96,3 +158,7 @@ if __name__ == "__main__":
         main(sys.argv[1])
     except UsageError as error:
         sys.exit(f"transom: {error}")
+    except Exception:  # noqa: BLE001 - whatever it is, it ends here
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # at once: who started it waits to say why it died

@@ -369,6 +369,11 @@ def _capabilities(ctx: object) -> mcp.ClientCapabilities | Mapping[str, Any] | N
     return found if isinstance(found, mcp.ClientCapabilities) else None
 
 
+def on_no_server(views: Views) -> bool:
+    """Whether there are tools or pages that no server has been given."""
+    return bool(views._tools or views._pages) and not views._targets
+
+
 def _target(server: object, *, assume_views: bool = False) -> ViewsTarget:
     """Make a server ready for Views."""
     if isinstance(server, MCPServer):

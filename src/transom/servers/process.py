@@ -3,8 +3,10 @@
 1. It leads a process group of its own. Closing shuts its standard input first, as MCP says; what
    is left of the group after a moment is terminated, and then killed.
 2. A process that crashes is gone, even when something that it started still holds its pipes open.
-3. What it writes to its standard error goes to ours, and its last lines are kept for the moment it
-   dies. When nobody reads our standard error, that output is dropped: it never blocks us.
+3. What it writes to its standard error goes to ours, without records of the levels INFO and DEBUG
+   (unless `transom.servers` is logged at INFO). Before its first message that waits three seconds:
+   if it dies by then, the error says why, and nothing is printed twice. When nobody reads our
+   standard error, that output is dropped: it never blocks us.
 4. A line that is no JSON in UTF-8 is handed on like any other: whoever reads messages refuses it. A
    line that is longer than the cap is dropped, and the request that it answers gets an error.
 """
@@ -12,19 +14,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import queue
+import re
 import shutil
 import signal
 import threading
 from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
 from transom.channel import lines
 from transom.errors import SERVER_ERROR, ChannelClosed, NotConnected
 from transom.protocol import wire
+
+_log = logging.getLogger("transom.servers")
 
 MAX_LINE = 32 * 1024 * 1024
 
@@ -146,7 +153,13 @@ class ServerProcess:
         if code < 0:
             with suppress(ValueError):
                 how = f"it was ended by {signal.Signals(-code).name}"
-        last = await self._protocol.last_lines()
+        text = await self._protocol.last_output()
+        _log.info("The end of its standard error:\n%s", text)
+        if found := _OURS.search(text):
+            return found[1].strip()
+        if found := cause(text):
+            return f"{how}: {found}"
+        last = " / ".join([line.strip() for line in text.splitlines() if line.strip()][-3:])
         return f"{how}; its last words: {last}" if last else how
 
     async def _watch(self) -> None:
@@ -208,15 +221,17 @@ class ServerProcess:
 class _Protocol(SubprocessStreamProtocol):
     """The process's events: its exit, and what it writes to standard error."""
 
-    _KEPT = 2000  # bytes
-    _LAST_LINES = 3
+    _KEPT = 16_000  # bytes
+    _HELD_FOR = 3.0  # seconds
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, forward_stderr: bool) -> None:
         super().__init__(limit=2**16, loop=loop)
         # Not `Process.wait`, which also waits until nobody holds the pipes any more.
         self.exited = asyncio.Event()
         self._stderr_ended = asyncio.Event()
-        self._forward_stderr = forward_stderr
+        self._quiet = _QuietLines() if forward_stderr else None
+        self._timer: asyncio.TimerHandle | None = None
+        self._held: bytes | None = b""
         self._tail = b""
 
     def process_exited(self) -> None:
@@ -226,15 +241,42 @@ class _Protocol(SubprocessStreamProtocol):
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if fd == 2 and isinstance(data, bytes):
             self._tail = (self._tail + data)[-self._KEPT :]
-            if self._forward_stderr:
-                _stderr.write(data)
+            self._pass_on(data)
         else:
+            if data[:1] in (b"{", b"["):  # a message, not what a script prints
+                self._release()
             super().pipe_data_received(fd, data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         super().pipe_connection_lost(fd, exc)
         if fd == 2:
+            self._pass_on(b"")
             self._stderr_ended.set()
+
+    def _pass_on(self, data: bytes) -> None:
+        if self._quiet is None:
+            return
+        if self._held is None:
+            _stderr.write(self._quiet.feed(data))
+            return
+        self._held += data
+        if len(self._held) > self._KEPT:  # more than the error would say
+            self._release()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._HELD_FOR, self._release_if_alive)
+
+    def _release_if_alive(self) -> None:
+        if not self.exited.is_set():
+            self._release()
+
+    def _release(self) -> None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            if self._timer is not None:
+                self._timer.cancel()
+            if held:
+                self._pass_on(held)
 
     async def wait_stderr_ended(self, timeout: float) -> None:
         """Wait until nobody can write there any more, but not longer than `timeout` seconds."""
@@ -242,11 +284,75 @@ class _Protocol(SubprocessStreamProtocol):
             async with asyncio.timeout(timeout):
                 await self._stderr_ended.wait()
 
-    async def last_lines(self) -> str:
-        """The last lines on standard error, once the process is gone."""
+    async def last_output(self) -> str:
+        """The end of its standard error, once the process is gone."""
         await self.wait_stderr_ended(1.0)
-        found = [line.strip() for line in self._tail.decode(errors="replace").splitlines()]
-        return " / ".join([line for line in found if line][-self._LAST_LINES :])
+        return self._tail.decode(errors="replace")
+
+
+_LEVEL = re.compile(
+    rb"(?:\[[^\]\n]{4,40}\]|[\dTZ:.,/ +-]{8,40})?[\s\[-]*(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\b"
+)
+
+
+class _QuietLines:
+    """Standard error as it comes, in whole lines, without records of the levels INFO and DEBUG."""
+
+    _LONGEST = 65_536
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._routine = False
+
+    def feed(self, data: bytes) -> bytes:
+        """What of it to print; no data: there will be no more."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        kept = b"".join([line + b"\n" for line in lines if self._wanted(line)])
+        if not data or len(self._rest) > self._LONGEST:
+            kept, self._rest = kept + self._rest, b""
+        return kept
+
+    def _wanted(self, line: bytes) -> bool:
+        if level := _LEVEL.match(line):
+            self._routine = level[1] in {b"DEBUG", b"INFO"} and not _log.isEnabledFor(logging.INFO)
+        elif not line[:1].isspace():  # what is indented belongs to the record before
+            self._routine = False
+        return not self._routine
+
+
+_FRAME = re.compile(
+    r'^\s+File "(?P<file>[^"\n]+)", line (?P<line>\d+).*(?:\n(?P<code>\s{4,}\S.*))?', re.MULTILINE
+)
+_RAISED = re.compile(
+    r"^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning)\b(?::.*)?$", re.MULTILINE
+)
+_NOT_THE_USERS = re.compile(
+    r"<frozen |<string>|[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|"
+    + re.escape(str(Path(__file__).parents[1]))
+)
+
+
+_OURS = re.compile(r"^transom: (.*)", re.MULTILINE | re.DOTALL)  # what `transom.cli.serve` says
+
+
+def cause(text: str) -> str:
+    """The exception that ended a program, and the user's own line in its Python traceback.
+
+    Nothing if there is no such thing in the text.
+    """
+    raised = list(_RAISED.finditer(text))
+    if not raised:
+        return ""
+    begins = text.rfind("Traceback (most recent call last)", 0, raised[-1].start())
+    frames = list(_FRAME.finditer(text, max(begins, 0), raised[-1].start()))
+    own = [frame for frame in frames if not _NOT_THE_USERS.search(frame["file"])]
+    if not frames or not own:
+        return raised[-1][0]
+    file = Path(own[-1]["file"])
+    if file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())
+    code = f": {own[-1]['code'].strip()}" if own[-1]["code"] else ""
+    return f"{raised[-1][0]} ({file}, line {own[-1]['line']}{code})"
 
 
 class _StderrWriter:
