@@ -88,7 +88,7 @@ PACKAGES = {
     "server": {"msgspec", "jsonschema_rs"} | MCP,
     "serving": {"uvicorn"},
     "web": {"msgspec", "starlette", "websockets"},
-    "gateway": {"msgspec", "starlette", "tomlkit"} | MCP,
+    "gateway": {"msgspec", "ruamel", "starlette", "tomlkit"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
     "cli": {"msgspec", "rich"} | MCP,

@@ -68,6 +68,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "http": None,
         "token": None,
         "max_clients": 100,
+        "port": 0,
         "idle": 30,
         "fresh": False,
         "view_calls": "spec",
@@ -123,7 +124,7 @@ def test_a_mistake_is_exit_2_with_a_text_that_says_which(line: str, says: str):
 
 
 def test_too_few_and_too_many_arguments_are_mistakes():
-    assert "required: TOOL" in transom("open", "x.py").stderr
+    assert "required: TARGET" in transom("open", "--headless").stderr
     assert "one argument too many: more" in transom("open", "x.py", "show", "{}", "more").stderr
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Ran, transom
-from transom.gateway.install import CLIENTS, transom_command
+from transom.gateway.agent_configs import CLIENTS
+from transom.gateway.install import transom_command
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def installing(*words: str) -> Ran:
-    return transom("gateway", "install", *words)
+    """Without starting the server, which is not there in most of these tests."""
+    return transom("gateway", "install", "--no-try", *words)
 
 
 def test_the_command_knows_every_client():
@@ -123,7 +125,7 @@ def test_a_configuration_file_is_passed_by_its_whole_path():
         (["--client", "codex", "--config", "gone.json"], "gone.json cannot be read"),
         (["--client", "codex", "--name", "a b", "--", "y"], "cannot name a server: try a-b"),
         (["--client", "emacs", "--", "y"], "invalid choice: 'emacs'"),
-        (["--", "y"], "--client"),
+        (["--", "y"], "name the client: --client"),
     ],
 )
 def test_a_command_line_that_cannot_be_used_says_why(args: list[str], says: str):
@@ -131,3 +133,74 @@ def test_a_command_line_that_cannot_be_used_says_why(args: list[str], says: str)
     assert ran.returncode == 2
     assert says in ran.stderr
     assert ran.stdout == ""
+
+
+# --- starting it once ------------------------------------------------------------------------
+
+SERVER = """\
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("shop")
+server.run()
+"""
+
+
+def test_the_server_is_started_once_as_the_client_will_start_it(home: Path):
+    Path("orders.py").write_text(SERVER)
+    asked = [
+        "--client",
+        "cursor",
+        "--write",
+        "--surface",
+        "flat",
+        "--",
+        sys.executable,
+        "orders.py",
+    ]
+    ran = transom("gateway", "install", *asked)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.startswith(
+        "Starting orders once, to see whether it comes up …\nIt came up.\n"
+    )
+    entry = json.loads((home / ".cursor" / "mcp.json").read_text())["mcpServers"]["orders"]
+    assert entry["args"][:4] == ["gateway", "--surface", "flat", "--"]
+
+    removed = transom("gateway", "uninstall", "--client", "cursor")
+    assert removed.returncode == 0
+    assert removed.stderr.startswith(f"Removed 'orders' from {home}/.cursor/mcp.json.\n")
+    listed = transom("gateway", "install", "--list")
+    assert listed.stdout == f"Cursor (cursor): {home}/.cursor/mcp.json\n  no servers\n"
+
+
+def test_a_server_that_does_not_come_up_is_told_and_nothing_is_written(home: Path):
+    Path("orders.py").write_text("import no_such_module\n")
+    script = Path.cwd() / "orders.py"
+    python = home / "python"
+    python.symlink_to(sys.executable)
+    asked = ["--client", "cursor", "--write", "--", str(python), "orders.py"]
+    ran = transom("gateway", "install", *asked)
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    why, hint, then = ran.stderr.splitlines()[1:]
+    assert why == (
+        "transom gateway install: orders does not come up: it exited with code 1: "
+        "ModuleNotFoundError: No module named 'no_such_module' "
+        f"({script}, line 1: import no_such_module)"
+    )
+    assert hint == (
+        f"The server runs with {python}, which lacks that module. Transom itself runs with "
+        f"{sys.executable}: give that after -- if the module is installed there."
+    )
+    assert then == "Nothing was written. --no-try goes on without starting it."
+    assert not (home / ".cursor").exists()
+
+
+def test_a_gateway_that_serves_http_is_told_how_to_be_started():
+    ran = installing("--client", "claude-code", "--http", "8080", "--token", "t", "--", "acme")
+    entry = json.loads(ran.stdout)["mcpServers"]["acme"]
+    assert entry == {
+        "type": "http",
+        "url": "http://127.0.0.1:8080/mcp",
+        "headers": {"Authorization": "Bearer t"},
+    }
+    assert "Start the gateway yourself: " in ran.stderr
+    assert "gateway --http 8080 --token t -- acme" in ran.stderr

@@ -298,9 +298,9 @@ def test_a_mistake_is_exit_2_with_a_text_that_says_which(arguments: list[str], s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["false", "show"], "could not be connected"),
+        (["false", "show"], "false could not be started: it exited with code 1"),
         (["sleep 60", "show", "--timeout", "1"], "did not answer within 1 s"),
-        (["http://127.0.0.1:9/mcp", "show"], "could not be connected"),
+        (["http://127.0.0.1:9/mcp", "show"], "http://127.0.0.1:9/mcp could not be reached"),
         ([str(ORDERS), "nothing"], "has no tool nothing; it has: show_orders, count_orders"),
         ([str(ORDERS), "count_orders", '{"status": "open"}'], "opened no View"),
     ],

@@ -60,7 +60,9 @@ def test_commands_and_urls_are_read_in_the_order_of_the_file(file: Path):
     )
 
     assert servers == [
-        ServerConfig(name="orders", command=("python", "orders.py"), env={"A": "1"}),
+        ServerConfig(
+            name="orders", command=("python", "orders.py"), env={"A": "1"}, cwd=str(file.parent)
+        ),
         ServerConfig(name="maps", url="https://example.com/mcp", headers={"X": "y"}),
     ]
 
@@ -68,7 +70,7 @@ def test_commands_and_urls_are_read_in_the_order_of_the_file(file: Path):
 @pytest.mark.parametrize("section", ["mcpServers", "servers", "context_servers"])
 def test_the_section_may_be_that_of_any_client(file: Path, section: str):
     (server,) = servers_of(file, {section: {"orders": {"type": "stdio", "command": "orders"}}})
-    assert server == ServerConfig(name="orders", command=("orders",))
+    assert server == ServerConfig(name="orders", command=("orders",), cwd=str(file.parent))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_streamable_http_has_many_names(file: Path, entry: dict[str, str]):
 
 def test_keys_that_mean_nothing_here_are_left_alone(file: Path):
     server = one(file, command="orders", autoApprove=["a"], timeout=5, trust=None, args=None)
-    assert server == ServerConfig(name="orders", command=("orders",))
+    assert server == ServerConfig(name="orders", command=("orders",), cwd=str(file.parent))
 
 
 def test_a_command_may_be_a_list_and_numbers_are_text(file: Path):
@@ -99,10 +101,10 @@ def test_a_command_may_be_a_list_and_numbers_are_text(file: Path):
 
 @pytest.mark.parametrize(
     ("told", "command"),
-    [("./run.sh", "./run.sh"), ("~/run.sh", f"{Path.home()}/run.sh"), ("run.sh", "run.sh")],
+    [("./run.sh", "HERE/run.sh"), ("~/run.sh", f"{Path.home()}/run.sh"), ("run.sh", "run.sh")],
 )
-def test_a_program_is_started_as_it_is_told(file: Path, told: str, command: str):
-    assert one(file, command=told).command == (command,)
+def test_the_path_of_a_program_is_found_from_where_the_file_is(file: Path, told: str, command: str):
+    assert one(file, command=told).command == (command.replace("HERE", str(file.parent)),)
 
 
 def test_disabled_servers_are_not_there_and_not_looked_at(file: Path):
@@ -150,7 +152,12 @@ def test_a_folder_is_found_from_where_the_file_is(file: Path):
     assert one(file, command="x", cwd="shop").cwd == str(file.parent / "shop")
     assert one(file, command="x", cwd="/srv").cwd == "/srv"
     assert one(file, command="x", cwd="~/shop").cwd == str(Path.home() / "shop")
-    assert one(file, command="x").cwd is None
+    assert one(file, command="x").cwd == str(file.parent)
+
+
+def test_the_file_of_an_editor_speaks_of_the_folder_above_its_own(tmp_path: Path):
+    (tmp_path / ".vscode").mkdir()
+    assert one(tmp_path / ".vscode" / "mcp.json", command="x").cwd == str(tmp_path)
 
 
 # --- variables -------------------------------------------------------------------------------

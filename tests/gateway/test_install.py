@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 
 from transom.errors import UsageError
 from transom.gateway import install
+from transom.gateway.agent_configs import CLIENTS, Machine, Scope
+from transom.gateway.config_text import FORMATS, TomlValue, put_table, toml_table
 from transom.gateway.install import (
-    CLIENTS,
-    Machine,
     Plan,
-    Scope,
-    TomlValue,
+    find_clients,
     make_plan,
-    put_table,
+    remove,
     settled_command,
-    toml_table,
     transom_command,
 )
 
@@ -62,13 +60,22 @@ def files_in(folder: Path) -> list[str]:
         ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
         ("vscode", ".config/Code/User/mcp.json", ".vscode/mcp.json"),
         ("zed", ".config/zed/settings.json", ".zed/settings.json"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", None),
+        ("cline", ".cline/data/settings/cline_mcp_settings.json", None),
+        ("goose", ".config/goose/config.yaml", None),
+        ("lm-studio", ".lmstudio/mcp.json", None),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", None),
     ],
 )
-def test_each_client_has_a_file_for_the_user_and_one_for_the_project(
-    machine: Machine, client: str, user: str, project: str
+def test_each_client_has_a_file_for_the_user_and_some_have_one_for_the_project(
+    machine: Machine, client: str, user: str, project: str | None
 ):
     assert plan(machine, client).path == machine.home / user
-    assert plan(machine, client, scope=Scope.PROJECT).path == machine.folder / project
+    if project is not None:
+        assert plan(machine, client, scope=Scope.PROJECT).path == machine.folder / project
+    else:
+        with pytest.raises(UsageError, match="has no configuration of its own for a project"):
+            plan(machine, client, scope=Scope.PROJECT)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +90,18 @@ def test_each_client_has_a_file_for_the_user_and_one_for_the_project(
         ("zed", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/zed/settings.json"),
         ("zed", "darwin", {"XDG_CONFIG_HOME": "/c"}, "HOME/.config/zed/settings.json"),
         ("zed", "win32", {"APPDATA": "/r"}, "/r/Zed/settings.json"),
+        ("claude-desktop", "win32", {"APPDATA": "/r"}, "/r/Claude/claude_desktop_config.json"),
+        (
+            "claude-desktop",
+            "darwin",
+            {},
+            "HOME/Library/Application Support/Claude/claude_desktop_config.json",
+        ),
+        ("cline", "linux", {"CLINE_DIR": "/c"}, "/c/data/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_DATA_DIR": "/d"}, "/d/settings/cline_mcp_settings.json"),
+        ("cline", "linux", {"CLINE_MCP_SETTINGS_PATH": "/s.json"}, "/s.json"),
+        ("goose", "win32", {"APPDATA": "/r"}, "/r/Block/goose/config/config.yaml"),
+        ("goose", "darwin", {}, "HOME/.config/goose/config.yaml"),
     ],
 )
 def test_a_file_is_where_this_system_and_its_environment_put_it(
@@ -100,6 +119,10 @@ def test_a_file_is_where_this_system_and_its_environment_put_it(
         ("gemini", {"mcpServers": {"acme": {}}}),
         ("vscode", {"servers": {"acme": {"type": "stdio"}}}),
         ("zed", {"context_servers": {"acme": {"env": {}}}}),
+        ("claude-desktop", {"mcpServers": {"acme": {}}}),
+        ("cline", {"mcpServers": {"acme": {"type": "stdio", "disabled": False}}}),
+        ("lm-studio", {"mcpServers": {"acme": {}}}),
+        ("windsurf", {"mcpServers": {"acme": {}}}),
     ],
 )
 def test_each_client_gets_its_own_shape(machine: Machine, client: str, snippet: dict[str, Any]):
@@ -138,7 +161,7 @@ def test_variables_that_a_file_asks_for_reach_the_gateway(machine: Machine):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"client": "emacs"}, "no client is called 'emacs': it takes claude-code, codex"),
+        ({"client": "emacs"}, "no client is called 'emacs': it takes claude-code, claude-desktop"),
         ({"command": ()}, "name one server"),
         ({"url": "https://example.com"}, "name one server"),
         ({"command": (), "url": "x"}, "x is not a URL"),
@@ -186,11 +209,11 @@ def test_the_page_about_it_shows_what_is_printed(client: str):
     shown = make_plan(
         client, command=["uvx", "acme-orders"], machine=you, transom=["/home/you/.venv/bin/transom"]
     )
-    language = "toml" if shown.client.written == "toml" else "json"
+    language = shown.client.written
     page = DOCS.read_text(encoding="utf-8")
     assert f"```{language}\n{shown.snippet()}```" in page
     assert f"`{str(shown.path).replace('/home/you', '~')}`" in page
-    assert f"`{shown.client.project_file}`" in page
+    assert shown.client.project_file is None or f"`{shown.client.project_file}`" in page
 
 
 # --- the command -----------------------------------------------------------------------------
@@ -521,8 +544,8 @@ def test_a_table_is_put_in_and_the_rest_is_as_it_was(before: str, after: str):
             "has comments in it that would be lost",
         ),
         ("[[mcp_servers.new]]\na = 1\n", "but not as a [mcp_servers.new] table"),
-        ("mcp_servers = {}\n", "cannot be put there without changing more"),
-        ("mcp_servers = 1\n", "cannot be put there without changing more"),
+        ("mcp_servers = {}\n", "cannot be changed there without changing more"),
+        ("mcp_servers = 1\n", "cannot be changed there without changing more"),
         ("mcp_servers.new.command = 'x'\n", "but not as a [mcp_servers.new] table"),
         ("[mcp_servers]\nnew = {command = 'x'}\n", "but not as a [mcp_servers.new] table"),
         ("[mcp_servers.new.env]\na = 'x'\n", "but not as a [mcp_servers.new] table"),
@@ -541,3 +564,228 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 def test_any_table_is_read_as_it_was_written(name: str, values: dict[str, TomlValue]):
     assert tomllib.loads(toml_table("s", name, values)) == {"s": {name: values}}
     assert put(put("a = 1\n", name, values), name) == put("a = 1\n", name)
+
+
+# --- taking it out, and listing it ---------------------------------------------------------------
+
+BEFORE = {
+    "json": (
+        '{\n  // mine\n  "SECTION": {\n    "other": {"command": "x"} // keep\n  },\n  "a": 1\n}\n'
+    ),
+    "toml": '# mine\nmodel = "m"\n\n[SECTION.other]\ncommand = "x" # keep\n',
+    "yaml": (
+        "# mine\nGOOSE_MODEL: m\nSECTION:\n  other: # keep\n    enabled: false\n    bundled: null\n"
+        "    args: [a, 'b']\n\n# about the rest\nrest: |\n  one\n  two\n"
+    ),
+}
+
+
+def before_of(client: str) -> str:
+    config = CLIENTS[client]
+    return BEFORE[config.written].replace("SECTION", config.section)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_was_put_into_a_file_can_be_taken_out_and_nothing_is_left(
+    machine: Machine, client: str, newline: str
+):
+    wanted = plan(machine, client)
+    wanted.path.parent.mkdir(parents=True, exist_ok=True)
+    before = before_of(client).replace("\n", newline).encode()
+    wanted.path.write_bytes(before)
+
+    assert wanted.write().changed
+    after = wanted.path.read_bytes()
+    assert b"acme" in after
+    kept = [line for line in before.splitlines() if line.strip() and b'"other"' not in line]
+    assert [line for line in after.splitlines() if line in kept] == kept
+    assert not wanted.write().changed
+
+    name, written = remove(client, None, machine=machine)
+    assert (name, written.changed) == ("acme", True)
+    assert b"acme" not in wanted.path.read_bytes()
+    assert written.backup is not None
+    assert written.backup.read_bytes() == after
+    form = FORMATS[wanted.client.written]
+    text, again = before.decode(), wanted.path.read_bytes().decode()
+    assert form.read(again, "") == form.read(text, "")
+    assert [line for line in again.splitlines() if line.strip()] == [
+        line for line in text.splitlines() if line.strip()
+    ]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_last_entry_can_be_taken_out(machine: Machine, client: str):
+    wanted = plan(machine, client)
+    wanted.write()
+    remove(client, "acme", machine=machine)
+    form, text = FORMATS[wanted.client.written], wanted.path.read_text()
+    assert not (form.read(text, "") if text else {}).get(wanted.client.section)
+    wanted.write()
+    assert form.read(wanted.path.read_text(), "")[wanted.client.section] == {"acme": wanted.entry}
+
+
+def test_only_what_runs_the_gateway_is_taken_out_unasked(machine: Machine):
+    plan(machine).write()
+    plan(machine, name="second").write()
+    text = plan(machine).path.read_text()
+    with pytest.raises(UsageError, match="several entries run the gateway, name one: acme, second"):
+        remove("cursor", None, machine=machine)
+    with pytest.raises(UsageError, match="no entry 'third'; it has: acme, second"):
+        remove("cursor", "third", machine=machine)
+    with pytest.raises(UsageError, match="no entry runs the gateway"):
+        remove("zed", None, machine=machine)
+    assert plan(machine).path.read_text() == text
+
+    plan(machine).path.write_text('{"mcpServers": {"mine": {"command": "mine"}}}')
+    with pytest.raises(UsageError, match="'mine' does not run the gateway: .*--force"):
+        remove("cursor", "mine", machine=machine)
+    remove("cursor", "mine", force=True, machine=machine)
+    assert json.loads(plan(machine).path.read_text()) == {"mcpServers": {}}
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "says"),
+    [
+        ("cursor", '{"mcpServers": {"acme": E}}', "has comments in it"),
+        (
+            "codex",
+            '[mcp_servers.acme]\ncommand = "transom" # why\nargs = ["gateway"]\n',
+            "comments",
+        ),
+        (
+            "goose",
+            "extensions:\n  acme:\n    cmd: transom\n    # why\n    args: [gateway]\n",
+            "comm",
+        ),
+        (
+            "goose",
+            "extensions: {acme: {cmd: transom, args: [gateway]}}\n",
+            "is written in one line",
+        ),
+        ("goose", "- a\n", "is not a YAML mapping"),
+        ("goose", "a: [\n", "is not YAML"),
+    ],
+)
+def test_what_cannot_be_taken_out_without_loss_stays(
+    machine: Machine, client: str, text: str, says: str
+):
+    text = text.replace("E", '{"command": "transom", /* why */ "args": ["gateway", "--", "x"]}')
+    file = plan(machine, client).path
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    with pytest.raises(UsageError, match=says):
+        remove(client, None, machine=machine)
+    assert files_in(machine.home) == [str(file.relative_to(machine.home))]
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "extensions:\n", "extensions: {}\n", "a: 1\n", "a: 1", "extensions:\n# none\nb: 2\n"],
+)
+def test_goose_gets_its_first_extension(machine: Machine, text: str):
+    wanted = plan(machine, "goose")
+    wanted.path.parent.mkdir(parents=True)
+    wanted.path.write_text(text)
+    wanted.write()
+    after = FORMATS["yaml"].read(wanted.path.read_text(), "")
+    assert after["extensions"] == {"acme": wanted.entry}
+    assert "# none" not in text or "# none" in wanted.path.read_text()
+
+
+def test_an_entry_of_goose_is_replaced_by_force(machine: Machine):
+    plan(machine, "goose", name="shop").write()
+    file = plan(machine, "goose").path
+    file.write_text(file.read_text() + "  later:\n    enabled: false\n# end\n")
+    changed = plan(machine, "goose", name="shop", command=["b", "#c"])
+    with pytest.raises(UsageError, match="has another entry called 'shop' already"):
+        changed.write()
+    changed.write(force=True)
+    assert FORMATS["yaml"].read(file.read_text(), "")["extensions"] == {
+        "shop": changed.entry,
+        "later": {"enabled": False},
+    }
+    assert file.read_text().endswith("# end\n")
+
+
+def test_clients_that_are_here_are_listed_with_what_runs_behind_the_gateway(machine: Machine):
+    plan(machine, "codex").write()
+    plan(machine, "zed", command=(), url="https://example.com/mcp", scope=Scope.PROJECT).write()
+    (machine.home / ".cursor").mkdir()
+    (machine.home / ".claude.json").write_text('{"mcpServers": {"mine": {"command": "m"}}}')
+    (machine.home / ".gemini").mkdir()
+    (machine.home / ".gemini" / "settings.json").write_text("{")
+
+    found = {each.client.name: each for each in find_clients(machine)}
+    assert list(found) == ["claude-code", "codex", "cursor", "gemini", "zed"]
+    assert found["codex"].behind == {"acme": "acme --stdio"}
+    assert found["zed"].behind == {"example-com": "https://example.com/mcp"}
+    assert (found["claude-code"].behind, found["claude-code"].others) == ({}, ["mine"])
+    assert (found["cursor"].behind, found["cursor"].others) == ({}, [])
+    assert "this is not JSON" in found["gemini"].problem
+
+
+# --- options and lasting commands ------------------------------------------------------------
+
+
+def test_options_of_the_gateway_come_before_the_server(machine: Machine):
+    made = plan(machine, options=["--headless", "--approve", "page"])
+    assert made.entry["args"] == ["gateway", "--headless", "--approve", "page", *ARGS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("client", "entry"),
+    [
+        ("claude-code", {"type": "http", "url": "URL", "headers": "HEADERS"}),
+        ("cline", {"type": "streamableHttp", "url": "URL", "headers": "HEADERS"}),
+        ("codex", {"url": "URL", "http_headers": "HEADERS"}),
+        ("gemini", {"httpUrl": "URL", "headers": "HEADERS"}),
+        ("windsurf", {"serverUrl": "URL", "headers": "HEADERS"}),
+        ("zed", {"url": "URL", "headers": "HEADERS"}),
+    ],
+)
+def test_a_gateway_that_serves_http_is_an_entry_by_url(
+    machine: Machine, client: str, entry: dict[str, Any]
+):
+    known = {"URL": "http://[::1]:80/mcp", "HEADERS": {"Authorization": "Bearer t"}}
+    made = plan(machine, client, options=["--http", "[::]:80"], address=("::", 80), token="t")
+    assert made.entry == {key: known.get(value, value) for key, value in entry.items()}
+    run = "/opt/transom/bin/transom gateway --http '[::]:80' -- acme --stdio"
+    assert f"Start the gateway yourself: {run}" in made.notes
+
+
+def test_claude_desktop_takes_no_url(machine: Machine):
+    with pytest.raises(UsageError, match="Claude Desktop takes no URL in its file"):
+        plan(machine, "claude-desktop", address=("127.0.0.1", 80))
+
+
+def test_a_transom_that_uvx_runs_is_run_by_uvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    passing = tmp_path / "cache" / "uv" / "archive-v0" / "x1" / "bin"
+    lasting = tmp_path / "bin"
+    for folder in (passing, lasting):
+        folder.mkdir(parents=True)
+        for program in ("uvx", "transom", "python"):
+            (folder / program).write_text("#!/bin/sh\n")
+            (folder / program).chmod(0o755)
+    monkeypatch.setattr(sys, "prefix", str(passing.parent))
+    monkeypatch.setattr(sys, "executable", str(passing / "python"))
+    monkeypatch.setenv("PATH", f"{passing}{os.pathsep}{lasting}")
+    monkeypatch.delenv("UV", raising=False)
+    assert transom_command() == [str(lasting / "uvx"), "--from", "transom[headless]", "transom"]
+    monkeypatch.setattr(install, "find_spec", lambda _: None)
+    assert transom_command() == [str(lasting / "uvx"), "--from", "transom", "transom"]
+    # Its own Python would be gone tomorrow, too.
+    assert settled_command(["python", "x.py"], tmp_path)[0] == str(lasting / "python")
+
+
+def test_a_python_that_a_shim_chooses_is_the_one_it_chooses_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "shims").mkdir()
+    shim = tmp_path / "shims" / "python"
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'shims'}{os.pathsep}{os.environ['PATH']}")
+    assert settled_command(["python", "x.py"], tmp_path)[0] == sys.executable

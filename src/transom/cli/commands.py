@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from transom.errors import UsageError
 
@@ -113,6 +113,24 @@ class Command:
         if after:
             options.command = [*options.command, *after]
         return options
+
+    def words(self, options: argparse.Namespace, panel: str) -> list[str]:
+        """The options of a panel as words of a command line, without those at their default."""
+        found: list[str] = []
+        for action in self._panels[panel]:
+            value: object = getattr(options, action.dest)
+            if value == action.default:
+                continue
+            name = action.option_strings[0]
+            if value is True:
+                found.append(name)
+            elif isinstance(value, list):
+                found += [
+                    word for each in cast("list[object]", value) for word in (name, str(each))
+                ]
+            else:
+                found += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+        return found
 
     # --- help --------------------------------------------------------------------------------
 
@@ -286,6 +304,7 @@ class GatewayOptions(argparse.Namespace):
     token: str | None
     max_clients: int
     idle: float
+    port: int
     verbose: bool
 
 
@@ -312,15 +331,28 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "command", _COMMAND, "Starts the MCP server, such as `python orders.py`.", nargs="*"
     )
     command.option("--url", "URL", "A server that is reached by streamable HTTP.")
-    _add_header(command)
     command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
+    _add_gateway_options(command)
+    return command
+
+
+_RUNNING = "How the gateway runs"
+
+
+def _add_gateway_options(command: Command) -> None:
+    """What `gateway` takes beside its servers; `gateway install` writes it down."""
+    panel: dict[str, Any] = {"panel": _RUNNING}
+    _add_header(command, **panel)
     command.flag(
-        "--headless", "Show Views in a browser without a window, and offer `screenshot_view`."
+        "--headless",
+        "Show Views in a browser without a window, and offer `screenshot_view`.",
+        **panel,
     )
     command.flag(
         "--no-open",
         "Open no browser: print the address of the Views on standard error instead. A server that "
         "wants a login is an error then: `transom login URL` first.",
+        **panel,
     )
     command.choice(
         "--surface",
@@ -328,6 +360,7 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "How the model gets the tools of Views. `flat`: each is a tool of its own. `indirect`: "
         "through `list_view_tools` and `call_view_tool`. `both`: for clients of MCP 2026-07-28, "
         "whose list must not change because of a call, as with `indirect`.",
+        **panel,
     )
     command.choice(
         "--approve",
@@ -335,39 +368,50 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "Who is asked before a View's tool runs that may change something: the client does it as "
         "for any tool; the user on the page; the user through the client; nobody, so that it does "
         "not run.",
+        **panel,
     )
     command.choice(
         "--view-calls",
         ("spec", "declared"),
         "Which tools of its server a View may call: those that do not say otherwise, as the "
         "specification has it, or only those that say so.",
+        **panel,
     )
     command.flag(
         "--approve-view-calls",
         "Ask before a View calls a tool of its server that may change something: as `--approve` "
         "says, or else on the page.",
+        **panel,
     )
     command.flag(
         "--fresh",
         "List every View's tools again whenever the client lists tools, also those of Views that "
         "did not say that they changed. Views made with Transom need no such thing.",
+        **panel,
     )
-    command.choice("--csp", _CSP, _CSP_HELP)
+    command.choice("--csp", _CSP, _CSP_HELP, **panel)
     command.option(
         "--http",
         "[HOST:]PORT",
         "Serve clients by streamable HTTP at /mcp instead of one on standard input. Each has "
         "servers and Views of its own. Without HOST, this machine alone: then every program on it, "
         "of any user, can use the servers, unless there is a token.",
+        **panel,
     )
     command.option(
         "--token",
         "TEXT",
         "What HTTP clients must send as a bearer token; needed with a HOST that others reach. "
         "Better set TRANSOM_TOKEN: other users can see a command line.",
+        **panel,
     )
     command.option(
-        "--max-clients", "NUMBER", "How many HTTP clients at once.", type=_count, default=100
+        "--max-clients",
+        "NUMBER",
+        "How many HTTP clients at once.",
+        type=_count,
+        default=100,
+        **panel,
     )
     command.option(
         "--idle",
@@ -375,26 +419,51 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         "How long an HTTP client may be silent that has nothing open.",
         type=_number(0.01),
         default=30,
+        **panel,
     )
-    command.flag("--verbose -v", "Print more on standard error.")
-    return command
+    _add_port(command, **panel)
+    command.flag("--verbose -v", "Print more on standard error.", **panel)
 
 
-class InstallOptions(argparse.Namespace):
+def gateway_words(options: GatewayOptions) -> list[str]:
+    """The options of a gateway as words of a command line, without those at their default."""
+    return _install().words(options, _RUNNING)
+
+
+class InstallOptions(GatewayOptions):
     """`transom gateway install --help` explains each."""
 
-    client: str
-    command: list[str]
-    url: str | None
-    config: Path | None
+    client: str | None
     name: str | None
     project: bool
+    list: bool = False
+    no_try: bool
     write: bool
     force: bool
 
 
+class UninstallOptions(argparse.Namespace):
+    """`transom gateway uninstall --help` explains each."""
+
+    client: str | None
+    name: str | None
+    project: bool
+    force: bool
+
+
+_CLIENTS = (
+    *("claude-code", "claude-desktop", "cline", "codex", "cursor", "gemini", "goose"),
+    *("lm-studio", "vscode", "windsurf", "zed"),
+)
+
+
+def _add_client(command: Command) -> None:
+    text = f"The MCP client: {', '.join(_CLIENTS)}."
+    command.option("--client", "CLIENT", text, choices=_CLIENTS)
+    command.flag("--project", "The configuration of this folder instead of your own.")
+
+
 def _install() -> Command:
-    clients = ("claude-code", "codex", "cursor", "gemini", "vscode", "zed")
     command = Command(
         "gateway install",
         "transom.cli.install",
@@ -402,35 +471,48 @@ def _install() -> Command:
         """\
 Show what to put into a client's configuration so that it runs the gateway, or put it there.
 
-The snippet is printed to standard output; which file it belongs in, and what to do then, to
-standard error. With --write it is merged into that file and nothing else in it is changed.
+    transom gateway install --client cursor --write -- python orders.py
 
-Exit codes: 0 printed or written, 1 the file could not be changed (the snippet is printed instead),
-2 the command line cannot be used.""",
+The server is started once first, the way the client will start it. The snippet is printed to
+standard output; which file it belongs in, and what to do then, to standard error. With --write it
+is merged into that file and nothing else in it is changed.
+
+Exit codes: 0 printed or written, 1 the server does not come up, or the file could not be changed
+(the snippet is printed instead), 2 the command line cannot be used.""",
         InstallOptions,
     )
     command.argument("command", _COMMAND, "The server's command line.", nargs="*")
-    command.option(
-        "--client",
-        "CLIENT",
-        f"The MCP client that is to run the gateway: {', '.join(clients)}.",
-        choices=clients,
-        required=True,
-    )
     command.option("--url", "URL", "A server that is reached by HTTP.")
     command.option("--config", "FILE", "Servers of a file with `mcpServers`.", type=Path)
+    _add_client(command)
     command.option("--name", "NAME", "What the client calls it.")
-    command.flag("--project", "The configuration of this folder.")
-    command.option(
-        "--user",
-        None,
-        "Your own configuration; the default.",
-        dest="project",
-        action="store_false",
-        default=False,
-    )
+    command.flag("--list", "List the clients on this machine, and their servers.")
+    command.flag("--no-try", "Do not start the server.")
     command.flag("--write", "Put it into the file; a copy of the file is kept.")
     command.flag("--force", "Replace an entry of that name that differs.")
+    _add_gateway_options(command)
+    return command
+
+
+def _uninstall() -> Command:
+    command = Command(
+        "gateway uninstall",
+        "transom.cli.install",
+        "--client CLIENT [NAME]",
+        """\
+Remove the gateway from a client's configuration; a copy of the file is kept.
+
+`transom gateway install --list` shows what is there.
+
+Exit codes: 0 removed, 1 it is not there, or the file could not be changed, 2 the command line
+cannot be used.""",
+        UninstallOptions,
+    )
+    command.argument(
+        "name", "NAME", "The entry; may be left out where only one runs the gateway.", nargs="?"
+    )
+    _add_client(command)
+    command.flag("--force", "Remove an entry that does not run the gateway.")
     return command
 
 
@@ -695,6 +777,7 @@ Exit codes: 0 it is forgotten, 2 there was none.""",
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
+    "gateway uninstall": _uninstall,
     "open": _open,
     "check": _check,
     "login": _login,

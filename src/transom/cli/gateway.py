@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -57,6 +58,8 @@ async def _run(options: GatewayOptions) -> None:
     given = [bool(options.command), options.url is not None, options.config is not None]
     if sum(given) != 1:
         raise UsageError("Give one of: a command after --, --url or --config")
+    if options.headless and find_spec("playwright") is None:
+        raise UsageError("--headless needs Playwright: pip install 'transom[headless]'")
     _stop_on_signals()
     asyncio.get_running_loop().set_exception_handler(_report_unhandled)
     started: ServerProcess | None = None
@@ -99,9 +102,12 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         headless=options.headless,
         open_browser=not options.no_open,
         csp=options.csp,
+        port=options.port,
         many_clients=options.http is not None,
     )
     async with page:
+        if options.port:
+            await page.start()  # so that a port which cannot be used is noticed now
 
         def views(label: str) -> ClientViews:
             return ClientViews(
@@ -172,9 +178,11 @@ class SharedPage:
         headless: bool = False,
         open_browser: bool = True,
         csp: CspMode = "compat",
+        port: int = 0,
         many_clients: bool = False,
     ) -> None:
         self.pictures = headless
+        self._port = port
         self._many_clients = many_clients
         self._open_browser = open_browser
         self._csp = csp
@@ -189,13 +197,17 @@ class SharedPage:
         if renderer is not None:
             await renderer.__aexit__(*error)
 
-    async def seat(self, label: str) -> Renderer:
-        """A renderer for the Views of one client."""
+    async def start(self) -> None:
+        """Begin to serve the page."""
         async with self._lock:
             if self._renderer is None:
                 renderer = await self._make_renderer()
                 await renderer.__aenter__()
                 self._renderer = renderer
+
+    async def seat(self, label: str) -> Renderer:
+        """A renderer for the Views of one client."""
+        await self.start()
         return self._renderer.seat(label)
 
     def where(self) -> str | None:
@@ -220,6 +232,8 @@ class SharedPage:
         module = await asyncio.to_thread(import_module, "transom.web.renderers")
         return module.BrowserRenderer(
             csp=self._csp,
+            port=self._port,
+            sandbox_port=self._port and self._port + 1,
             open_page=module.open_in_browser if self._open_browser else None,
             on_unopened=_print_address,
             page_timeout=_PAGE_WITHIN,

@@ -212,7 +212,8 @@ def run(options: OpenOptions) -> int:
 def _reason(server: str, error: Exception) -> str:
     """What went wrong, in terms of what the user typed."""
     if isinstance(error, NotConnected) and error.__cause__ is not None:
-        return f"{server} could not be started: {error.__cause__}"
+        reach = "reached" if server.startswith(("http://", "https://")) else "started"
+        return f"{server} could not be {reach}: {error.__cause__}"
     return str(error)
 
 

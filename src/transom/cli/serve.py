@@ -29,7 +29,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
 from transom.errors import UsageError
-from transom.server.views import Views, on_no_server
+from transom.server.views import Views
 from transom.servers.process import cause
 
 _USUAL_NAMES = ("mcp", "server", "app")
@@ -75,7 +75,7 @@ def _input_is_open() -> bool:
 
 def _check_views(module: ModuleType, server: object) -> None:
     for name, value in vars(module).items():
-        if isinstance(value, Views) and on_no_server(value):
+        if isinstance(value, Views) and not value.installed:
             called = next((key for key, each in vars(module).items() if each is server), "server")
             write = f"{called} = MCPServer(…, extensions=[{name}])"
             if not isinstance(server, MCPServer):
@@ -84,13 +84,15 @@ def _check_views(module: ModuleType, server: object) -> None:
 
 
 def _log_briefly() -> None:
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, logging.StreamHandler) or type(handler).__name__ == "RichHandler":
-            logging.getLogger().removeHandler(handler)
-    handler = logging.StreamHandler()
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(_Brief("%(levelname)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
+    brief = logging.StreamHandler()
+    brief.setLevel(logging.WARNING)
+    brief.setFormatter(_Brief("%(levelname)s: %(message)s"))
+    root = logging.getLogger()
+    others = [each for each in root.handlers if type(each).__name__ not in _FOR_THE_TERMINAL]
+    root.handlers = [*others, brief]
+
+
+_FOR_THE_TERMINAL = {"RichHandler", "StreamHandler"}
 
 
 class _Brief(logging.Formatter):

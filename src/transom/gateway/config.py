@@ -194,8 +194,8 @@ class _Reader:
         ]
         if not words or not words[0].strip():
             raise UsageError(f"{self._at}: 'command' is empty")
-        if words[0].startswith("~"):
-            words[0] = str(Path(words[0]).expanduser())
+        if "/" in words[0] or os.sep in words[0]:  # a path, not a name to look for in PATH
+            words[0] = str(Path(self._cwd(entry)) / Path(words[0]).expanduser())
         return tuple(words)
 
     def _words(self, key: str, values: list[object]) -> list[str]:
@@ -229,10 +229,10 @@ class _Reader:
             )
         return checked
 
-    def _cwd(self, entry: Entry) -> str | None:
-        if entry.get("cwd") is None:
-            return None
+    def _cwd(self, entry: Entry) -> str:
         # Where the file is, not where the gateway was started: a client starts it anywhere.
+        if entry.get("cwd") is None:
+            return _workspace(self._file)
         folder = Path(self._text("cwd", entry["cwd"])).expanduser()
         return str(self._file.absolute().parent / folder)
 
@@ -277,10 +277,10 @@ class _Reader:
             )
         return value
 
-    def _refuse_loop(self, command: tuple[str, ...], cwd: str | None) -> None:
-        words = iter(command)
-        if not any(_is_transom(word) for word in words) or "gateway" not in words:
+    def _refuse_loop(self, command: tuple[str, ...], cwd: str) -> None:
+        if not is_gateway(command):
             return
+        words = iter(command)
         for word in words:
             if word == "--":
                 return
@@ -288,8 +288,7 @@ class _Reader:
             if option != "--config":
                 continue
             file = value if equals else next(words, "")
-            folders = [Path(cwd)] if cwd else [Path.cwd(), self._file.absolute().parent]
-            if any(_same(folder / file, self._file) for folder in folders):
+            if _same(Path(cwd) / file, self._file):
                 raise UsageError(
                     f"{self._at} is the gateway itself with this same file: it would start itself "
                     "for ever; give the gateway a file of its own, or disable that entry"
@@ -318,6 +317,12 @@ def _checked_url(url: str, where: str) -> str:
     if parts.scheme not in {"http", "https"} or not host:
         raise UsageError(f"{where}: {url} is not a URL that begins with http:// or https://")
     return url
+
+
+def is_gateway(command: Sequence[str]) -> bool:
+    """Whether a command runs `transom gateway`."""
+    words = iter(command)
+    return any(_is_transom(word) for word in words) and "gateway" in words
 
 
 def _is_transom(word: str) -> bool:

@@ -1,7 +1,4 @@
-"""Put the gateway into the configuration of an MCP client.
-
-The files of the clients, and what an entry looks like there, were checked against the clients' own
-documentation in November 2026.
+"""Put the gateway into the configuration of an MCP client, take it out, and list where it is.
 
 1. A plan says which file, under which name, and what the entry is. Making one changes nothing.
 2. `write` changes the one entry and nothing else: a copy of the file as it was is kept beside it,
@@ -18,220 +15,35 @@ import re
 import shlex
 import shutil
 import stat
+import subprocess
 import sys
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-import tomlkit
-import tomlkit.exceptions
-import tomlkit.items
 
 from transom.errors import UsageError
 from transom.gateway import jsonc
+from transom.gateway.agent_configs import (
+    CLIENTS,
+    AgentConfig,
+    Launch,
+    Machine,
+    Scope,
+    client_named,
+)
 from transom.gateway.config import (
+    is_gateway,
     read_config,
     server_from_command,
     server_from_url,
     variables_of,
 )
-from transom.gateway.jsonc import rendered
+from transom.gateway.config_text import FORMATS, Object, TextFormat
 from transom.naming import fitted_name
-
-Entry = dict[str, Any]
-
-
-class Scope(StrEnum):
-    """Whose configuration it is."""
-
-    USER = "user"
-    PROJECT = "project"
-
-
-class Machine(msgspec.Struct, frozen=True):
-    """What decides where a client keeps its files."""
-
-    home: Path
-    folder: Path
-    environ: Mapping[str, str]
-    platform: str  # as `sys.platform` has it
-
-    def _set(self, variable: str) -> Path | None:
-        value = self.environ.get(variable)
-        return Path(value).expanduser() if value else None
-
-    def under(self, variable: str, *otherwise: str) -> Path:
-        """The folder that a variable names, else one in the user's home."""
-        return self._set(variable) or self.home.joinpath(*otherwise)
-
-    def settings(self) -> Path:
-        """Where desktop applications of this system keep their settings."""
-        if self.platform == "win32":
-            return self.under("APPDATA", "AppData", "Roaming")
-        if self.platform == "darwin":
-            return self.home / "Library" / "Application Support"
-        return self.under("XDG_CONFIG_HOME", ".config")
-
-
-class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one MCP client keeps its servers, and how it writes them down."""
-
-    name: str
-    title: str
-    section: str
-    user_file: Callable[[Machine], Path]
-    project_file: str
-    shape: Callable[[str, Sequence[str], Sequence[str]], Entry]
-    written: str = "json"
-    expands: str = ""  # how its variables look, which it fills in before it starts a server
-    afterwards: Mapping[Scope, str] = msgspec.field(default_factory=dict[Scope, str])
-    by_command: Callable[[str, Entry, Scope], str] | None = None
-
-    def file(self, scope: Scope, machine: Machine) -> Path:
-        """The configuration file."""
-        if scope is Scope.USER:
-            return self.user_file(machine)
-        return machine.folder / self.project_file
-
-
-def _typed(command: str, args: Sequence[str], _: Sequence[str]) -> Entry:
-    return {"type": "stdio", "command": command, "args": list(args)}
-
-
-# Codex starts servers with a handful of variables only. Without these no browser can be opened.
-_FOR_A_BROWSER = (
-    "BROWSER",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_CURRENT_DESKTOP",
-    "XDG_RUNTIME_DIR",
-)
-
-
-def _codex(command: str, args: Sequence[str], wanted: Sequence[str]) -> Entry:
-    names = [*_FOR_A_BROWSER, *(name for name in wanted if name not in _FOR_A_BROWSER)]
-    return {"command": command, "args": list(args), "env_vars": names}
-
-
-def _gemini(command: str, args: Sequence[str], wanted: Sequence[str]) -> Entry:
-    # Gemini CLI keeps variables that look like secrets to itself unless they are asked for. One
-    # that is not set would arrive as the text that asks for it, but for the `:-`.
-    env = {name: f"${{{name}:-}}" for name in wanted}
-    return {"command": command, "args": list(args), **({"env": env} if env else {})}
-
-
-def _zed(command: str, args: Sequence[str], _: Sequence[str]) -> Entry:
-    return {"command": command, "args": list(args), "env": {}}
-
-
-def _zed_file(machine: Machine) -> Path:
-    if machine.platform == "win32":
-        return machine.settings() / "Zed" / "settings.json"
-    if machine.platform == "darwin":
-        return machine.home / ".config" / "zed" / "settings.json"
-    return machine.settings() / "zed" / "settings.json"
-
-
-def _claude_command(name: str, entry: Entry, scope: Scope) -> str:
-    words = ["claude", "mcp", "add-json", "--scope", scope.value, name, rendered(entry, None)]
-    return shlex.join(words)
-
-
-def _vscode_command(name: str, entry: Entry, scope: Scope) -> str:
-    if scope is Scope.PROJECT:
-        return ""
-    return shlex.join(["code", "--add-mcp", rendered({"name": name, **entry}, None)])
-
-
-def _known(*clients: AgentConfig) -> dict[str, AgentConfig]:
-    return {client.name: client for client in clients}
-
-
-CLIENTS: Mapping[str, AgentConfig] = _known(
-    AgentConfig(
-        name="claude-code",
-        title="Claude Code",
-        section="mcpServers",
-        user_file=lambda machine: machine.under("CLAUDE_CONFIG_DIR") / ".claude.json",
-        project_file=".mcp.json",
-        shape=_typed,
-        expands="${",
-        afterwards={
-            Scope.USER: "Restart Claude Code; /mcp shows the server.",
-            Scope.PROJECT: "Restart Claude Code in this folder and approve the server.",
-        },
-        by_command=_claude_command,
-    ),
-    AgentConfig(
-        name="codex",
-        title="Codex",
-        section="mcp_servers",
-        user_file=lambda machine: machine.under("CODEX_HOME", ".codex") / "config.toml",
-        project_file=".codex/config.toml",
-        shape=_codex,
-        written="toml",
-        afterwards={
-            Scope.USER: "Restart Codex; /mcp shows the server.",
-            Scope.PROJECT: "Codex reads it in projects that you have marked as trusted.",
-        },
-    ),
-    AgentConfig(
-        name="cursor",
-        title="Cursor",
-        section="mcpServers",
-        user_file=lambda machine: machine.home / ".cursor" / "mcp.json",
-        project_file=".cursor/mcp.json",
-        shape=_typed,
-        expands="${",
-        afterwards=dict.fromkeys(Scope, "Turn the server on in Cursor's settings, under MCP."),
-    ),
-    AgentConfig(
-        name="gemini",
-        title="Gemini CLI",
-        section="mcpServers",
-        user_file=lambda machine: machine.under("GEMINI_CLI_HOME") / ".gemini" / "settings.json",
-        project_file=".gemini/settings.json",
-        shape=_gemini,
-        expands="$",
-        afterwards=dict.fromkeys(
-            Scope, "Restart Gemini CLI in a folder that it trusts; /mcp shows the server."
-        ),
-    ),
-    AgentConfig(
-        name="vscode",
-        title="VS Code",
-        section="servers",
-        user_file=lambda machine: machine.settings() / "Code" / "User" / "mcp.json",
-        project_file=".vscode/mcp.json",
-        shape=_typed,
-        expands="${",
-        afterwards=dict.fromkeys(Scope, "Run 'MCP: List Servers' in VS Code to start the server."),
-        by_command=_vscode_command,
-    ),
-    AgentConfig(
-        name="zed",
-        title="Zed",
-        section="context_servers",
-        user_file=_zed_file,
-        project_file=".zed/settings.json",
-        shape=_zed,
-        afterwards=dict.fromkeys(Scope, "Zed takes it up by itself; see its Agent settings."),
-    ),
-)
-
-
-def client_named(name: str) -> AgentConfig:
-    """The client of that name."""
-    if name not in CLIENTS:
-        raise UsageError(f"no client is called {name!r}: it takes {', '.join(CLIENTS)}")
-    return CLIENTS[name]
-
 
 _LARGEST = 64_000_000
 _SCRIPT = re.compile(
@@ -241,7 +53,7 @@ _FOLDER_OPTIONS = {"--directory", "--project", "--prefix", "--cwd", "-C"}
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What `Plan.write` did: `changed` is false where the entry was there already."""
+    """What was done to a file: `changed` is false where there was nothing to do."""
 
     path: Path
     changed: bool
@@ -256,51 +68,133 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     name: str
     entry: Mapping[str, Any]
+    gateway: Sequence[str]
+    """The command that runs the gateway, by the client or, where it serves HTTP, by the user."""
     notes: tuple[str, ...] = ()
 
     def snippet(self) -> str:
         """What to put into the file, as text that ends with a newline."""
-        if self.client.written == "toml":
-            return toml_table(self.client.section, self.name, self.entry)
-        return jsonc.rendered({self.client.section: {self.name: self.entry}}) + "\n"
+        return FORMATS[self.client.written].entry(self.client.section, self.name, self.entry)
 
     def write(self, *, force: bool = False) -> Written:
         """Put the entry into the file."""
-        where = str(self.path)
-        try:
-            path = self.path.resolve()  # a link to the file stays a link
-        except (OSError, RuntimeError):
-            raise UsageError(f"{where} cannot be read: its links lead in a circle") from None
-        data = _bytes_of(path)
-        try:
-            text = (data or b"").decode("utf-8")
-        except UnicodeDecodeError:
-            raise UsageError(f"{where} is not UTF-8 text") from None
-        there = self._there(text, where)
-        if there == self.entry:
-            return Written(self.path, changed=False)
-        if there is not None and not force:
-            raise UsageError(
-                f"{where} has another entry called {self.name!r} already: "
-                f"{jsonc.rendered(there, None)}; --force replaces it, --name takes another name"
-            )
-        put = put_table if self.client.written == "toml" else jsonc.put_member
-        changed = put(text, self.client.section, self.name, self.entry, where)
-        try:
-            return Written(self.path, changed=True, backup=_replace(path, data, changed))
-        except UnicodeEncodeError:
-            raise UsageError("the command has bytes in it that are not UTF-8") from None
-        except OSError as error:
-            raise UsageError(f"{where} cannot be written: {error.strerror or error}") from None
+        section, where = self.client.section, str(self.path)
 
-    def _there(self, text: str, where: str) -> object:
-        if not text.strip("\ufeff \t\r\n"):
-            return None
-        read = _read_toml if self.client.written == "toml" else jsonc.read_object
-        section: object = read(text, where).get(self.client.section)
-        return (
-            cast("dict[str, object]", section).get(self.name) if isinstance(section, dict) else None
-        )
+        def edit(form: TextFormat, text: str) -> str | None:
+            there = _entries(form, text, section, where).get(self.name)
+            if there == self.entry:
+                return None
+            if there is not None and not force:
+                raise UsageError(
+                    f"{where} has another entry called {self.name!r} already: "
+                    f"{jsonc.rendered(there, None)}; --force replaces it, --name takes another name"
+                )
+            return form.put(text, section, self.name, self.entry, where)
+
+        return _edit(self.client, self.path, edit)
+
+
+def remove(
+    client: str,
+    name: str | None,
+    *,
+    scope: Scope = Scope.USER,
+    force: bool = False,
+    machine: Machine | None = None,
+) -> tuple[str, Written]:
+    """Take the gateway's entry of that name out of a client's file; its name, and what was done.
+
+    Without a name, it is the only entry that runs the gateway. One that does not run it is taken
+    out by force alone.
+    """
+    chosen = client_named(client)
+    path = chosen.file(scope, machine or Machine.here())
+    where = str(path)
+    removed = name or ""
+
+    def edit(form: TextFormat, text: str) -> str:
+        nonlocal removed
+        entries = _entries(form, text, chosen.section, where)
+        ours = [each for each, entry in entries.items() if is_gateway(_words(entry))]
+        if name is None and len(ours) != 1:
+            which = f"several entries run the gateway, name one: {', '.join(ours)}"
+            raise UsageError(f"{where}: {which if ours else 'no entry runs the gateway'}")
+        removed = name or ours[0]
+        if removed not in entries:
+            raise UsageError(f"{where} has no entry {removed!r}; it has: {_listed(entries)}")
+        if removed not in ours and not force:
+            raise UsageError(
+                f"{where}: {removed!r} does not run the gateway: "
+                f"{jsonc.rendered(entries[removed], None)}; --force removes it all the same"
+            )
+        return form.remove(text, chosen.section, removed, where)
+
+    written = _edit(chosen, path, edit)
+    return removed, written
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A client on this machine: its file, and which of its servers run behind the gateway."""
+
+    client: AgentConfig
+    path: Path
+    behind: Mapping[str, str]
+    """By name: the command, URL or file behind the gateway."""
+    others: Sequence[str] = ()
+    problem: str = ""
+
+
+def find_clients(machine: Machine | None = None) -> Iterator[Found]:
+    """The clients that have a configuration here: the user's, and that of this folder."""
+    here = machine or Machine.here()
+    for client in CLIENTS.values():
+        scopes = [Scope.USER] if client.project_file is None else list(Scope)
+        for scope in scopes:
+            path = client.file(scope, here)
+            # A client that was never given a server may have a folder and no file yet.
+            home = path.parent not in {here.home, here.folder, here.settings()}
+            if not path.exists() and not (scope is Scope.USER and home and path.parent.is_dir()):
+                continue
+            try:
+                form = FORMATS[client.written]
+                entries = _entries(form, _resolved(path)[1], client.section, str(path))
+            except UsageError as error:
+                yield Found(client, path, {}, problem=str(error))
+                continue
+            words = {name: _words(entry) for name, entry in entries.items()}
+            behind = {name: _behind(each) for name, each in words.items() if is_gateway(each)}
+            yield Found(client, path, behind, [name for name in entries if name not in behind])
+
+
+def _entries(form: TextFormat, text: str, section: str, where: str) -> Object:
+    if not text.strip("\ufeff \t\r\n"):
+        return {}
+    found: object = form.read(text, where).get(section)
+    return cast("Object", found) if isinstance(found, dict) else {}
+
+
+def _words(entry: object) -> list[str]:
+    """The command line of an entry."""
+    if not isinstance(entry, dict):
+        return []
+    values = cast("Object", entry)
+    command: object = values.get("command", values.get("cmd"))
+    args: object = values.get("args")
+    words = [command, *(cast("list[object]", args) if isinstance(args, list) else [])]
+    return [word for word in words if isinstance(word, str)]
+
+
+def _behind(words: Sequence[str]) -> str:
+    if "--" in words:
+        return shlex.join(words[words.index("--") + 1 :])
+    for option in ("--url", "--config"):
+        if option in words[:-1]:
+            return words[words.index(option) + 1]
+    return ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def make_plan(
@@ -310,17 +204,22 @@ def make_plan(
     url: str | None = None,
     config: Path | None = None,
     name: str | None = None,
+    options: Sequence[str] = (),
+    address: tuple[str, int] | None = None,
+    token: str | None = None,
     scope: Scope = Scope.USER,
     machine: Machine | None = None,
     transom: Sequence[str] | None = None,
 ) -> Plan:
     """Plan the entry that makes a client run `transom gateway` in front of a server.
 
-    Exactly one of `command`, `url` and `config` names the server. `machine` and `transom` say
-    where this is and how it is run; by default that is found out.
+    Exactly one of `command`, `url` and `config` names the server; `options` are those of the
+    gateway. With an `address`, the gateway serves HTTP there, started by the user, and the entry is
+    its URL, with the `token` if there is one. `machine` and `transom` say where this is and how it
+    is run; by default that is found out.
     """
     chosen = client_named(client)
-    here = machine or Machine(Path.home(), Path.cwd(), os.environ, sys.platform)
+    here = machine or Machine.here()
     if sum((bool(command), url is not None, config is not None)) != 1:
         raise UsageError("name one server: a command after --, --url URL or --config FILE")
     if name is not None and fitted_name(name) != name:
@@ -332,37 +231,63 @@ def make_plan(
         # Read it all: what the gateway would refuse later is refused now. A variable may well be
         # set where the client runs and not here.
         read_config(file, environ=dict.fromkeys(wanted, "x"))
-        options, called = ["--config", str(file)], "transom"
+        server, called = ["--config", str(file)], "transom"
     elif url is not None:
-        server = server_from_url(url)
-        options, called = ["--url", url], server.name
+        server, called = ["--url", url], server_from_url(url).name
     else:
         words = settled_command(command, here.folder)
-        server = server_from_command(words)
-        options, called = ["--", *words], server.name
+        server, called = ["--", *words], server_from_command(words).name
     program, *before = transom or transom_command()
-    args = [*before, "gateway", *options]
-    entry = chosen.shape(program, args, wanted)
+    args = [*before, "gateway", *options, *server]
     name = name or called
+    notes: list[str] = []
+    if address is None:
+        entry = chosen.shape(Launch(name, program, args, wanted))
+    elif chosen.by_url is None:
+        raise UsageError(f"{chosen.title} takes no URL in its file: leave --http out")
+    else:
+        host, port = address
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - not bound here
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        entry = chosen.by_url(name, f"http://{shown}:{port}/mcp", headers)
+        notes.append(f"Start the gateway yourself: {shlex.join([program, *args])}")
     return Plan(
         client=chosen,
         scope=scope,
         path=chosen.file(scope, here),
         name=name,
         entry=entry,
-        notes=tuple(_notes(chosen, scope, name, entry, options, here.folder)),
+        gateway=[program, *args],
+        notes=(*notes, *_notes(chosen, scope, name, entry, [*options, *server], here.folder)),
     )
 
 
+# What uv makes for one run and forgets: a command that lasts has no path into it.
+_PASSING = re.compile(r"[/\\](?:archive|environments|builds)-v\d+[/\\]")
+
+
 def transom_command() -> list[str]:
-    """How to run the `transom` that runs now, from anywhere."""
-    beside = Path(sys.executable).parent / ("transom.exe" if os.name == "nt" else "transom")
+    """How to run the `transom` that runs now, from anywhere and tomorrow."""
+    if _PASSING.search(sys.prefix + os.sep):
+        uv = os.environ.get("UV")
+        beside = uv and shutil.which("uvx", path=str(Path(uv).parent))
+        package = "transom[headless]" if find_spec("playwright") else "transom"
+        return [beside or _which("uvx") or "uvx", "--from", package, "transom"]
+    name = "transom.exe" if os.name == "nt" else "transom"
+    beside = Path(sys.executable).parent / name
     if beside.is_file():
         return [str(beside)]
-    found = shutil.which("transom")
+    found = _which("transom")
     if found:
         return [str(Path(found).absolute())]
     return [sys.executable, "-m", "transom"]
+
+
+def _which(program: str) -> str | None:
+    """Where a program is, but not in a folder that will be gone."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    lasting = [each for each in folders if not _PASSING.search(each + os.sep)]
+    return shutil.which(program, path=os.pathsep.join(lasting))
 
 
 def settled_command(words: Sequence[str], folder: Path) -> list[str]:
@@ -382,8 +307,26 @@ def settled_command(words: Sequence[str], folder: Path) -> list[str]:
         else:
             settled.append(_settled(word, folder))
     if settled and re.fullmatch(r"python[\d.]*", settled[0]):
-        settled[0] = shutil.which(settled[0]) or settled[0]
+        settled[0] = _interpreter(settled[0], folder)
     return settled
+
+
+def _interpreter(name: str, folder: Path) -> str:
+    """The Python that a bare name means in this folder."""
+    found = _which(name)
+    if found is None:
+        return name
+    if Path(found).parent.name != "shims":
+        return found
+    # One of pyenv, asdf or mise: which Python it runs depends on the folder and the environment.
+    asking = [found, "-c", "import sys; print(sys.executable)"]
+    try:
+        ran = subprocess.run(
+            asking, cwd=folder, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return ran.stdout.strip() or found
 
 
 def _settled(word: str, folder: Path, *, folders: bool = False) -> str:
@@ -424,131 +367,36 @@ def _notes(
             )
 
 
-# --- TOML ------------------------------------------------------------------------------------
-
-TomlValue = str | Sequence[str] | Mapping[str, str]
-
-_STRING = re.compile(
-    r'"""(?:[^\\]|\\.)*?"{3,5}|\'{3}.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
-)
-
-
-def _read_toml(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} is not TOML: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{where}: this TOML is nested too deep") from None
-    except ValueError:  # Python's limit of 4,300
-        raise UsageError(f"{where}: this TOML has a number with too many digits") from None
-
-
-def toml_table(section: str, name: str, values: Mapping[str, TomlValue]) -> str:
-    """The table `[section.name]` as text."""
-    document = tomlkit.document()
-    document.add(tomlkit.key(section), outer := tomlkit.table(is_super_table=True))
-    outer.add(tomlkit.key(name), _new_table(values, "\n"))
-    return tomlkit.dumps(document)
-
-
-def put_table(
-    text: str, section: str, name: str, values: Mapping[str, TomlValue], where: str
-) -> str:
-    """The text with the table `[section.name]` in it, and everything else as it was.
-
-    A new table is appended, one that is there is replaced. A file that says the same in another way
-    (inline tables, dotted keys) is left to its owner.
-    """
-    before = _read_toml(text, where)
-    found: object = before.get(section, {})
-    others = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    newline = "\r\n" if "\r\n" in text else "\n"
-    if name in others:
-        changed = _with_replaced(text, section, name, _new_table(values, newline), where)
-    else:
-        gap = "" if not text.strip("\ufeff \t\r\n") else newline
-        if text and not text.endswith("\n"):
-            gap += newline
-        changed = text + gap + toml_table(section, name, values).replace("\n", newline)
-    try:
-        right = _read_toml(changed, where) == {**before, section: {**others, name: dict(values)}}
-    except UsageError:
-        right = False
-    if not right:
-        raise UsageError(
-            f"{where}: [{section}.{name}] cannot be put there without changing more than that"
-        )
-    return changed
-
-
-def _new_table(values: Mapping[str, TomlValue], newline: str) -> tomlkit.items.Table:
-    table = tomlkit.table()
-    for key, value in values.items():
-        item: tomlkit.items.Item
-        if isinstance(value, Mapping):
-            item = inline = tomlkit.inline_table()
-            for name, text in value.items():
-                inline.add(tomlkit.key(name), tomlkit.item(text))
-        else:
-            item = tomlkit.item(value if isinstance(value, str) else list(value))
-        item.trivia.trail = newline
-        table.add(tomlkit.key(key), item)
-    return table
-
-
-def _with_replaced(
-    text: str, section: str, name: str, table: tomlkit.items.Table, where: str
-) -> str:
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    try:
-        document = tomlkit.parse(text.removeprefix(mark))
-    except tomlkit.exceptions.TOMLKitError as error:
-        raise UsageError(f"{where} cannot be changed: {error}") from None
-    outer: Any = document[section]
-    old: object = outer[name]
-    if not isinstance(old, tomlkit.items.Table) or old.is_super_table():
-        raise UsageError(
-            f"{where}: {section}.{name} is there, but not as a [{section}.{name}] table"
-        )
-    own, following = _split(old)
-    if any(_has_comment(item) for item in own):
-        raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
-    table.trivia.indent, table.trivia.trail = old.trivia.indent, old.trivia.trail
-    for item in following:
-        table.add(item)
-    outer[name] = table
-    return mark + tomlkit.dumps(document)
-
-
-def _has_comment(item: tomlkit.items.Item) -> bool:
-    if isinstance(item, tomlkit.items.Comment) or item.trivia.comment:
-        return True
-    return isinstance(item, tomlkit.items.Array) and "#" in _STRING.sub("", item.as_string())
-
-
-def _split(
-    table: tomlkit.items.Table,
-) -> tuple[list[tomlkit.items.Item], list[Any]]:
-    """All items of a table and its sub-tables; and the empty lines and comments after the last.
-
-    These come before the next table, so they are about that.
-    """
-    own: list[tomlkit.items.Item] = [table]
-    following: list[Any] = []
-    for _, item in table.value.body:
-        if isinstance(item, tomlkit.items.Whitespace | tomlkit.items.Comment):
-            following.append(item)
-            continue
-        own += [*following, item]
-        following = []
-        if isinstance(item, tomlkit.items.Table):
-            inner, following = _split(item)
-            own += inner
-    return own, following
-
-
 # --- the file --------------------------------------------------------------------------------
+
+
+def _edit(
+    client: AgentConfig, path: Path, edit: Callable[[TextFormat, str], str | None]
+) -> Written:
+    """Change a client's file; `edit` gives its new text, None where there is nothing to do."""
+    real, text, data = _resolved(path)
+    changed = edit(FORMATS[client.written], text)
+    if changed is None:
+        return Written(path, changed=False)
+    try:
+        return Written(path, changed=True, backup=_replace(real, data, changed))
+    except UnicodeEncodeError:
+        raise UsageError("the command has bytes in it that are not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
+    """The file that a path leads to, and what is in it: a link to it stays a link."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):
+        raise UsageError(f"{path} cannot be read: its links lead in a circle") from None
+    data = _bytes_of(real)
+    try:
+        return real, (data or b"").decode("utf-8"), data
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text") from None
 
 
 def _bytes_of(path: Path) -> bytes | None:

@@ -2,8 +2,8 @@
 
 1. What is not JSON is replaced by blanks, so every offset, line and column stays what it was.
 2. What is left is read by the standard library, which also says what is wrong and where.
-3. `put_member` changes one member of one section and leaves every other character alone. Its
-   result is read again; if it is not what was asked for, nothing is changed.
+3. `put_member` and `remove_member` change one member of one section and leave every other character
+   alone. Their result is read again; if it is not what was asked for, nothing is changed.
 """
 
 from __future__ import annotations
@@ -71,6 +71,19 @@ def put_member(text: str, section: str, name: str, value: object, where: str) ->
     wanted = {**before, section: {**before.get(section, {}), name: value}}
     after = read_object(changed, where)
     if after != wanted or list(after) != list(wanted):
+        raise UsageError(f"{where}: it cannot be changed without changing more than {name!r}")
+    return changed
+
+
+def remove_member(text: str, section: str, name: str, where: str) -> str:
+    """The text without the member of a section, and everything else as it was."""
+    before = read_object(text, where)
+    style = _Style.of(text)
+    root = _Section(text, _SPACE.match(_plain(text)).end(), style)  # pyright: ignore[reportOptionalMemberAccess]
+    found = root.member(section, where)
+    changed = "" if found is None else _Section(text, found.value, style).without(name, where)
+    kept = {key: value for key, value in before[section].items() if key != name}
+    if read_object(changed, where) != {**before, section: kept}:
         raise UsageError(f"{where}: it cannot be changed without changing more than {name!r}")
     return changed
 
@@ -182,6 +195,25 @@ class _Section:
         member = f"{rendered(key)}: {style.lines(rendered(value, style.unit), inner)}"
         kept = f"{kept}{style.newline}{inner}{member}{style.newline}{outer}"
         return text[: self._opening + 1] + kept + text[self._closing :]
+
+    def without(self, key: str, where: str) -> str:
+        member = self.member(key, where)
+        if member is None:
+            return self._text
+        text, bare = self._text, self._bare
+        if bare[member.start : member.end] != text[member.start : member.end]:
+            raise UsageError(f"{where}: {key!r} has comments in it that would be lost")
+        at = self._members.index(member)
+        start, end = len(text[: member.start].rstrip()), member.end
+        comma = bare.find(",", self._members[at - 1].end if at else end, self._closing)
+        if at:
+            kept = text[self._opening : comma] + text[comma + 1 : start]
+        else:
+            kept, end = text[self._opening : start], max(comma + 1, end)
+        kept += text[end : self._closing]
+        if not kept[1:].strip():
+            kept = kept[:1]
+        return text[: self._opening] + kept + text[self._closing :]
 
     def _indent_at(self, at: int) -> str:
         """What the line of that place begins with."""

@@ -195,6 +195,11 @@ class Views(Extension):
         declared = self._decorator({**options, "visibility": ("app",)})
         return declared if function is None else declared(function)
 
+    @property
+    def installed(self) -> bool:
+        """Whether a server has these Views."""
+        return bool(self._targets)
+
     def install(self, server: object) -> None:
         """Put the Views on a server: FastMCP, or an `MCPServer` that exists already.
 
@@ -367,11 +372,6 @@ def _capabilities(ctx: object) -> mcp.ClientCapabilities | Mapping[str, Any] | N
         return None  # outside a request
     found = getattr(session, "client_capabilities", None)
     return found if isinstance(found, mcp.ClientCapabilities) else None
-
-
-def on_no_server(views: Views) -> bool:
-    """Whether there are tools or pages that no server has been given."""
-    return bool(views._tools or views._pages) and not views._targets
 
 
 def _target(server: object, *, assume_views: bool = False) -> ViewsTarget:
