@@ -30,6 +30,15 @@ async def main() -> None:
         assert (await view.call_tool("get_selection")).structured_content == {"result": ["A-1041"]}
         # endregion
         assert view.state == "live"
+        # region settings
+        await host.add_server("quiet", server, open_views="never")
+        await host.add_server("tidy", server, reuse_views={"show_orders": "always"})
+        assert "transom/view" not in (await host.call_tool("quiet__show_orders")).meta
+        first = await host.call_tool("tidy__show_orders", {"status": "late"})
+        again = await host.call_tool("tidy__show_orders", {"status": "open"})
+        assert again.meta["transom/view"] == {"id": "tidy-1", "state": "live", "reused": True}
+        # endregion
+        assert first.meta["transom/view"]["id"] == "tidy-1"
 
 
 if __name__ == "__main__":

@@ -199,6 +199,9 @@ async def test_data_context_and_style_reach_components(context: BrowserContext, 
         )
         await view.until("document.querySelector('output').textContent === '[{\"q\":1},{\"n\":2}]'")
         await view.until("document.querySelector('main').dataset.loading === 'false'")
+        await view.tell("ui/notifications/tool-input", {"arguments": {"q": 2}})  # another call
+        await view.until("document.querySelector('output').textContent === '[{\"q\":2},null]'")
+        await view.until("document.querySelector('main').dataset.loading === 'true'")
         fonts = {"styles": {"css": {"fonts": "@font-face { font-family: Host; }"}}}
         changed = {"theme": "light", "locale": "de", **fonts}
         await view.tell("ui/notifications/host-context-changed", changed)

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
 from tests.browser.hosting import SEEN, Chromium, Told, User, chromium, hosted, show, text_of
 from tests.browser.views import page
+from transom import Host, Policy
+from transom.server import Views
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -169,3 +172,53 @@ async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser
         assert (await opening).meta["transom/view"]["error"] == "the user closed it"
         await user.page.get_by_text("No View is open").wait_for()
         assert await failure(user, "tests-1").count() == 0
+
+
+# --- used again ------------------------------------------------------------------------------
+
+LOG = """<!doctype html><html><head><title>log</title><script type="module">
+import { App } from "transom";
+const app = new App({ name: "log", version: "1" });
+const add = (line) => document.body.append(line, document.createElement("br"));
+app.ontoolinput = ({ arguments: { status } }) => add(`input ${status}`);
+app.ontoolresult = ({ content }) => add(`result ${content[0].text}`);
+await app.connect();
+</script></head><body></body></html>"""
+
+
+async def test_the_user_is_asked_and_the_page_takes_another_call_and_has_it_after_a_reload(
+    browser: Chromium,
+) -> None:
+    views = Views()
+
+    @views.tool(opens=views.add("ui://log/page.html", html=LOG), reuse="always")
+    def show(status: str) -> str:
+        """Show what there is."""
+        return status
+
+    async with (
+        browser.user() as user,
+        user.renderer() as renderer,
+        Host(
+            renderer=(seat := renderer.seat()), policy=Policy(seat.approve), open_timeout=40
+        ) as host,
+    ):
+        await host.add_server("log", MCPServer("log", extensions=[views]), open_views="ask")
+        told = Told(host)
+        first = asyncio.ensure_future(host.call_tool("show", {"status": "one"}))
+        await renderer.stage.wait_for_page()
+        asked = user.page.locator("#questions")
+        await asked.get_by_text("Let show open a View?").wait_for()
+        for words in ("A new View from log", "The server says what it does", "Show what there is."):
+            await asked.get_by_text(words).wait_for()
+        await asked.get_by_role("button", name="Allow", exact=True).click()
+        assert (await first).meta["transom/view"] == {"id": "log-1", "state": "live"}
+        await told.opened.get()
+        again = await host.call_tool("show", {"status": "two"})
+        assert again.meta["transom/view"] == {"id": "log-1", "state": "live", "reused": True}
+        shown = user.in_view(seat.key_of("log-1")).locator("body")
+        lines = ["input one", "result one", "input two", "result two"]
+        await expect(shown).to_have_text("".join(lines))
+        await user.page.reload()
+        await told.opened.get()
+        await expect(shown).to_have_text("".join(lines[2:]))

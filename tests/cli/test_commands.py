@@ -73,6 +73,8 @@ def test_what_is_not_on_the_line_has_its_default():
         "fresh": False,
         "view_calls": "spec",
         "approve_view_calls": False,
+        "open": [],
+        "reuse": [],
         "verbose": False,
     }
 

@@ -211,6 +211,8 @@ class Seat(InProcessRenderer):
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         self._screen.asked.append(request)
+        if self._screen.ask is not None:
+            return await self._screen.ask(request)
         return self._screen.decision
 
     async def screenshot(self, view_id: str) -> bytes:
@@ -226,6 +228,7 @@ class Screen:
         self.broken = False
         self.asked: list[ApprovalRequest] = []
         self.decision: Decision = Deny("no")
+        self.ask: Any = None
         self.pictured: list[str] = []
         self._apps = apps
 

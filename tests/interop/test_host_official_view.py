@@ -191,3 +191,17 @@ async def test_the_official_view_that_dies_is_closed(host: Host, renderer: NodeR
     assert await tool_names(host) == ["show_orders", "search", "add"]
     with pytest.raises(ViewClosed):
         await host.call_tool("orders-1__read")
+
+
+async def test_the_official_view_takes_the_input_and_result_of_another_call(
+    host: Host, renderer: NodeRenderer
+):
+    await host.add_server("again", shop("again"), reuse_views="always")
+    await host.call_tool("show_again", {"status": "one"})
+    used = await host.call_tool("show_again", {"status": "two"})
+    assert used.meta["transom/view"] == {"id": "again-1", "state": "live", "reused": True}
+    view = renderer.views["again-1"]
+    for status in ("one", "two"):
+        assert (await view.event("toolinput"))["params"] == {"arguments": {"status": status}}
+        told = (await view.event("toolresult"))["params"]
+        assert told["content"] == [{"type": "text", "text": f"again: {status}"}]

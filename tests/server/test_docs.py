@@ -33,8 +33,10 @@ async def test_the_page_tells_the_truth(
     async with clients.memory_client(world["server"], SHOWS_VIEWS) as client:
         tools = await clients.tools_of(client)
         assert set(tools) == {
-            "show_orders", "search_orders", "show_big_orders", "show_clock", "where_to_look",
+            "show_orders", "search_orders", "show_order", "show_big_orders", "show_clock",
+            "where_to_look",
         }  # fmt: skip
+        assert tools["show_order"]["_meta"]["transom/reuse"] == "always"
         big = await clients.call(client, "show_big_orders", {"above": 100})
         assert big.content[0].text == "1 orders are shown."
         where = await clients.call(client, "where_to_look", {})

@@ -216,6 +216,8 @@ def helper(function: Callable[..., Any] = show, **keywords: Any) -> None:
         (lambda: tool(visibility="app"), 'Write visibility=["model", "app"]'),
         (lambda: tool(visibility=True), 'Write visibility=["model", "app"]'),
         (lambda: tool(visibility=[]), 'Write ["model"], ["app"] or both'),
+        (lambda: tool(reuse="sometimes"), 'reuse is "arguments" or "always", not '),
+        (lambda: tool(reuse=True), 'reuse is "arguments" or "always", not True'),
         (lambda: tool(csp=Csp()), "Write views.add(uri, csp=...)"),
         (lambda: tool(opens=None, csp=Csp()), "Write views.add(uri, csp=...)"),
         (lambda: tool(permissions=["camera"]), "Write views.add(uri, permissions=...)"),

@@ -221,3 +221,20 @@ def measure(tree: Branch, factor: int, more: list[Branch] | None = None) -> int:
 def grow(depth: int) -> Branch:
     """Grow a tree."""
     return Branch(str(depth), [grow(depth - 1)] if depth else [])
+
+
+async def test_a_tool_says_when_its_open_view_is_used_again_to_clients_that_show_views():
+    views = Views()
+    page = views.add("ui://late/page.html", html=shop.PAGE)
+
+    @views.tool(opens=page, reuse="arguments")
+    def show() -> str:
+        """Show it."""
+        return "shown"
+
+    server: MCPServer[Any] = MCPServer("x", extensions=[views])
+    async with clients.memory_client(server, SHOWS_VIEWS) as client:
+        meta = (await clients.tools_of(client))["show"]["_meta"]
+        assert meta["transom/reuse"] == "arguments"
+    async with clients.memory_client(server, {}) as client:
+        assert "_meta" not in (await clients.tools_of(client))["show"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from transom.gateway.approval import Approval
-    from transom.host.policy import ViewCalls
+    from transom.host.policy import Opening, Reuse, ViewCalls
     from transom.host.surface import Style
     from transom.web.csp import CspMode
 
@@ -285,6 +285,17 @@ def _add_header(command: Command, **settings: Any) -> None:
     )
 
 
+def _add_by_tool(command: Command, name: str, words: Sequence[str], text: str) -> None:
+    def read(value: str) -> tuple[str, str]:
+        tool, equals, word = value.rpartition("=")
+        if word not in words or (equals and not tool):
+            raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(words)}")
+        return tool or "*", word
+
+    metavar = f"[TOOL=]{'|'.join(words)}"
+    command.option(name, metavar, text, action="append", type=read, default=[])
+
+
 class GatewayOptions(argparse.Namespace):
     """`transom gateway --help` explains each."""
 
@@ -299,6 +310,8 @@ class GatewayOptions(argparse.Namespace):
     fresh: bool
     view_calls: ViewCalls
     approve_view_calls: bool
+    open: list[tuple[str, Opening]]
+    reuse: list[tuple[str, Reuse]]
     csp: CspMode
     http: str | None
     token: str | None
@@ -382,6 +395,22 @@ def _add_gateway_options(command: Command) -> None:
         "Ask before a View calls a tool of its server that may change something: as `--approve` "
         "says, or else on the page.",
         **panel,
+    )
+    _add_by_tool(
+        command,
+        "--open",
+        ("always", "ask", "never"),
+        "Whether a call of a tool that has a View opens it: `always`, which is the default; `ask`: "
+        "if the user says so, as `--approve` says, or else on the page; `never`. For all tools, or "
+        "for one; repeatable.",
+    )
+    _add_by_tool(
+        command,
+        "--reuse",
+        ("never", "arguments", "always"),
+        "Whether a call uses the View of its tool that is open already, in place of another one: "
+        "`never`; `arguments`: for the same arguments; `always`. As the server says unless given. "
+        "For all tools, or for one; repeatable.",
     )
     command.flag(
         "--fresh",

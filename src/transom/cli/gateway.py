@@ -95,9 +95,20 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
+    from transom.gateway.merge import server_names
     from transom.gateway.views import ClientViews
+    from transom.host.policy import ViewSettings
 
     servers = _servers(options)
+    names = server_names([server.name for server in servers])
+    settings = {
+        name: ViewSettings(
+            {**server.open_views, **dict(options.open)},
+            {**server.reuse_views, **dict(options.reuse)},
+        )
+        for name, server in zip(names, servers, strict=True)
+    }
+    shows = any(each.may_open for each in settings.values())
     page = SharedPage(
         headless=options.headless,
         open_browser=not options.no_open,
@@ -111,12 +122,13 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
         def views(label: str) -> ClientViews:
             return ClientViews(
-                page,
+                page if shows else None,
                 surface=options.surface,
                 approval=options.approve,
                 fresh=options.fresh,
                 view_calls=options.view_calls,
                 approve_view_calls=options.approve_view_calls,
+                settings=settings,
                 label=label,
             )
 

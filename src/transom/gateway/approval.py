@@ -51,6 +51,8 @@ def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
 
 
 def _never(request: ApprovalRequest) -> Decision:
+    if request.opens:
+        return Deny("Nobody may be asked: this gateway runs with --approve never")
     return Deny(
         f"{request.tool.name[:128]} of View {request.view_id} may change something, and this "
         "gateway runs with --approve never"
@@ -101,7 +103,8 @@ class Elicitation:
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask; give it to `Policy(approve=...)`."""
-        if not self._possible():
+        # A server's call cannot be answered with a question about its View: it is done by then.
+        if not self._possible() or (request.opens and self._modern()):
             answer = self._otherwise(request)
             return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
         question = {
@@ -112,7 +115,9 @@ class Elicitation:
                 "properties": {
                     "always": {
                         "type": "boolean",
-                        "title": "Do not ask again while this View is open",
+                        "title": "Do not ask again for this tool"
+                        if request.opens
+                        else "Do not ask again while this View is open",
                         "default": False,
                     }
                 },
@@ -156,19 +161,24 @@ def _words(request: ApprovalRequest) -> str:
     app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
     changed = " It has changed since you allowed it for good." if request.changed else ""
     tool, view = clean(request.tool.name, 128), f"View {request.view_id}{app}"
-    question = (
-        f"May {tool} of {view}, from server {request.server}, run with these arguments?{changed}"
-        if request.by == "model"
-        else f"May {view} call {tool} of its server {request.server} with these arguments?{changed}"
-    )
-    lines = [question, shown]
+    whose = "The server" if request.opens else "The View"
+    if request.opens:
+        question = (
+            f"May {tool} of server {request.server} open a View? It is called in any case, with "
+            "these arguments:"
+        )
+    elif request.by == "model":
+        question = f"May {tool} of {view}, from server {request.server}, run with these arguments?"
+    else:
+        question = f"May {view} call {tool} of its server {request.server} with these arguments?"
+    lines = [f"{question}{changed}", shown]
     if request.tool.description:
         description = clean(request.tool.description, _MAX_DESCRIPTION)
-        lines.append(f"The View describes it so: {description}")
+        lines.append(f"{whose} describes it so: {description}")
     hints: dict[str, object] = msgspec.to_builtins(request.tool.annotations) or {}
     claims = [f"{hint}: {str(it).lower()}" for hint, it in hints.items() if isinstance(it, bool)]
     if claims:
-        lines.append(f"The View claims: {', '.join(claims)}")
+        lines.append(f"{whose} claims: {', '.join(claims)}")
     return "\n".join(lines)
 
 

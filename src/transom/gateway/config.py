@@ -2,7 +2,9 @@
 
 The file is what MCP clients share: `{"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}` or
 `{"url", "headers"}`. VS Code's `servers` and Zed's `context_servers` are read as well, and so are
-comments and trailing commas. Keys that mean nothing here are left alone.
+comments and trailing commas. Keys that mean nothing here are left alone. `"transom"` has what only
+the gateway reads: `{"open": ..., "reuse": ...}`, each a word for all tools of the server, or an
+object with a word for each tool, `"*"` for the others.
 
 `${VAR}`, `${VAR:-default}` and `${env:VAR}` are replaced from the environment, and VS Code's
 `${workspaceFolder}` and `${userHome}`. A variable that is not set and has no default is an error.
@@ -14,13 +16,14 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 import msgspec
 
 from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
+from transom.host.policy import Opening, Reuse
 from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
 Entry = dict[str, Any]
@@ -48,6 +51,10 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     ask: Callable[[str], object] | None = None
     """Shows the user the page of a login that the server wants; None: nobody can be asked."""
+    open_views: Mapping[str, Opening] = msgspec.field(default_factory=dict[str, Opening])
+    """Whether its tools open Views, by tool; `"*"` for the others."""
+    reuse_views: Mapping[str, Reuse] = msgspec.field(default_factory=dict[str, Reuse])
+    """When they use a View that is open already, in the same way."""
 
 
 def server_from_command(words: Sequence[str], *, name: str | None = None) -> ServerConfig:
@@ -162,6 +169,7 @@ class _Reader:
         command = self._command(entry)
         url = self._url(entry)
         kind = self._kind(entry)
+        views: Any = self._views(entry)
         if (command is None) == (url is None):
             both = "both a command and a URL" if command else "neither a command nor a URL"
             raise UsageError(f"{self._at} has {both}")
@@ -172,13 +180,34 @@ class _Reader:
                 name=name,
                 url=self._http(url, kind),
                 headers=self._mapping(entry, "headers"),
+                **views,
             )
         assert command is not None  # noqa: S101 - told to the type checker; it is so by the above
         if kind and kind not in _STDIO:
             raise UsageError(f"{self._at} has a command, but its type is {kind!r}")
         cwd = self._cwd(entry)
         self._refuse_loop(command, cwd)
-        return ServerConfig(name=name, command=command, env=self._mapping(entry, "env"), cwd=cwd)
+        env = self._mapping(entry, "env")
+        return ServerConfig(name=name, command=command, env=env, cwd=cwd, **views)
+
+    def _views(self, entry: Entry) -> dict[str, dict[str, str]]:
+        ours: object = entry.get("transom")
+        if ours is not None and not isinstance(ours, dict):
+            raise UsageError(f"{self._at}: 'transom' must be an object, in {{}}")
+        given = cast("Entry", ours or {})
+        for key in given:
+            if key not in ("open", "reuse"):
+                raise UsageError(f"{self._at}: 'transom' has no {key!r}: it takes open and reuse")
+        found: dict[str, dict[str, str]] = {}
+        for key, words in (("open", get_args(Opening)), ("reuse", get_args(Reuse))):
+            value: object = given.get(key, {})
+            by_tool = cast("Entry", value if isinstance(value, dict) else {"*": value})
+            for tool, word in by_tool.items():
+                if word not in words:
+                    at = f"{self._at}: {key!r}" + ("" if tool == "*" else f" of {tool!r}")
+                    raise UsageError(f"{at} is one of {', '.join(words)}, not {_shown(word)}")
+            found[f"{key}_views"] = by_tool
+        return found
 
     def _command(self, entry: Entry) -> tuple[str, ...] | None:
         command: object = entry.get("command")

@@ -533,8 +533,8 @@ class Proxy:
                 self._remember_task(server, member_of(result, "task", "taskId"))
             return result
 
-        if self._views.opens(server.connection, own):
-            call = ToolCall(own, params, modern)
+        call = ToolCall(own, params, modern)
+        if self._views.opens(server.connection, call):
             return await self._views.open(server.connection, call, forward)
         return self._views.with_messages(await forward())
 

@@ -36,11 +36,19 @@ from transom.errors import (
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
-from transom.host.policy import ApprovalRequest, Decision, Deny, Limits, ViewCalls, model_may_call
+from transom.host.policy import (
+    ApprovalRequest,
+    Decision,
+    Deny,
+    Limits,
+    ViewCalls,
+    ViewSettings,
+    model_may_call,
+)
 from transom.host.surface import INDIRECT_TOOLS, LIST_VIEW_TOOLS, owner_of
 from transom.json_values import clean, member, members
 from transom.protocol import wire
-from transom.protocol.messages import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY, OPEN
 from transom.protocol.methods import read_result
 from transom.servers.connection import ServerConnection
 from transom.servers.envelope import is_complete, without_hop_keys
@@ -51,7 +59,10 @@ if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.renderers import Renderer
     from transom.host.surface import Style
-    from transom.host.view import View
+    from transom.host.view import View, ViewOrigin
+
+    _OpenedView = tuple[View, ViewOrigin]
+    """A View, and the call that it is used for."""
 
 
 import time
@@ -328,6 +339,7 @@ class ClientViews:
         fresh: bool = False,
         view_calls: ViewCalls = "spec",
         approve_view_calls: bool = False,
+        settings: Mapping[str, ViewSettings] | None = None,
         label: str = "",
     ) -> None:
         self._screen = screen
@@ -336,6 +348,7 @@ class ClientViews:
         self._fresh = fresh
         self._view_calls: ViewCalls = view_calls
         self._approve_view_calls = approve_view_calls
+        self._settings = settings or {}
         self._label = label
         self._messages = ViewMessages()
         self._handles: dict[str, str] = {}  # by View
@@ -386,6 +399,7 @@ class ClientViews:
         policy.view_calls = self._view_calls
         if self._approve_view_calls:
             policy.approve_view_calls = policy.approve or self._ask_on_page
+        policy.approve_opening = policy.approve or self._ask_on_page
         host: Host = module.Host(
             renderer=renderer,
             policy=policy,
@@ -415,8 +429,17 @@ class ClientViews:
         host = await self._ready()
         async with self._adding:
             if connection.name not in host.servers:
-                await host.add_server(connection.name, connection)
+                settings = self._settings_of(connection)
+                await host.add_server(
+                    connection.name,
+                    connection,
+                    open_views=settings.open,
+                    reuse_views=settings.reuse,
+                )
         return host
+
+    def _settings_of(self, connection: ServerConnection) -> ViewSettings:
+        return self._settings.get(connection.name) or ViewSettings()
 
     def server_lost(self, name: str, reason: str) -> None:
         """A server went: close its Views, until it is back and one is opened again."""
@@ -564,12 +587,13 @@ class ClientViews:
         except msgspec.DecodeError:
             return True
 
-    def opens(self, connection: ServerConnection, name: str) -> bool:
-        """Whether a call of this server's tool opens a View."""
-        if self._screen is None:
+    def opens(self, connection: ServerConnection, call: ToolCall) -> bool:
+        """Whether this call of a server's tool opens a View."""
+        tool = connection.tool_cache.known(call.name)
+        if self._screen is None or tool is None or not _opens_view(tool.meta):
             return False
-        tool = connection.tool_cache.known(name)
-        return tool is not None and _opens_view(tool.meta)
+        wanted = self._settings_of(connection).opening(tool) != "never"
+        return wanted and member(call.params, "_meta", OPEN) is not False
 
     async def open(
         self,
@@ -588,6 +612,8 @@ class ClientViews:
         else:
             opening = asyncio.ensure_future(self._open_view(connection, call))
             try:
+                if self._asks(connection, call):
+                    await opening
                 result = await forward()
                 opened = await asyncio.shield(opening)
             except BaseException as error:
@@ -598,16 +624,21 @@ class ClientViews:
         if isinstance(opened, str):
             about = f"The View of this tool could not be shown: {opened}"
         else:
-            about = await self._show_result(opened, result, modern=call.modern)
+            about = await self._show_result(*opened, result, modern=call.modern)
         return with_blocks(
             without_marks(result), [*self._messages.take_unseen(), text_block(about)]
         )
 
-    async def _open_view(self, connection: ServerConnection, call: ToolCall) -> View | str:
+    def _asks(self, connection: ServerConnection, call: ToolCall) -> bool:
+        tool = connection.tool_cache.known(call.name)
+        return tool is not None and self._settings_of(connection).opening(tool) == "ask"
+
+    async def _open_view(self, connection: ServerConnection, call: ToolCall) -> _OpenedView | str:
         """Begin to open the View of a call; the reason when there can be none."""
         try:
             host = await self._with_server(connection)
-            return await host.open_view(connection.name, call.name, call.arguments)
+            view = await host.open_view(connection.name, call.name, call.arguments)
+            return view, view.newest_call
         except TransomError as error:
             return clean(str(error), _MAX_REASON)
         except Exception:  # noqa: BLE001 - the call's result is not touched by it
@@ -615,24 +646,27 @@ class ClientViews:
             return "the gateway failed"
 
     @staticmethod
-    async def _withdraw(opening: asyncio.Future[View | str], reason: str) -> None:
+    async def _withdraw(opening: asyncio.Future[_OpenedView | str], reason: str) -> None:
         """Tell a View that there will be no result for it."""
-        opened = await opening
-        if not isinstance(opened, str):
-            await opened.deliver(cancelled=reason)
+        await asyncio.wait([opening])
+        if not opening.cancelled() and not isinstance(opened := opening.result(), str):
+            view, origin = opened
+            await view.deliver(cancelled=reason, call=origin)
 
-    async def _show_result(self, view: View, result: bytes, *, modern: bool) -> str:
+    async def _show_result(
+        self, view: View, call: ViewOrigin, result: bytes, *, modern: bool
+    ) -> str:
         """Give a View the result of its call; what to tell the model about the View."""
         try:
             answer = without_hop_keys("tools/call", result)
-            await view.deliver(read_result("tools/call", ToolResult, answer))
+            await view.deliver(read_result("tools/call", ToolResult, answer), call=call)
         except InvalidResult:
-            await view.deliver(cancelled="The call's result cannot be read")
+            await view.deliver(cancelled="The call's result cannot be read", call=call)
         with suppress(ViewClosed):
             await view.opened()
-        return self._describe(view, modern=modern)
+        return self._describe(view, call, modern=modern)
 
-    def _describe(self, view: View, *, modern: bool) -> str:
+    def _describe(self, view: View, call: ViewOrigin, *, modern: bool) -> str:
         assert self._screen is not None  # noqa: S101 - there would be no View
         assert self._host is not None  # noqa: S101 - as above
         where = self._screen.where()
@@ -644,6 +678,8 @@ class ClientViews:
             if where is None
             else f"View {view.id} is open, and the user sees it at {where}"
         ]
+        if call.reused:
+            lines.append("It was open already, and shows this call now.")
         names = [tool.name for tool in self._host.view_tools(view.id)]
         surface = self._surface(modern=modern)
         if surface == "indirect":

@@ -45,7 +45,7 @@ from transom.host.view_tools import ToolDefinitions
 from transom.json_values import without_marks
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.lifecycle import DELIVERY, Lifecycle, State
+from transom.protocol.lifecycle import DELIVERY, Delivery, Lifecycle, State
 from transom.protocol.messages import ToolOutcome, object_json, result_json
 from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
@@ -70,7 +70,9 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "CallsTools"]
 
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
+_INPUT = "ui/notifications/tool-input"
 _PARTIAL = "ui/notifications/tool-input-partial"
+_CANCELLED = "ui/notifications/tool-cancelled"
 _READY = State.READY  # looking a member up in its enum is slow, and every call does
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
@@ -108,10 +110,6 @@ class CallsTools:
 
         A `Bridge` and a `View` take the View's own name for its tool, a `Host` the name that
         `list_tools` gives it. A `View` and a `Host` ask the policy first.
-
-        With a `Host`, a server's tool that links a View opens it, and the call waits until it is
-        live. The result's `meta["transom/view"]` has the View's `id` and `state`, and the `error`
-        if it could not be opened.
 
         Args:
             name: the tool.
@@ -546,23 +544,51 @@ class Bridge(CallsTools):
 
     # --- to the View: notifications ----------------------------------------------------------
 
+    def begin_call(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Use the View for another call: its input, then its result, follow as for the first one.
+
+        If the View waits for the result of the call before, it is told that there is none. A View
+        that is not initialised yet gets the data of the last call only, and so does one whose page
+        is loaded again.
+
+        Args:
+            arguments: the input, if it is complete: it is sent at once.
+
+        Raises:
+            OutOfOrder: it is being torn down.
+            NotConnected: it is closed.
+        """
+        self._check_open("begin_call")
+        lifecycle = self._lifecycle
+        if lifecycle.state is State.TEARING_DOWN:
+            raise OutOfOrder("begin_call: the View is being torn down")
+        waits = lifecycle.delivery in (Delivery.PARTIAL, Delivery.INPUT)
+        if waits and lifecycle.state is _READY:
+            params = wire.encode(m.ToolCancelledParams("It is used for another call"))
+            self._deliver(_CANCELLED, params)
+        lifecycle.begin_call()
+        self._delivered.clear()
+        self._queued.clear()
+        if arguments is not None:
+            self._deliver(_INPUT, wire.encode({"arguments": dict(arguments)}))
+
     async def send_tool_input(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Give the View the complete arguments of the call that opened it. Once.
+        """Give the View the complete arguments of the call it shows. Once for each call.
 
         Raises:
             OutOfOrder: it has them already, or it is being torn down.
             NotConnected: it is closed.
         """
         params = wire.encode({"arguments": dict(arguments or {})})
-        await self._send_when_ready("ui/notifications/tool-input", params)
+        await self._send_when_ready(_INPUT, params)
 
     async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Give the View what there is of the arguments so far; raises as `send_tool_input`."""
         params = wire.encode({"arguments": dict(arguments or {})})
-        await self._send_when_ready("ui/notifications/tool-input-partial", params)
+        await self._send_when_ready(_PARTIAL, params)
 
     async def send_tool_result(self, result: ToolOutcome) -> None:
-        """Give the View the result of the call that opened it. Once, after the input.
+        """Give the View the result of the call it shows. Once, after the input.
 
         Raises:
             OutOfOrder: the input was not sent, or the View has a result or a cancellation already.
@@ -571,14 +597,14 @@ class Bridge(CallsTools):
         await self._send_when_ready("ui/notifications/tool-result", result_json(result))
 
     async def send_tool_cancelled(self, reason: str | None = None) -> None:
-        """Tell the View that the call that opened it will have no result.
+        """Tell the View that the call it shows will have no result.
 
         Raises:
             OutOfOrder: it has a result or a cancellation already.
             NotConnected: it is closed.
         """
         params = wire.encode(m.ToolCancelledParams(reason))
-        await self._send_when_ready("ui/notifications/tool-cancelled", params)
+        await self._send_when_ready(_CANCELLED, params)
 
     async def set_context(self, **changes: Any) -> None:
         """Change the host's context and send the View what has changed, if anything.
@@ -605,14 +631,19 @@ class Bridge(CallsTools):
                 self._notify("ui/notifications/host-context-changed", params)
 
     async def _send_when_ready(self, method: str, params: bytes) -> None:
-        """Send a part of the tool's data, or queue it. Its order is checked now in any case."""
+        """Send a part of the tool's data, or queue it; then wait while the View is slow."""
         self._check_open(method)
+        self._deliver(method, params)
+        await self._session.wait_writable()
+
+    def _deliver(self, method: str, params: bytes) -> None:
+        """Send a part of the tool's data, or queue it. Its order is checked now in any case."""
         lifecycle = self._lifecycle
         if lifecycle.state is _READY or lifecycle.state is State.TEARING_DOWN:
             lifecycle.record("host", method)
             if method != _PARTIAL:
                 self._delivered.append((method, params))
-            await self._session.notify(method, params)
+            self._session.notify_soon(method, params)
             return
         step = DELIVERY.get((lifecycle.delivery, method))
         if step is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.open_views import OpenViews
 from transom.host.page import view_uri
-from transom.host.policy import Approvals, Limits, Policy
+from transom.host.policy import Approvals, Limits, Opening, Policy, Reuse, ViewSettings
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
@@ -196,7 +196,7 @@ class Host(CallsTools):
         self._stale: set[Refresh] = set()
         self._pulled: set[Refresh] = set()
         self._tasks = TaskRegister()
-        self._task_views: dict[str, View] = {}
+        self._task_views: dict[str, tuple[View, ViewOrigin | None]] = {}
         self._approvals = Approvals(policy or Policy(), self.audit, self._report)
         self._servers = ServerTools(
             self._surface,
@@ -275,7 +275,15 @@ class Host(CallsTools):
         """The names of the servers that are connected."""
         return self._servers.names
 
-    async def add_server(self, name: str, target: Target, *, timeout: float = 30.0) -> None:
+    async def add_server(
+        self,
+        name: str,
+        target: Target,
+        *,
+        timeout: float = 30.0,
+        open_views: Opening | Mapping[str, Opening] = "always",
+        reuse_views: Reuse | Mapping[str, Reuse] | None = None,
+    ) -> None:
         """Connect a server; its tools are there when this returns.
 
         Args:
@@ -285,15 +293,23 @@ class Host(CallsTools):
                 `FastMCP` object, a connected client (which stays yours to close), or an
                 `Server` of your own.
             timeout: seconds it has to start.
+            open_views: whether its tools open their Views: `always`; `ask`: if the user says yes
+                (`Policy.approve`); `never`. For all of them, or by tool, `"*"` for the others.
+            reuse_views: whether a call uses the View of its tool that is open already, in place of
+                another one: `never`; `arguments`: where the open View has the same; `always`. For
+                all tools or by tool as above. None: as the server says of its tools, which is
+                `never` unless it says something.
 
         Raises:
-            UsageError: the name is taken or cannot be used, or the target is no server.
+            UsageError: the name is taken or cannot be used, the target is no server, or a setting
+                means nothing.
             NotConnected: it cannot be reached. The host can be used as before.
         """
         self._check_open()
         if self._views.is_view_id(name):
             raise UsageError(f"{name} is the id of a View: choose another name for the server")
-        await self._servers.add(name, target, timeout)
+        settings = ViewSettings(open_views, reuse_views)
+        await self._servers.add(name, target, timeout, settings)
 
     async def remove_server(self, name: str) -> None:
         """Close a server's Views and disconnect it.
@@ -306,6 +322,7 @@ class Host(CallsTools):
         if views:
             await asyncio.gather(*(view.close("its server was removed") for view in views))
         await self._servers.remove(name)
+        self._approvals.grants.forget_server(name)
 
     # --- tools -------------------------------------------------------------------------------
 
@@ -339,6 +356,30 @@ class Host(CallsTools):
         """
         return tools_for(api, await self.list_tools())
 
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        open_view: bool = True,
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
+
+        A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
+        the call waits until it is live. The result's `meta["transom/view"]` has the View's `id` and
+        `state`, `reused` if it was open before, and the `error` if it could not be opened.
+
+        Args:
+            name: the tool.
+            arguments: a JSON object.
+            timeout: seconds without an answer or a progress notification.
+            on_progress: called with each progress notification; may be async.
+            open_view: False: the tool is called, and no View opened or used for it.
+        """
+        return self.call(name, arguments, timeout, on_progress, open_view=open_view)
+
     async def call(
         self,
         name: str,
@@ -346,6 +387,8 @@ class Host(CallsTools):
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         task: TaskRequest | None = None,
+        *,
+        open_view: bool = True,
     ) -> Any:
         """`call_tool`, or with `task` `start_task`."""
         entry = self._surface.find(name)
@@ -355,7 +398,9 @@ class Host(CallsTools):
             view = self._views[entry.owner]
             return await view.call(entry.tool.name, arguments, timeout, on_progress, task)
         if entry.kind == "server":
-            return await self._call_server_tool(entry, arguments, timeout, on_progress, task)
+            return await self._call_server_tool(
+                entry, arguments, timeout, on_progress, task, open_view=open_view
+            )
         call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
         if entry.tool.name == LIST_VIEW_TOOLS:
             return await self._list_view_tools(call.view_id)
@@ -373,6 +418,7 @@ class Host(CallsTools):
         *,
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        open_view: bool = True,
     ) -> ToolResult:
         """`call_tool` for an agent's loop: what the model should read comes back as a result.
 
@@ -383,7 +429,7 @@ class Host(CallsTools):
             UsageError: the host is used wrongly: the model can do nothing about it.
         """
         try:
-            return await self.call(name, arguments, timeout, on_progress)
+            return await self.call(name, arguments, timeout, on_progress, open_view=open_view)
         except UsageError:
             raise
         except TransomError as error:
@@ -426,10 +472,14 @@ class Host(CallsTools):
         timeout: float | None,
         on_progress: OnProgress | None,
         task: TaskRequest | None,
+        *,
+        open_view: bool,
     ) -> Any:
-        view, problem = None, None
+        call, view, problem = None, None, None
         try:
-            view = self._start_view(entry.owner, entry.tool, arguments)
+            call = self._view_call(entry.owner, entry.tool, arguments) if open_view else None
+            if call is not None:
+                view = await self._view_for(call)
         except TransomError as error:
             problem = str(error)
         if timeout is None:
@@ -442,19 +492,21 @@ class Host(CallsTools):
             if view is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(view.deliver(cancelled=reason))
+                self._background.start(view.deliver(cancelled=reason, call=call))
             raise
         if view is None:
             return result if problem is None else _with_note(result, {"error": problem})
         if isinstance(result, Task):
-            self._task_views[result.task_id] = view
+            self._task_views[result.task_id] = view, call
             if len(self._task_views) > _MAX_TASK_VIEWS:
                 del self._task_views[next(iter(self._task_views))]
         else:
-            await view.deliver(result)
+            await view.deliver(result, call=call)
         with suppress(ViewClosed):
             await view.opened()
-        note = {"id": view.id, "state": view.state}
+        note: dict[str, Any] = {"id": view.id, "state": view.state}
+        if call is not None and call.reused:
+            note["reused"] = True
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
     async def _list_view_tools(self, view_id: str | None) -> ToolResult:
@@ -497,8 +549,12 @@ class Host(CallsTools):
         and is opening, so that the call can run at the same time:
 
             view = await host.open_view("orders", "show_orders", arguments)
-            await view.deliver(await call_it_myself(arguments))
+            call = view.newest_call
+            await view.deliver(await call_it_myself(arguments), call=call)
             await view.opened()
+
+        Where `add_server` or the server says so, it is a View that is open already, and the user is
+        asked first.
 
         Args:
             server: the name it was added under.
@@ -506,11 +562,12 @@ class Host(CallsTools):
             arguments: the arguments of the call, which the View gets as its input.
 
         Raises:
-            UsageError: there is no such server, the tool links no View, or the host has no
-                renderer.
+            UsageError: there is no such server, the tool links no View or is to open none, or the
+                host has no renderer.
             ProtocolError: the server has no such tool, or could not list its tools.
             InvalidResult: the tool links something that is no View.
             ConnectionClosed: the server is gone.
+            Refused: the user does not want it to open a View.
         """
         self._check_open()
         if self.renderer is None:
@@ -520,10 +577,12 @@ class Host(CallsTools):
         definition = await self._servers.server(server).tool(tool)
         if definition is None:
             raise ProtocolError(INVALID_PARAMS, f"Server {server} has no tool {tool[:128]}")
-        view = self._start_view(server, definition, arguments)
-        if view is None:
-            raise UsageError(f"Tool {tool[:128]} of server {server} links no View")
-        return view
+        call = self._view_call(server, definition, arguments)
+        if call is None:
+            raise UsageError(
+                f"Tool {tool[:128]} of server {server} links no View, or may open none"
+            )
+        return await self._view_for(call)
 
     async def reopen(self, view_id: str) -> View:
         """Open a closed View again, under its old id, with its input and result.
@@ -570,24 +629,42 @@ class Host(CallsTools):
         found = [view.model_context for view in self._views.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
-    def _start_view(
+    def _view_call(
         self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
-    ) -> View | None:
-        """Begin to open the View that a tool links; None when it links none."""
+    ) -> ViewOrigin | None:
+        """A call that is to have a View; None when it is to have none."""
         if self.renderer is None:
             return None
         try:
             uri = view_uri(tool)
-            if uri is None:
+            if uri is None or self._servers.view_settings(server).opening(tool) == "never":
                 return None
-            connected = self._servers.server(server)
+            self._servers.server(server)
         except (InvalidResult, ConnectionClosed) as error:
             self._report(error)
             self.audit.record("view", "failed", server=server, tool=tool.name, detail=str(error))
             raise
-        origin = ViewOrigin(server, uri, tool, dict(arguments or {}))
-        view_id = self._views.new_id(server, self._servers.names)
-        return self._views.open(view_id, origin, connected, self.renderer)
+        return ViewOrigin(server, uri, tool, dict(arguments or {}))
+
+    async def _view_for(self, call: ViewOrigin) -> View:
+        """The View for a call: one that is open, where that is wanted, or a new one.
+
+        Raises:
+            Refused: the user wants none.
+        """
+        settings = self._servers.view_settings(call.server)
+        reuse = settings.reuse_of(call.tool)
+        view = self._views.to_use_again(call, reuse)
+        if view is None and settings.opening(call.tool) == "ask":
+            await self._approvals.check_opening(call.server, call.tool, call.arguments)
+            view = self._views.to_use_again(call, reuse)  # another call may have opened one
+        if view is not None:
+            view.use_again(call)
+            return view
+        assert self.renderer is not None  # noqa: S101 - see `_view_call`
+        view_id = self._views.new_id(call.server, self._servers.names)
+        server = self._servers.server(call.server)
+        return self._views.open(view_id, call, server, self.renderer)
 
     def _attach(self, view: View, bridge: Bridge) -> None:
         bridge.on_request_teardown = partial(self._teardown_requested, view)
@@ -681,9 +758,9 @@ class Host(CallsTools):
             RequestTimeout: there was none in time.
         """
         result: ToolResult = await self._request_task("tasks/result", task_id, timeout)
-        view = self._task_views.pop(task_id, None)
-        if view is not None:
-            await view.deliver(result)
+        if (waiting := self._task_views.pop(task_id, None)) is not None:
+            view, call = waiting
+            await view.deliver(result, call=call)
         return result
 
     async def cancel_task(self, task_id: str) -> Task:

@@ -12,6 +12,7 @@ from itertools import islice
 import msgspec
 
 from transom.errors import Refused, ViewClosed
+from transom.host.policy import Reuse
 from transom.host.renderers import Renderer
 from transom.host.surface import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
@@ -20,6 +21,7 @@ from transom.servers.server import Server
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
 _REASON_ONLY = 100  # bytes that a closed View costs without its input and result
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ClosedView(msgspec.Struct, frozen=True):
@@ -106,6 +108,21 @@ class OpenViews(Mapping[str, View]):
         while len(self._closed) > _MAX_CLOSED or self._closed_bytes > _MAX_CLOSED_BYTES:
             _, oldest = self._closed.popitem(last=False)
             self._closed_bytes -= oldest.size
+
+    def to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
+        """The View, open or opening, that another call of the same tool has, if this may use it."""
+        if reuse == "never":
+            return None
+        for view in reversed(list(self.values())):
+            last = view.newest_call
+            if (
+                view.state in ("opening", "live")
+                and (last.server, last.uri) == (call.server, call.uri)
+                and last.tool.name == call.tool.name
+                and (reuse == "always" or _encode(last.arguments) == _encode(call.arguments))
+            ):
+                return view
+        return None
 
     def _add(self, view: View) -> list[View]:
         """Add a View. Returns those that have to be closed to make room for it."""

@@ -16,14 +16,14 @@ import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, get_args
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from transom.errors import Refused, UsageError
 from transom.json_values import as_object
-from transom.protocol.messages import is_ours
+from transom.protocol.messages import REUSE, is_ours
 from transom.types import Implementation, Tool
 
 if TYPE_CHECKING:  # not needed to decide, and slow to load
@@ -78,6 +78,52 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Live Views of one host; the least recently used one is closed for a new one."""
 
 
+# --- opening Views ---------------------------------------------------------------------------
+
+Opening = Literal["always", "ask", "never"]
+"""Whether a call of a tool that links a View opens it, or the user is asked first."""
+
+Reuse = Literal["never", "arguments", "always"]
+"""Whether a call uses the tool's View that is open: never, for the same arguments, or always."""
+
+
+class ViewSettings(msgspec.Struct, frozen=True):
+    """How a server's tools open Views: for all of them, or by tool (`"*"` for all others)."""
+
+    open: Opening | Mapping[str, Opening] = "always"
+    reuse: Reuse | Mapping[str, Reuse] | None = None
+
+    def check(self) -> None:
+        """Raise a UsageError that names a value which means nothing."""
+        for word, given, known in (("open", self.open, Opening), ("reuse", self.reuse, Reuse)):
+            values = given.values() if isinstance(given, Mapping) else [given or "never"]
+            for value in values:
+                if value not in get_args(known):
+                    allowed = ", ".join(get_args(known))
+                    raise UsageError(f"{word}_views is one of {allowed}, not {value!r}")
+
+    @property
+    def may_open(self) -> bool:
+        """Whether there is a tool that may open a View."""
+        if isinstance(self.open, Mapping):
+            return "*" not in self.open or set(self.open.values()) != {"never"}
+        return self.open != "never"
+
+    def opening(self, tool: Tool) -> Opening:
+        """Whether a call of this tool opens its View."""
+        return _for_tool(self.open, tool.name) or "always"
+
+    def reuse_of(self, tool: Tool) -> Reuse:
+        """When a call of this tool uses an open View: as set here, or else as the tool says."""
+        declared: Any = (tool.meta or {}).get(REUSE)
+        given = _for_tool(self.reuse, tool.name)
+        return given or (declared if declared in ("arguments", "always") else "never")
+
+
+def _for_tool(setting: str | Mapping[str, Any] | None, tool: str) -> Any:
+    return setting.get(tool, setting.get("*")) if isinstance(setting, Mapping) else setting
+
+
 # --- approval --------------------------------------------------------------------------------
 
 
@@ -99,6 +145,7 @@ Decision = Allow | AllowAlways | Deny
 
 
 _CALLS_SERVER = " to its server"
+_OPENS = " opens Views"
 
 ViewCalls = Literal["spec", "declared"]
 """Whether a View may call tools of its server that say nothing of their visibility, or may not."""
@@ -107,10 +154,12 @@ ViewCalls = Literal["spec", "declared"]
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a user is asked to allow: this tool of this View, with these arguments.
 
-    With `by="view"` it is the View that calls a tool of its server.
+    With `by="view"` it is the View that calls a tool of its server. With `opens` it is a tool of
+    the server that is to open a View.
     """
 
     view_id: str
+    """Empty with `opens`: there is no View yet."""
     server: str
     """The server whose resource the View is."""
     app: Implementation | None
@@ -123,10 +172,14 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the View's tools that the user has allowed for good."""
     by: Literal["model", "view"] = "model"
     """Who calls."""
+    opens: bool = False
+    """Whether it is about opening a View. The tool is called in any case."""
 
     @property
     def grantee(self) -> str:
         """Under what a grant is kept: a View's tool and one of its server may have one name."""
+        if self.opens:
+            return f"{self.server}{_OPENS}"
         return self.view_id if self.by == "model" else f"{self.view_id}{_CALLS_SERVER}"
 
 
@@ -171,7 +224,13 @@ class Grants:
 
     def forget(self, view_id: str) -> None:
         """Forget all grants of a View that is gone."""
-        grantees = (view_id, f"{view_id}{_CALLS_SERVER}")
+        self._forget(view_id, f"{view_id}{_CALLS_SERVER}")
+
+    def forget_server(self, server: str) -> None:
+        """Forget which tools of a server that is gone may open Views."""
+        self._forget(f"{server}{_OPENS}")
+
+    def _forget(self, *grantees: str) -> None:
         for key in [key for key in self._given if key[0] in grantees]:
             del self._given[key]
 
@@ -186,6 +245,8 @@ class Policy:
             `app`, or that say nothing; `declared`: only those that say `app`.
         approve_view_calls: asked like `approve`, with `by="view"`, before a View calls a tool of
             its server that does not say that it only reads. None: nobody is.
+        approve_opening: asked like `approve`, with `opens=True`, before a View opens where
+            `Host.add_server(open_views="ask")` says so; `approve` unless given.
     """
 
     def __init__(
@@ -195,6 +256,7 @@ class Policy:
         read_only_runs: bool = True,
         view_calls: ViewCalls = "spec",
         approve_view_calls: Approve | None = None,
+        approve_opening: Approve | None = None,
     ) -> None:
         if view_calls not in ("spec", "declared"):
             raise UsageError(f"view_calls is spec or declared, not {view_calls!r}")
@@ -202,6 +264,7 @@ class Policy:
         self.read_only_runs = read_only_runs
         self.view_calls: ViewCalls = view_calls
         self.approve_view_calls = approve_view_calls
+        self.approve_opening = approve_opening
         self._trusting = False
 
     @classmethod
@@ -326,10 +389,27 @@ class Approvals:
         finally:
             self._asked_by.discard(view_id)
 
+    async def check_opening(self, server: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """A server's tool is to open a View if the user wants it; `Refused` if not."""
+        policy = self._policy
+        request = ApprovalRequest(
+            view_id="", server=server, app=None, tool=tool, arguments=arguments, opens=True
+        )
+        if self.grants.covers(request.grantee, tool):
+            return
+        if policy.approve_opening is None and policy.approve is None:
+            if policy.trusts_everything:
+                return
+            self.refuse(request, "Nobody can be asked: run the host with Policy(approve=...)")
+        changed = self.grants.outdated(request.grantee, tool)
+        await self.obtain(msgspec.structs.replace(request, changed=changed))
+
     async def obtain(self, request: ApprovalRequest) -> None:
         """Ask the approver; `Refused` unless the answer was yes."""
         policy = self._policy
         approve = policy.approve if request.by == "model" else policy.approve_view_calls
+        if request.opens:
+            approve = policy.approve_opening or policy.approve
         try:
             answer = None if approve is None else approve(request)
             if inspect.isawaitable(answer):
@@ -348,6 +428,8 @@ class Approvals:
     def refuse(self, request: ApprovalRequest, reason: str) -> NoReturn:
         """Record a refusal and raise it."""
         self._record("refusal", "refused", request, reason)
+        if request.opens:
+            raise Refused(f"{request.tool.name} opened no View: {reason}")
         raise Refused(f"{request.tool.name} of View {request.view_id}: {reason}")
 
     def _record(
@@ -357,7 +439,7 @@ class Approvals:
             event,
             outcome,
             server=request.server,
-            view=request.view_id,
+            view=request.view_id or None,
             tool=request.tool.name,
             arguments=request.arguments,
             by=None if request.by == "model" else request.view_id,

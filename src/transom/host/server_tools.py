@@ -22,6 +22,7 @@ from transom.errors import (
 )
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
+from transom.host.policy import ViewSettings
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface, check_server_name
 from transom.host.tasks import owned_task, task_in
@@ -44,6 +45,7 @@ class _Connected:
 
     name: str
     refresh: Refresh
+    views: ViewSettings
     server: Server | None = None
     connection: ServerConnection | None = None  # if it is ours to close
     unsubscribe: Callable[[], None] | None = None
@@ -111,11 +113,17 @@ class ServerTools:
             raise ConnectionClosed(f"Server {name} is gone: {reason}")
         return entry.server
 
+    def view_settings(self, name: str) -> ViewSettings:
+        """How a server's tools open Views."""
+        entry = self._servers.get(name)
+        return ViewSettings() if entry is None else entry.views
+
     # --- connecting --------------------------------------------------------------------------
 
-    async def add(self, name: str, target: Target, timeout: float) -> None:
+    async def add(self, name: str, target: Target, timeout: float, views: ViewSettings) -> None:
         """Connect a server and list its tools."""
         check_server_name(name)
+        views.check()
         if name in self._servers:
             raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
         refresh = Refresh(
@@ -125,7 +133,7 @@ class ServerTools:
             self._on_problem,
             partial(self._audit.record, "server", "late", server=name, detail=LATE),
         )
-        entry = _Connected(name, refresh)
+        entry = _Connected(name, refresh, views)
         self._servers[name] = entry
         began = time.perf_counter()
         try:

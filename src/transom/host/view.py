@@ -81,8 +81,8 @@ _MAX_PING = 30.0  # seconds between two pings of a View that does not respond
 ViewState = Literal["opening", "live", "unresponsive", "closing", "closed", "failed"]
 
 
-class ViewOrigin(msgspec.Struct):
-    """The call that a View was opened for: all it takes to open it again."""
+class ViewOrigin(msgspec.Struct, eq=False):
+    """The call that a View was opened or used again for: all it takes to open it again."""
 
     server: str
     uri: str
@@ -92,6 +92,13 @@ class ViewOrigin(msgspec.Struct):
     """The call's result as JSON, once there is one."""
     cancelled: str | None = None
     """Why there is no result, and will not be one."""
+    reused: bool = False
+    """Whether the View was open before."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call has a result, or will have none."""
+        return self.result is not None or self.cancelled is not None
 
 
 class ModelContext(msgspec.Struct, frozen=True):
@@ -145,6 +152,9 @@ class View(CallsTools):
         self.id: str = id
         """What the model knows it by, such as `orders-1`."""
         self.origin = origin
+        """The call that it shows."""
+        self.newest_call = origin
+        """The newest call that it is used for, which it may show later; for `deliver`."""
         self.state: ViewState = "opening"
         """`opening`, `live`, `unresponsive`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
@@ -602,10 +612,32 @@ class View(CallsTools):
         if self.state != "live":
             raise self.closed_error()
 
+    def use_again(self, call: ViewOrigin) -> None:
+        """Use it for another call of its tool.
+
+        It gets the call's input at once, unless it waits for the result of the call before: then it
+        gets both when there is a result.
+        """
+        call.reused, self.newest_call = True, call
+        self.mark_used()
+        self.record("view", "used again", tool=call.tool.name, arguments=call.arguments)
+        if self.origin.ended:
+            self._show_call(call)
+
+    def _show_call(self, call: ViewOrigin) -> None:
+        self.origin, bridge = call, self._bridge
+        if bridge is not None:
+            with suppress(OutOfOrder, NotConnected):  # it is closing
+                bridge.begin_call(call.arguments)
+
     async def deliver(
-        self, result: ToolOutcome | None = None, *, cancelled: str | None = None
+        self,
+        result: ToolOutcome | None = None,
+        *,
+        cancelled: str | None = None,
+        call: ViewOrigin | None = None,
     ) -> None:
-        """Give the View the result of the call it was opened for, or say that there will be none.
+        """Give the View the result of a call it is used for, or say that there will be none.
 
         May be called as soon as there is a View: what it cannot take yet is sent when it can. The
         View sees the first result or cancellation; a later one is kept for `Host.reopen`.
@@ -613,12 +645,19 @@ class View(CallsTools):
         Args:
             result: a `ToolResult`, a mapping with wire names, or just a text.
             cancelled: why there is no result, if there is none.
+            call: which call, where one View may be used for several at the same time: its
+                `newest_call`, as it was when `Host.open_view` returned. By default the newest one.
 
         Raises:
             TypeError: the result is none of these.
         """
-        self.origin.result = None if result is None else result_json(result)
-        self.origin.cancelled = cancelled
+        call = self.newest_call if call is None else call
+        call.result = None if result is None else result_json(result)
+        call.cancelled = cancelled
+        if call is not self.origin:
+            if result is None:
+                return  # it does not show that call
+            self._show_call(call)
         await self._send_outcome()
 
     async def _send_outcome(self) -> None:

@@ -4,7 +4,8 @@
    sends nothing but its answers.
 2. Sending `ui/initialize` again is allowed; the newest answer counts.
 3. The tool's data goes to the View in one order: any number of partial inputs, the input once,
-   then the result or the cancellation, once. No partial after the input.
+   then the result or the cancellation, once. No partial after the input. A View that is used for
+   another call gets that one's data in the same order.
 4. `ui/resource-teardown` ends it: after that the host sends nothing new.
 5. Closed is closed, from any state.
 
@@ -96,6 +97,10 @@ class Lifecycle:
         self.state = TRANSITIONS.get((self.state, sender, method), self.state)
         if sender == "host":
             self.delivery = DELIVERY.get((self.delivery, method), self.delivery)
+
+    def begin_call(self) -> None:
+        """Record that the tool's data is another call's from now on."""
+        self.delivery = Delivery.NOTHING
 
     def close(self) -> None:
         """Record that the conversation is over."""

@@ -59,6 +59,12 @@ the input schema is computed for each listing."""
 DISABLED_TOOLS: Final = "transom/disabled"
 """In the `_meta` of the first page of a View's tools: the disabled ones."""
 
+REUSE: Final = "transom/reuse"
+"""In the `_meta` of a server's tool: when a call of it uses a View that is open already."""
+
+OPEN: Final = "transom/open"
+"""In the `_meta` of a call: false if it is to open no View."""
+
 
 def is_ours(key: str) -> bool:
     """Whether a key of a `_meta` is Transom's own: between View and host, not for models."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 import mcp.types as mcp
 
 from transom.mcptypes import supports_views
-from transom.protocol.messages import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY, REUSE
 
 
 def is_plain(capabilities: mcp.ClientCapabilities | None, assume_views: bool) -> bool:
@@ -49,7 +49,8 @@ def model_only(meta: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def without_view(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return a tool's `_meta` without what MCP Apps put there; None when nothing is left."""
-    rest = {key: v for key, v in (meta or {}).items() if key not in ("ui", LEGACY_URI_KEY)}
+    ours = ("ui", LEGACY_URI_KEY, REUSE)
+    rest = {key: value for key, value in (meta or {}).items() if key not in ours}
     return rest or None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, Protocol, TypeVar, Unpack, cast, overload
 
 import mcp.types as mcp
 from mcp.server.extension import Extension, ResourceBinding, ToolBinding
@@ -13,7 +13,7 @@ from mcp.server.mcpserver import MCPServer
 
 from transom.errors import RegistrationError, UsageError
 from transom.mcptypes import UI_EXTENSION, supports_views
-from transom.protocol.messages import LEGACY_URI_KEY
+from transom.protocol.messages import LEGACY_URI_KEY, REUSE
 from transom.server import declare
 from transom.server.declare import PageOptions
 from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
@@ -35,6 +35,7 @@ class ViewToolOptions(HelperOptions, total=False):
     """The keywords of `Views.tool`."""
 
     visibility: Collection[Visibility] | None
+    reuse: Literal["arguments", "always"] | None
 
 
 class ViewsTarget(Protocol):
@@ -150,6 +151,10 @@ class Views(Extension):
             description: the docstring when left out.
             annotations: hints such as `{"readOnlyHint": True}`.
             visibility: who may call it: `"model"`, `"app"` or both, which is the default.
+            reuse: use the View of an earlier call, if it is still open, in place of another one:
+                `"arguments"` for a call with the same arguments, `"always"` for any call. The page
+                gets the new input and result as it got the first. Only hosts made with Transom do
+                so; None, as others: every call opens a View.
             meta: more `_meta` keys.
             text: makes the text for the model out of what the function returned. The data as
                 JSON when left out.
@@ -278,8 +283,12 @@ class Views(Extension):
                 ui["resourceUri"] = self._page(called, opens).uri
             if (visibility := options.get("visibility")) is not None:
                 ui["visibility"] = declare.check_visibility(called, visibility)
+            if (reuse := options.get("reuse")) not in (None, "arguments", "always"):
+                raise RegistrationError(
+                    f'tool {called}: reuse is "arguments" or "always", not {reuse!r}.'
+                )
             rest: Any = {k: v for k, v in options.items() if k in AppToolOptions.__optional_keys__}
-            rest["meta"] = {**meta, "ui": ui}
+            rest["meta"] = {**meta, "ui": ui, **({} if reuse is None else {REUSE: reuse})}
             tool = app_tool(name, function, **rest)
             if tool.name in self._tools:
                 raise RegistrationError(

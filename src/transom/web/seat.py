@@ -317,6 +317,7 @@ class Seat:
                 changed=request.changed,
                 granted=[clean(name, _MAX_TOOL_NAME) for name in request.granted],
                 by=request.by,
+                opens=request.opens,
             )
         except Refused as error:
             return Deny(str(error))
@@ -325,11 +326,12 @@ class Seat:
         return Allow() if answer == "allow" else Deny("The user refused on the Stage")
 
     async def _ask(self, kind: str, view_id: str, server: str, **details: Any) -> bool | str:
-        details |= {"shown": view_id, "client": self.label, "server": server}
+        details |= {"shown": view_id or "A new View", "client": self.label, "server": server}
         key = self.key_of(view_id)
-        if (stage := self._seats.stage_of(key)) is None:
-            raise Refused("There is no page to ask on")
         try:
+            stage = self._seats.stage_of(key) if view_id else await self._seats.show_page(key)
+            if stage is None:
+                raise Refused("There is no page to ask on")
             return await stage.ask(kind, key, **details)
         except Refused:
             raise

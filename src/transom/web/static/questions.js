@@ -30,10 +30,10 @@ const verbatim = (text) => element("pre", { text: cut(text), tabindex: "0" });
 
 const KINDS = {
   approve: {
-    title: ({ tool, by }) => [
-      by === "view" ? "Let the View call its server's " : "Let the model call ",
+    title: ({ tool, by, opens }) => [
+      opens ? "Let " : by === "view" ? "Let the View call its server's " : "Let the model call ",
       element("code", { text: tool }),
-      "?",
+      opens ? " open a View?" : "?",
     ],
     body: (question) => [...described(question), ...withArguments(question), ...granted(question)],
     answers: [["Allow", "allow"], ["Always allow", "always"], ["Refuse", "deny"]],
@@ -77,9 +77,10 @@ function parsed(url) {
   }
 }
 
-function described({ description }) {
+function described({ description, opens }) {
   if (!description) return [];
-  return [paragraph("The View says what it does:"), element("blockquote", { text: description })];
+  const who = opens ? "server" : "View";
+  return [paragraph(`The ${who} says what it does:`), element("blockquote", { text: description })];
 }
 
 function withArguments({ arguments: given }) {

@@ -72,8 +72,9 @@ function makeApp({ appInfo, capabilities, autoResize, toJSONSchema }) {
     toJSONSchema,
   });
   const keep = (changes) => toolData.set({ ...toolData.get(), ...changes });
+  // A host may use the View again, for another call: nothing of the one before is left then.
   app.addEventListener("toolinput", ({ arguments: input = {} }) =>
-    keep({ input, inputPartial: null }),
+    toolData.set({ ...NO_DATA, input }),
   );
   app.addEventListener("toolinputpartial", ({ arguments: inputPartial = {} }) =>
     keep({ inputPartial }),
