@@ -90,7 +90,7 @@ def test_a_server_that_cannot_be_started_exits_with_2(tmp_path, monkeypatch):
         ([GOOD, "--args", "show=[1]"], "is not TOOL=JSON"),
         (["--explain", "Q1"], "no rule is called 'Q1'"),
         ([GOOD, "--format", "xml"], "invalid choice: 'xml'"),
-        ([GOOD, "--timeout", "0"], "'0' is no number of at least 0.1"),
+        ([GOOD, "--timeout", "0"], "'0' is not a number of at least 0.1"),
         (["--call"], "no server is named"),
     ],
 )

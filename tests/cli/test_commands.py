@@ -108,11 +108,11 @@ def test_a_command_of_two_words_leaves_the_shorter_one_all_its_words():
         ("--nonsense -- run", "there is no option --nonsense"),
         ("--headles -- run", "there is no option --headles; did you mean --headless?"),
         ("--head -- run", "there is no option --head"),
-        ("--max-clients 0 -- run", "'0' is no whole number of at least 1"),
-        ("--max-clients 1.5 -- run", "'1.5' is no whole number"),
-        ("--idle 0 -- run", "argument --idle: '0' is no number of at least 0.01"),
-        ("--idle soon -- run", "'soon' is no number"),
-        ("--idle inf -- run", "'inf' is no number"),
+        ("--max-clients 0 -- run", "'0' is not a whole number of at least 1"),
+        ("--max-clients 1.5 -- run", "'1.5' is not a whole number"),
+        ("--idle 0 -- run", "argument --idle: '0' is not a number of at least 0.01"),
+        ("--idle soon -- run", "'soon' is not a number"),
+        ("--idle inf -- run", "'inf' is not a number"),
     ],
 )
 def test_a_mistake_is_exit_2_with_a_text_that_says_which(line: str, says: str):

@@ -286,7 +286,7 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
         (["nothing.py", "show_orders", "--headless"], "there is no file nothing.py"),
         (["no-such-command-anywhere", "x", "--headless"], "neither a Python file"),
         ([str(ORDERS), "show_orders", "--csp", "loose"], "argument --csp: invalid choice: 'loose'"),
-        ([str(ORDERS), "show_orders", "--timeout", "0"], "argument --timeout: '0' is no number"),
+        ([str(ORDERS), "show_orders", "--timeout", "0"], "argument --timeout: '0' is not a number"),
     ],
 )
 def test_a_mistake_is_exit_2_with_a_text_that_says_which(arguments: list[str], says: str) -> None:

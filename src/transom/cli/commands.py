@@ -227,7 +227,7 @@ def _number(least: float) -> Callable[[str], float]:
         except ValueError:
             number = math.nan
         if not math.isfinite(number) or number < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {least:g}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least:g}")
         return number
 
     return read
@@ -235,7 +235,7 @@ def _number(least: float) -> Callable[[str], float]:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -256,7 +256,9 @@ _COMMAND = "[-- COMMAND…]"
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 _CSP = ("compat", "strict")
 _CSP_HELP = (
-    "What a View's page may do with itself: what other hosts allow, or what the specification does."
+    "What a View's page may run. `compat`: inline scripts, eval, WebAssembly, `blob:` and `data:` "
+    "URLs, as most hosts allow. `strict`: inline scripts only, the specification's default. "
+    "Neither lets it reach an origin that it did not declare."
 )
 
 
@@ -264,9 +266,9 @@ def _add_port(command: Command, **settings: Any) -> None:
     command.option(
         "--port",
         "NUMBER",
-        "The port of the page that shows Views; their sandbox has the next one. For a browser on "
-        "another machine: `ssh -L 8500:127.0.0.1:8500 -L 8501:127.0.0.1:8501 HOST`. By default any "
-        "that is free.",
+        "The port of the page that shows Views; their sandbox takes the next one. By default any "
+        "free port. For a browser on another machine: `--port 8500` here, and there "
+        "`ssh -L 8500:127.0.0.1:8500 -L 8501:127.0.0.1:8501 HOST`.",
         type=_port,
         default=0,
         **settings,
@@ -277,8 +279,8 @@ def _add_header(command: Command, **settings: Any) -> None:
     command.option(
         "--header",
         "'NAME: VALUE'",
-        "Sent to a server by URL with every request; repeatable. `${VAR}` is replaced from the "
-        "environment. With `Authorization`, nobody has to log in.",
+        "Send this header with every request to a server by URL; repeatable. `${VAR}` is replaced "
+        "from the environment. `Authorization` takes the place of a login.",
         action="append",
         default=[],
         **settings,
@@ -327,9 +329,9 @@ def _gateway() -> Command:
         "transom.cli.gateway",
         f"[OPTIONS] {_COMMAND}",
         """\
-Stand in front of an MCP server and bring its MCP Apps to a client that knows none.
+Bring the MCP Apps of a server to a client that does not support them.
 
-Put it into your agent's configuration in place of the server itself:
+Put the gateway into your agent's configuration in place of the server:
 
     transom gateway -- python orders.py
 
@@ -341,9 +343,9 @@ Exit codes: 0 the client went away, 2 the server could not be started.""",
         GatewayOptions,
     )
     command.argument(
-        "command", _COMMAND, "Starts the MCP server, such as `python orders.py`.", nargs="*"
+        "command", _COMMAND, "The command of the MCP server, such as `python orders.py`.", nargs="*"
     )
-    command.option("--url", "URL", "A server that is reached by streamable HTTP.")
+    command.option("--url", "URL", "A server that speaks streamable HTTP.")
     command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
     _add_gateway_options(command)
     return command
@@ -358,42 +360,42 @@ def _add_gateway_options(command: Command) -> None:
     _add_header(command, **panel)
     command.flag(
         "--headless",
-        "Show Views in a browser without a window, and offer `screenshot_view`.",
+        "Show Views in a browser without a window, and offer the tool `screenshot_view`.",
         **panel,
     )
     command.flag(
         "--no-open",
-        "Open no browser: print the address of the Views on standard error instead. A server that "
-        "wants a login is an error then: `transom login URL` first.",
+        "Do not open a browser: print the address of the Views on standard error. Log in to "
+        "servers that require it beforehand, with `transom login URL`.",
         **panel,
     )
     command.choice(
         "--surface",
         ("both", "flat", "indirect"),
-        "How the model gets the tools of Views. `flat`: each is a tool of its own. `indirect`: "
-        "through `list_view_tools` and `call_view_tool`. `both`: for clients of MCP 2026-07-28, "
-        "whose list must not change because of a call, as with `indirect`.",
+        "How the model gets the tools of Views. `flat`: each as a tool of its own. `indirect`: "
+        "through `list_view_tools` and `call_view_tool`. `both`: both ways; but only `indirect` "
+        "for clients of MCP 2026-07-28, where a call must not change the list.",
         **panel,
     )
     command.choice(
         "--approve",
         ("client", "page", "elicit", "never"),
-        "Who is asked before a View's tool runs that may change something: the client does it as "
-        "for any tool; the user on the page; the user through the client; nobody, so that it does "
-        "not run.",
+        "Who decides before a View's tool runs that may change something. `client`: your agent, as "
+        "for any tool. `page`: you, on the page. `elicit`: you, through the agent. `never`: "
+        "nobody; only read-only tools run.",
         **panel,
     )
     command.choice(
         "--view-calls",
         ("spec", "declared"),
-        "Which tools of its server a View may call: those that do not say otherwise, as the "
-        "specification has it, or only those that say so.",
+        "Which tools of its server a View may call. `spec`: all that do not exclude Views, as in "
+        "the specification. `declared`: only those declared for Views.",
         **panel,
     )
     command.flag(
         "--approve-view-calls",
-        "Ask before a View calls a tool of its server that may change something: as `--approve` "
-        "says, or else on the page.",
+        "Ask before a View calls a tool of its server that may change something: through the agent "
+        "with `--approve elicit`, otherwise on the page.",
         **panel,
     )
     _add_by_tool(
@@ -414,30 +416,30 @@ def _add_gateway_options(command: Command) -> None:
     )
     command.flag(
         "--fresh",
-        "List every View's tools again whenever the client lists tools, also those of Views that "
-        "did not say that they changed. Views made with Transom need no such thing.",
+        "Ask every View for its tools each time the client lists tools, even if the View reported "
+        "no change. Not needed for Views made with Transom.",
         **panel,
     )
     command.choice("--csp", _CSP, _CSP_HELP, **panel)
     command.option(
         "--http",
         "[HOST:]PORT",
-        "Serve clients by streamable HTTP at /mcp instead of one on standard input. Each has "
-        "servers and Views of its own. Without HOST, this machine alone: then every program on it, "
-        "of any user, can use the servers, unless there is a token.",
+        "Serve many clients over streamable HTTP at /mcp instead of one on standard input. Each "
+        "has its own servers and Views. Without HOST, only this machine can connect; without a "
+        "token, every program and user on it can use the servers.",
         **panel,
     )
     command.option(
         "--token",
         "TEXT",
-        "What HTTP clients must send as a bearer token; needed with a HOST that others reach. "
-        "Better set TRANSOM_TOKEN: other users can see a command line.",
+        "The bearer token that HTTP clients must send; required if HOST is not a loopback address. "
+        "Prefer the variable TRANSOM_TOKEN: other users can see a command line.",
         **panel,
     )
     command.option(
         "--max-clients",
         "NUMBER",
-        "How many HTTP clients at once.",
+        "How many HTTP clients may connect at once.",
         type=_count,
         default=100,
         **panel,
@@ -445,7 +447,7 @@ def _add_gateway_options(command: Command) -> None:
     command.option(
         "--idle",
         "MINUTES",
-        "How long an HTTP client may be silent that has nothing open.",
+        "Minutes before an idle HTTP session ends.",
         type=_number(0.01),
         default=30,
         **panel,
@@ -498,27 +500,27 @@ def _install() -> Command:
         "transom.cli.install",
         f"--client CLIENT [OPTIONS] {_COMMAND}",
         """\
-Show what to put into a client's configuration so that it runs the gateway, or put it there.
+Print the entry that runs the gateway in a client's configuration, or write it there.
 
     transom gateway install --client cursor --write -- python orders.py
 
-The server is started once first, the way the client will start it. The snippet is printed to
-standard output; which file it belongs in, and what to do then, to standard error. With --write it
-is merged into that file and nothing else in it is changed.
+First the server is started once, as the client will start it. The entry is printed on standard
+output; the file it belongs in, and what to do next, on standard error. With --write it is merged
+into that file, and nothing else in the file changes.
 
-Exit codes: 0 printed or written, 1 the server does not come up, or the file could not be changed
-(the snippet is printed instead), 2 the command line cannot be used.""",
+Exit codes: 0 printed or written, 1 the server does not start, or the file could not be changed
+(then the entry is printed), 2 the command line is not valid.""",
         InstallOptions,
     )
     command.argument("command", _COMMAND, "The server's command line.", nargs="*")
-    command.option("--url", "URL", "A server that is reached by HTTP.")
-    command.option("--config", "FILE", "Servers of a file with `mcpServers`.", type=Path)
+    command.option("--url", "URL", "A server that speaks streamable HTTP.")
+    command.option("--config", "FILE", "Several servers: a file with `mcpServers`.", type=Path)
     _add_client(command)
-    command.option("--name", "NAME", "What the client calls it.")
-    command.flag("--list", "List the clients on this machine, and their servers.")
+    command.option("--name", "NAME", "The name of the entry; keep it to 17 characters.")
+    command.flag("--list", "List the clients on this machine and their servers.")
     command.flag("--no-try", "Do not start the server.")
-    command.flag("--write", "Put it into the file; a copy of the file is kept.")
-    command.flag("--force", "Replace an entry of that name that differs.")
+    command.flag("--write", "Write the entry to the file; a copy of the file is kept.")
+    command.flag("--force", "Replace a different entry of the same name.")
     _add_gateway_options(command)
     return command
 
@@ -531,14 +533,14 @@ def _uninstall() -> Command:
         """\
 Remove the gateway from a client's configuration; a copy of the file is kept.
 
-`transom gateway install --list` shows what is there.
+`transom gateway install --list` shows the entries.
 
-Exit codes: 0 removed, 1 it is not there, or the file could not be changed, 2 the command line
-cannot be used.""",
+Exit codes: 0 removed, 1 there is no such entry, or the file could not be changed, 2 the command
+line is not valid.""",
         UninstallOptions,
     )
     command.argument(
-        "name", "NAME", "The entry; may be left out where only one runs the gateway.", nargs="?"
+        "name", "NAME", "The entry; not needed if only one runs the gateway.", nargs="?"
     )
     _add_client(command)
     command.flag("--force", "Remove an entry that does not run the gateway.")
@@ -573,15 +575,15 @@ Open the View of a server's tool, list the View's own tools, and call them.
 The View opens in your browser and stays until you press Ctrl-C. With --headless it opens in a
 browser without a window, and the command ends after the calls.
 
-Exit codes: 0 every call gave a result that is not an error, 1 one did not, 2 the server, the
-browser or the View could not be started.""",
+Exit codes: 0 no call failed, 1 a call failed, 2 the server, the browser or the View could not be
+started.""",
         OpenOptions,
     )
     command.argument("target", "TARGET", _TARGET_HELP)
     command.argument(
         "tool",
         "TOOL",
-        "The tool whose View to open; may be left out where only one tool opens a View.",
+        "The tool whose View to open; not needed if only one tool opens a View.",
         nargs="?",
     )
     command.argument(
@@ -590,22 +592,23 @@ browser or the View could not be started.""",
     command.option(
         "--call",
         "VIEW_TOOL=JSON",
-        "Call a tool of the View; repeatable, made in order.",
+        "Call a tool of the View; repeatable, in this order.",
         action="append",
         default=[],
     )
     _add_header(command)
     command.flag(
         "--watch",
-        "Start the server again and reopen the View whenever a file of the server or its pages "
-        "changes: those in the folder of the TARGET file, else in this one.",
+        "Restart the server and reopen the View whenever a file of the server or its pages "
+        "changes, in the folder of the TARGET file or else in the current one.",
     )
-    command.flag("--headless", "Use a browser without a window, then end.")
-    command.option("--screenshot", "FILE", "Save a PNG of the View (headless).", type=Path)
+    command.flag("--headless", "Use a browser without a window, and end after the calls.")
+    command.option("--screenshot", "FILE", "Save a PNG of the View (with --headless).", type=Path)
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
-    command.option("--timeout", "SECONDS", "For each step.", type=_number(0.1), default=30)
-    command.flag("--json", "Print one JSON object a line for each event.")
+    timeout = "How long each step may take."
+    command.option("--timeout", "SECONDS", timeout, type=_number(0.1), default=30)
+    command.flag("--json", "Print each event as one line of JSON.")
     return command
 
 
@@ -638,10 +641,10 @@ def _check() -> Command:
         """\
 Check an MCP server against the contract of MCP Apps.
 
-The server is started (or reached) and asked for its tools, resources and Views, as a host with MCP
-Apps and as one without. Nothing is called unless you allow it.
+It starts the server (or connects to it) and asks for its tools, resources and Views, as a host with
+MCP Apps and as one without. It calls no tool unless you allow it.
 
-Exit codes: 0 no finding that --fail-on counts, 1 there is one, 2 the server could not be
+Exit codes: 0 no finding that --fail-on counts, 1 at least one, 2 the server could not be
 checked.""",
         CheckOptions,
     )
@@ -650,7 +653,7 @@ checked.""",
     command.flag(
         "--call", "Call the tools marked read-only, with arguments made from their schema.", **look
     )
-    command.flag("--call-all", "Call every tool, also those that may write.", **look)
+    command.flag("--call-all", "Call every tool, including those that may write.", **look)
     args = "Call this tool with these arguments; repeatable."
     command.option("--args", "TOOL=JSON", args, action="append", default=[], **look)
     _add_header(command, **look)
@@ -664,16 +667,18 @@ checked.""",
     timeout = "How long to wait for each answer."
     command.option("--timeout", "SECONDS", timeout, type=_number(0.1), default=10, **look)
     show: dict[str, Any] = {"panel": "What to print"}
-    command.choice("--format", ("table", "json", "sarif", "junit"), "How to write it.", **show)
+    report = "The form of the report."
+    command.choice("--format", ("table", "json", "sarif", "junit"), report, **show)
     command.choice(
         "--fail-on",
         ("error", "warn", "info", "never"),
-        "The mildest finding that makes the exit code 1.",
+        "The least severe finding that makes the exit code 1.",
         **show,
     )
     command.flag("--all", "Show every finding of a rule in the table.", **show)
     command.flag("--rules", "List all rules and stop.", **show)
-    command.option("--explain", "RULE", "Explain what a rule wants and how to fix it.", **show)
+    explain = "Explain what a rule requires and how to fix a violation."
+    command.option("--explain", "RULE", explain, **show)
     return command
 
 
@@ -689,20 +694,20 @@ def _js() -> Command:
         "transom.cli.js",
         "--out DIR",
         """\
-Copy the files for the browser into a project that makes its View with a bundler, such as Vite.
+Copy Transom's JavaScript files into a project that builds its View with a bundler, such as Vite.
 
 These are `transom.js`, `webmcp.js`, `react.js` and their TypeScript declarations. Run it again
-after an update of Transom. A page that a server shows as it stands needs no copies: it gets
-`transom.js` where it asks for it.
+after an update of Transom. A page without a bundler needs no copies: the server puts `transom.js`
+into it.
 
-Exit codes: 0 copied, 1 something else is there under one of these names, or the folder cannot be
+Exit codes: 0 copied, 1 there is another file of one of these names, or the folder cannot be
 written to.""",
         JsOptions,
     )
     command.option(
         "--out",
         "DIR",
-        "The folder, such as `src/transom`. It is made if it is not there.",
+        "The folder, such as `src/transom`. It is created if it does not exist.",
         type=Path,
         required=True,
     )
@@ -721,16 +726,17 @@ def _demo() -> Command:
         "transom.cli.demo",
         "",
         """\
-Show Transom at work: an agent that knows nothing of MCP Apps plays music in one.
+Show Transom at work: an agent that does not support MCP Apps plays music in one.
 
-The gateway stands before an example server; the agent is a plain MCP client with a script in place
-of a model; the View runs in Chromium without a window (`pip install "transom[headless]"`). Every
-step is checked. It takes about ten seconds, and leaves a picture in the current folder.
+The gateway runs in front of an example server. The agent is a plain MCP client with a script in
+place of a model, and the View runs in Chromium without a window (`pip install
+"transom[headless]"`). Every step is checked. It takes about ten seconds and saves a picture in the
+current folder.
 
-Exit codes: 0 all went as it should, 1 a step failed.""",
+Exit codes: 0 every step succeeded, 1 a step failed.""",
         DemoOptions,
     )
-    command.flag("--examples", "Only print the folder that has the examples.")
+    command.flag("--examples", "Only print the folder of the examples.")
     return command
 
 
@@ -757,34 +763,34 @@ def _login() -> Command:
         "transom.cli.login",
         "[OPTIONS] [URL]",
         """\
-Log in to an MCP server that wants it, in your browser.
+Log in to an MCP server that requires it, in your browser.
 
-The login is kept for your user, in a file that nobody else can read, or in the system's keyring
-where the Python package `keyring` is installed. `transom gateway`, `open`, `check` and programs
-with a `Host` use it from then on, and renew it by themselves. It goes to that server only.
+The login is stored in a file that only you can read, or in the system's keyring if the Python
+package `keyring` is installed. From then on, `transom gateway`, `open`, `check` and programs with a
+`Host` use it and refresh it. It is sent to that server only.
 
-Exit codes: 0 there is a login, or none is needed, 2 there is none.""",
+Exit codes: 0 logged in, or no login is needed, 2 the login failed.""",
         LoginCommandOptions,
     )
     command.argument("url", "URL", "The server, as you give it to the other commands.", nargs="?")
-    command.flag("--list", "List the logins that are kept.")
-    command.flag("--no-open", "Open no browser: print the address of the page instead.")
+    command.flag("--list", "List the stored logins.")
+    command.flag("--no-open", "Do not open a browser: print the address of the login page.")
     command.option(
         "--client-id",
         "ID",
-        "What the server's issuer knows this program by, where it registers no programs by itself: "
-        "an id, or the https URL of a client-id metadata document. A secret that goes with an id "
-        "is in TRANSOM_CLIENT_SECRET.",
+        "The client id, if the issuer has no automatic registration: an id that you got from the "
+        "issuer, or the https URL of a client-id metadata document. Put a secret that belongs to "
+        "the id into TRANSOM_CLIENT_SECRET.",
     )
     command.option(
         "--port",
         "NUMBER",
-        "The port of this machine that the browser comes back to, at `/callback`, where the issuer "
-        "wants to know it beforehand; by default any that is free.",
+        "The port for the redirect back to this machine (`/callback`), if the issuer must know it "
+        "in advance; by default any free port.",
         type=_count,
         default=0,
     )
-    command.option("--scope", "TEXT", "The scopes to ask for; by default what the server needs.")
+    command.option("--scope", "TEXT", "The scopes to request; by default what the server needs.")
     return command
 
 
@@ -794,9 +800,9 @@ def _logout() -> Command:
         "transom.cli.login",
         "URL",
         """\
-Forget the login at an MCP server, and tell its issuer so.
+Delete the login at an MCP server, and revoke it at its issuer.
 
-Exit codes: 0 it is forgotten, 2 there was none.""",
+Exit codes: 0 deleted, 2 there was none.""",
         LogoutOptions,
     )
     command.argument("url", "URL", "The server, as `transom login --list` shows it.")
