@@ -274,6 +274,8 @@ class Gateway:
         self.screen = screen
         self.shop = shop
         self.meta: dict[str, Any] = {}
+        self.hello: dict[str, Any] = {}
+        """What the gateway said about itself."""
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:
         """As the client's version of the protocol has it."""
@@ -335,9 +337,9 @@ async def gateway(
             f"{_META}clientInfo": hello["clientInfo"],
             f"{_META}clientCapabilities": hello["capabilities"],
         }
-        await made.ask("server/discover")
+        made.hello = await made.ask("server/discover")
     else:
-        await client.ask("initialize", {"protocolVersion": "2025-11-25", **hello})
+        made.hello = await client.ask("initialize", {"protocolVersion": "2025-11-25", **hello})
         await client.tell("notifications/initialized")
     try:
         yield made

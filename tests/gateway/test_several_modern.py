@@ -80,10 +80,37 @@ async def test_discovery_is_merged_when_all_servers_speak_it():
             "prompts": {"listChanged": True},
             "resources": {"subscribe": True, "listChanged": True},
             "logging": {},
+            "extensions": {f"{META}tasks": {}},
         },
         "instructions": "# one\n\n> Use one.\n\n# two\n\n> Use two.",
         **COMPLETE,
     }
+
+
+async def test_a_task_of_the_extension_is_asked_about_where_it_was_given():
+    def worker(name: str) -> Fake:
+        made = {"taskId": f"task-{name}", "status": "working", "ttlMs": None}
+        return modern(
+            name,
+            f"work_{name}",
+            capabilities={"extensions": {f"{META}tasks": {}}},
+            answers={
+                "tools/call": {**made, "resultType": "task"},
+                "tasks/get": lambda params: {"taskId": params["taskId"], "by": name},
+                "tasks/cancel": lambda params: {"cancelled": name},
+            },
+        )
+
+    async with gateway(worker("one"), worker("two"), greet=False) as client:
+        await client.result("server/discover", stamped())
+        given = await client.result("tools/call", stamped({"name": "work_two"}))
+        assert (given["resultType"], given["taskId"]) == ("task", "task-two")
+        asked = stamped({"taskId": "task-two"})
+        assert (await client.result("tasks/get", asked))["by"] == "two"
+        assert await client.result("tasks/cancel", asked) == {"cancelled": "two"}
+        # One that this gateway did not see being made: after a restart, for instance.
+        other = await client.result("tasks/get", stamped({"taskId": "task-one"}))
+        assert other["by"] == "one"
 
 
 async def test_each_server_gets_the_clients_envelope_and_that_views_can_be_shown():

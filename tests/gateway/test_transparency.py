@@ -17,10 +17,17 @@ ANSWERED_BY_THE_GATEWAY = {
     b'{"jsonrpc":"2.0","id":906,"method":"ping","params":"x"}': 906,
 }
 
-# What the gateway can do beyond its server: it has tools and resources that come and go with Views.
-ADDED_CAPABILITIES = {
+# What the gateway can do beyond its server: it has tools and resources that come and go with Views,
+# and Views' tools can run as tasks.
+ADDED_CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
+}
+TASKS: dict[str, dict[str, Any]] = {
+    "2025-11-25": {
+        "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}},
+    },
+    "2026-07-28": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
 }
 
 # What a server is told of the client beyond what the client said: Views can be shown.
@@ -68,6 +75,10 @@ async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
         run(modern.COMMAND), run(behind_the_gateway(modern.COMMAND))
     )
     found = differences(direct, through)
+    [discovers] = [label for label in direct if "server/discover" in label]
+    theirs, ours = (json.loads(each)[0]["result"] for each in found.pop(discovers))
+    theirs["capabilities"] |= ADDED_CAPABILITIES | TASKS["2026-07-28"]
+    assert ours == theirs
     [knows] = [label for label in direct if '"known"' in label]
     theirs, ours = (json.loads(each)[0]["result"] for each in found.pop(knows))
     assert theirs["structuredContent"] == {"result": ["x/odd"]}
@@ -87,5 +98,5 @@ async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, versio
     assert theirs["structuredContent"] == {"result": []}
     assert ours["structuredContent"] == {"result": [UI]}
     found.pop("capabilities", None)
-    assert through["capabilities"] == direct["capabilities"] | ADDED_CAPABILITIES
+    assert through["capabilities"] == (direct["capabilities"] | ADDED_CAPABILITIES | TASKS[version])
     assert found == {}

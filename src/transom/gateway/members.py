@@ -38,6 +38,7 @@ from transom.json_values import member as member_of
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.process import ServerProcess
 from transom.servers.targets import RemoteServer, reach_remote
+from transom.servers.tasks import has_tasks
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
@@ -100,6 +101,11 @@ class Member:
     def can(self, capability: str) -> bool:
         """Whether it said so; of one that was never asked everything is assumed."""
         return self.capabilities is None or self.capabilities.get(capability) is not None
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether it said that it has tasks; of one that was never asked it is assumed."""
+        return self.capabilities is None or has_tasks(self.capabilities)
 
     async def ready(self) -> None:
         """Wait for it while it is being started again."""

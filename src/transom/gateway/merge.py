@@ -19,6 +19,8 @@ from msgspec import Raw
 from transom.host.surface import looks_owned, owned_name, owner_of, view_stem
 from transom.json_values import as_list, as_object, member, members, with_member
 from transom.protocol import wire
+from transom.servers.envelope import HANDSHAKE_VERSIONS
+from transom.servers.tasks import TASKS_EXTENSION
 from transom.version import __version__
 
 _MAX_SERVER = 32
@@ -26,6 +28,8 @@ _MAX_HELD = 20_000  # names of one server
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _INFO: Final = {"name": "transom-gateway", "version": __version__}
+
+_TASKS: Final[dict[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 
 # What a server that is not there yet may be able to do once it comes.
 _POSSIBLE: Final[Mapping[str, Any]] = {
@@ -47,13 +51,23 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
         can["tools"] = _raw({**members(can["tools"]), "listChanged": True})
     resources = members(can.get("resources"))
     can["resources"] = _raw({**resources, "subscribe": True, "listChanged": True})
+    for key, value in _own_tasks(member(answer, "protocolVersion")).items():
+        can[key] = _raw(_union(member(can.get(key)) or {}, value))
     return with_member(answer, "capabilities", can)
+
+
+def _own_tasks(version: object) -> dict[str, Any]:
+    """What a client of this version is told about tasks; None is 2026-07-28."""
+    if version is None:
+        return {"extensions": {TASKS_EXTENSION: {}}}
+    return {"tasks": _TASKS} if version == HANDSHAKE_VERSIONS[-1] else {}
 
 
 def merge_initialized(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
     """The result of `initialize` for several servers."""
     versions = [str(member(each, "protocolVersion")) for each in answers.values()]
-    capabilities = _merged_capabilities(answers, _POSSIBLE if missing else {})
+    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(min(versions))}
+    capabilities = _merged_capabilities(answers, possible)
     merged: dict[str, Any] = {
         "protocolVersion": min(versions),
         "capabilities": capabilities,
@@ -70,7 +84,7 @@ def merge_discovered(answers: Mapping[str, bytes]) -> bytes | None:
         return None
     merged: dict[str, Any] = {
         "supportedVersions": common,
-        "capabilities": _merged_capabilities(answers, {}),
+        "capabilities": _merged_capabilities(answers, _own_tasks(None)),
         "_meta": {_SERVER_INFO: _INFO},
     }
     return as_modern(wire.encode({**merged, **_merged_instructions(answers)}))

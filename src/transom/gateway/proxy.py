@@ -55,16 +55,18 @@ from transom.gateway.merge import (
 from transom.gateway.views import STANDING_TOOLS, ClientViews, ToolCall, ToolHead
 from transom.host.policy import model_may_call
 from transom.json_values import member as member_of
-from transom.json_values import members, with_entries, without_marks
+from transom.json_values import members, with_entries, with_member, without_marks
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.envelope import is_modern
+from transom.servers.tasks import task_id_in, without_task
 from transom.session import SentRequest
 
 _RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
 _ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of several servers
 _MAX_ASKING = 1000  # requests of one server that the client has not answered
 _MAX_TASKS = 10_000
+_TASK_METHODS = ("tasks/get", "tasks/result", "tasks/update", "tasks/cancel")
 _RESOURCE_NOT_FOUND = -32002
 _FIRST_REQUESTS = frozenset({"initialize", "server/discover", "ping"})
 
@@ -114,6 +116,7 @@ class Proxy:
         self._tools = _Directory(Names(names, STANDING_TOOLS), self._relist_tools)
         self._prompts = _Directory(Names(names), self._relist_prompts)
         self._tasks: dict[str, Member] = {}
+        self._opening: dict[str, ToolCall] = {}  # by task: calls that open a View
         self._handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -132,7 +135,8 @@ class Proxy:
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
             "completion/complete": self._complete,
-            "tasks/list": partial(self._list_others, key="tasks", merge=self._merge_tasks),
+            "tasks/list": self._list_tasks,
+            **dict.fromkeys(_TASK_METHODS, self._request_task),
         }
         views.attach(self._client, self._state)
 
@@ -174,8 +178,7 @@ class Proxy:
         request = self._state.take_request(request)
         if self._members.only is None and request.method not in _FIRST_REQUESTS:
             await self._introduced()
-        otherwise = self._forward_task if request.method.startswith("tasks/") else self._forward_any
-        return await self._handlers.get(request.method, otherwise)(request)
+        return await self._handlers.get(request.method, self._forward_any)(request)
 
     def _handle_notification(self, notification: wire.Notification) -> None:
         """Pass a notification of the client's on to every server."""
@@ -206,15 +209,20 @@ class Proxy:
             on_progress=self._client.progress_relay(request.params),
         )
 
-    async def _forward_first(self, request: wire.Request, servers: Sequence[Member]) -> bytes:
-        """Have the first server answer that knows the method."""
+    async def _forward_first(
+        self,
+        request: wire.Request,
+        servers: Sequence[Member],
+        only: int | None = METHOD_NOT_FOUND,
+    ) -> bytes:
+        """Have the first server answer that knows the method, or, without `only`, does so."""
         unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
         _, result = await self._members.first(
             servers,
             request.method,
             request.params,
             unknown,
-            only=METHOD_NOT_FOUND,
+            only=only,
             on_progress=self._client.progress_relay(request.params),
         )
         return result
@@ -310,6 +318,7 @@ class Proxy:
     async def _listen(self, request: wire.Request) -> bytes:
         """Open a 2026-07-28 stream: one to the client, fed by every server that knows streams."""
         servers = list(self._members)
+        request = self._views.tasks.without_own(request)
         try:
             stream = Stream(request, self._client.notify, [each.name for each in servers])
         except msgspec.DecodeError:
@@ -493,14 +502,6 @@ class Proxy:
             with suppress(TransomError):  # a server may have only one of them
                 merge(await self._list_all(method, key))
 
-    def _merge_tasks(self, listed: Listed) -> list[Raw | bytes]:
-        merged: list[Raw | bytes] = []
-        for server, entries in listed:
-            for entry in entries:
-                self._remember_task(server, member_of(entry, "taskId"))
-            merged += entries
-        return merged
-
     # --- tools and prompts -------------------------------------------------------------------
 
     async def _call_tool(self, request: wire.Request) -> bytes:
@@ -527,13 +528,15 @@ class Proxy:
         if tool is not None and not model_may_call(tool):
             raise self._members.unknown("tool", name)
 
+        call = ToolCall(own, params, modern)
+
         async def forward() -> bytes:
             result = await self._forward(request, server, params)
-            if self._members.only is None:
-                self._remember_task(server, member_of(result, "task", "taskId"))
+            if (id := task_id_in(result)) is not None:
+                plain = Raw(without_task(None if params is None else bytes(params)))
+                self._remember_task(server, id, ToolCall(own, plain, modern))
             return result
 
-        call = ToolCall(own, params, modern)
         if self._views.opens(server.connection, call):
             return await self._views.open(server.connection, call, forward)
         return self._views.with_messages(await forward())
@@ -625,21 +628,65 @@ class Proxy:
 
     # --- tasks -------------------------------------------------------------------------------
 
-    async def _forward_task(self, request: wire.Request) -> bytes:
-        id: object = member_of(request.params, "taskId")
-        server = self._tasks.get(id) if isinstance(id, str) else None
-        if server is not None:
-            return await self._forward(request, server)
-        unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
-        able = self._members.able("tasks")
-        return (await self._members.first(able, request.method, request.params, unknown))[1]
+    async def _list_tasks(self, request: wire.Request) -> bytes:
+        try:
+            result, listed, last = await self._list(request, "tasks")
+        except ProtocolError as error:
+            if error.code != METHOD_NOT_FOUND or is_modern(request.params):
+                raise
+            result, listed, last = b"{}", [], True
+        if listed is None:
+            return result
+        entries: list[Raw | bytes] = []
+        for server, theirs in listed:
+            for entry in theirs:
+                self._remember_task(server, member_of(entry, "taskId"))
+            entries += theirs
+        entries += self._views.tasks.listed() if last else []
+        return with_entries(result, "tasks", entries)
 
-    def _remember_task(self, server: Member, id: object) -> None:
+    async def _request_task(self, request: wire.Request) -> bytes:
+        """Have whoever has a task answer a request about it."""
+        id: object = member_of(request.params, "taskId")
+        if id in self._views.tasks:
+            return await self._views.tasks.answer(request.method, request.params)
+        server = self._tasks.get(id) if isinstance(id, str) else None
+        if server is None:
+            only = self._members.only
+            able = [each for each in self._members.able() if each is only or each.has_tasks]
+            return await self._forward_first(request, able, only=None)
+        call = self._opening.get(id) if isinstance(id, str) else None
+        if call is None:
+            return await self._forward(request, server)
+        return await self._open_for_task(request, server, call)
+
+    async def _open_for_task(self, request: wire.Request, server: Member, call: ToolCall) -> bytes:
+        """Pass on a request about a call that opens a View, which it does when it has a result."""
+        if request.method == ("tasks/get" if call.modern else "tasks/result"):
+            answer = await self._forward(request, server)
+            result = members(answer).get("result") if call.modern else answer
+            id = member_of(request.params, "taskId")
+            if result is None or self._opening.pop(id, None) is None:
+                return answer
+
+            async def forward() -> bytes:
+                return bytes(result)
+
+            shown = await self._views.open(server.connection, call, forward)
+            return with_member(answer, "result", Raw(shown)) if call.modern else shown
+        return await self._forward(request, server)
+
+    def _remember_task(self, server: Member, id: object, call: ToolCall | None = None) -> None:
         """A server has a task of that id, so requests about it are for this server."""
-        if isinstance(id, str):
-            self._tasks.setdefault(id, server)
-            if len(self._tasks) > _MAX_TASKS:
-                del self._tasks[next(iter(self._tasks))]
+        if not isinstance(id, str):
+            return
+        self._tasks.setdefault(id, server)
+        if len(self._tasks) > _MAX_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+        if call is not None and self._views.opens(server.connection, call):
+            self._opening[id] = call
+            if len(self._opening) > _MAX_TASKS:
+                del self._opening[next(iter(self._opening))]
 
 
 class _Directory:

@@ -36,6 +36,7 @@ from transom.errors import (
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
+from transom.gateway.tasks import MAX_TASK_TIME, CallTasks, task_request
 from transom.host.policy import (
     ApprovalRequest,
     Decision,
@@ -53,7 +54,7 @@ from transom.protocol.methods import read_result
 from transom.servers.connection import ServerConnection
 from transom.servers.envelope import is_complete, without_hop_keys
 from transom.session import OnProgress
-from transom.types import ImageContent, TextContent, Tool, ToolAnnotations, ToolResult
+from transom.types import ImageContent, Task, TextContent, Tool, ToolAnnotations, ToolResult
 
 if TYPE_CHECKING:
     from transom.host.host import Host
@@ -351,6 +352,8 @@ class ClientViews:
         self._settings = settings or {}
         self._label = label
         self._messages = ViewMessages()
+        self.tasks = CallTasks()
+        """Calls of Views' tools that run as tasks."""
         self._handles: dict[str, str] = {}  # by View
         self._background = Background(_log_problem)
         self.learned = False
@@ -457,6 +460,7 @@ class ClientViews:
     async def aclose(self) -> None:
         """Close every View."""
         self._tools_changed.close()
+        self.tasks.close()
         await self._background.aclose()
         if self._making is not None and not self._making.done():
             await asyncio.wait([self._making], timeout=10)
@@ -507,26 +511,48 @@ class ClientViews:
         """Call a tool of a View, or one that stands for them."""
         host = await self._ready()
         asking = self._elicitation.begin(member(call.params) or {})
+        task = task_request(call.params)
         try:
             arguments = self._with_view_id(call)
             if call.name == SCREENSHOT_VIEW:
                 result = await _picture(host, arguments)
             else:
-                result = await host.call_tool(
-                    call.name, arguments, on_progress=self._progress_relay(call.params)
-                )
+                relay = self._progress_relay(call.params)
+                result = await host.call(call.name, arguments, on_progress=relay, task=task)
         except ProtocolError:
             raise
         except TransomError as error:
             if asking.wanted is not None:
                 return asking.wanted
-            result = ToolResult(content=[TextContent(str(error))], is_error=True)
+            result = _error_result(error)
         if call.modern and call.name == LIST_VIEW_TOOLS:
             result = self._with_handles(result)
+        if task is None or (call.modern and not isinstance(result, Task)):
+            return self._finished(call, result)
+        outcome = self._follow(host, call, result)
+        return await self.tasks.begin(outcome) if call.modern else self.tasks.start(outcome, task)
+
+    def _finished(self, call: ToolCall, result: ToolResult) -> bytes:
+        """The result of a call, with what Views want the model to know."""
         answer = with_blocks(result.to_wire(), self._messages.take_unseen())
         if call.modern and "resultType" not in members(answer):
             return wire.encode({**members(answer), "resultType": "complete"})
         return answer
+
+    async def _follow(self, host: Host, call: ToolCall, result: ToolResult | Task) -> bytes:
+        """Wait for a View's task, and stop it when nobody waits any more."""
+        if isinstance(result, Task):
+            id = result.task_id
+            try:
+                result = await host.task_result(id, timeout=MAX_TASK_TIME)
+            except asyncio.CancelledError:
+                self._background.start(host.cancel_task(id))
+                raise
+            except ProtocolError:
+                raise
+            except TransomError as error:
+                result = _error_result(error)
+        return self._finished(call, result)
 
     # --- handles -----------------------------------------------------------------------------
 
@@ -772,6 +798,10 @@ class ClientViews:
         if self._on_page is None:
             return Deny("Nobody is there to ask: there is no page that a user looks at")
         return await self._on_page(request)
+
+
+def _error_result(error: TransomError) -> ToolResult:
+    return ToolResult(content=[TextContent(str(error))], is_error=True)
 
 
 def _log_problem(error: BaseException) -> None:

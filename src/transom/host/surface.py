@@ -33,7 +33,14 @@ import msgspec
 from transom.errors import INVALID_PARAMS, ProtocolError, UsageError
 from transom.host.policy import model_may_call
 from transom.json_values import clean, is_clean, without_marks
-from transom.types import Implementation, TextContent, Tool, ToolAnnotations, ToolResult
+from transom.types import (
+    Implementation,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+    ToolExecution,
+    ToolResult,
+)
 
 Api = Literal["anthropic", "openai", "mcp"]
 
@@ -274,6 +281,7 @@ INDIRECT_TOOLS: Final = (
             },
             "required": ["view_id", "name"],
         },
+        execution=ToolExecution("optional"),
     ),
 )
 

@@ -50,6 +50,14 @@ def is_task(result: Raw | bytes) -> bool:
     return bytes(members(result).get("resultType", b"")) == b'"task"'
 
 
+def task_id_in(result: Raw | bytes) -> str | None:
+    """The id of the task that a server answered a call with, in either form."""
+    if b'"taskId"' not in bytes(result):
+        return None
+    id: object = member(result, "taskId") if is_task(result) else member(result, "task", "taskId")
+    return id if isinstance(id, str) else None
+
+
 def as_handshake_task(task: Members) -> Members:
     """A task as 2025-11-25 writes it."""
     told = {key: task[key] for key in _SAME if key in task}

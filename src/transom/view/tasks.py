@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from math import ceil
 
@@ -37,7 +37,9 @@ _DEFAULT_TTL = 600_000
 _MAX_TTL = 24 * 3600 * 1000
 
 
-class _Record:
+class TaskRecord:
+    """One task; what it came to, once it has ended."""
+
     def __init__(self, task: Task) -> None:
         self.task = task
         self.outcome: ToolResult | ProtocolError | None = None
@@ -59,7 +61,7 @@ class TaskStore:
         self._request_host = request_host
         self._page_size = page_size
         self._max_tasks = max_tasks
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, TaskRecord] = {}
         self._delegated: dict[str, None] = {}
 
     def check_room(self) -> None:
@@ -67,8 +69,8 @@ class TaskStore:
         if len(self._records) >= self._max_tasks:
             raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
 
-    def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> bytes:
-        """Run `outcome` as a task; the answer with its handle."""
+    def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> TaskRecord:
+        """Run `outcome` as a task."""
         try:
             self.check_room()
         except ProtocolError:
@@ -84,12 +86,12 @@ class TaskStore:
             ttl=ttl,
             poll_interval=_POLL_INTERVAL,
         )
-        record = self._records[task.task_id] = _Record(task)
+        record = self._records[task.task_id] = TaskRecord(task)
         loop = asyncio.get_running_loop()
         record.work = loop.create_task(self._run(record, outcome))
         record.work.add_done_callback(lambda _: self._ended(record, outcome))
-        record.expiry = loop.call_later(ttl / 1000, self._forget, task.task_id)
-        return CreateTaskResult(task=task).to_wire()
+        record.expiry = loop.call_later(ttl / 1000, self.forget, task.task_id)
+        return record
 
     def delegate(self, task: Task) -> bytes:
         """Answer with the handle of a task of the server's."""
@@ -98,7 +100,7 @@ class TaskStore:
             del self._delegated[next(iter(self._delegated))]
         return CreateTaskResult(task=task).to_wire()
 
-    async def _run(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
+    async def _run(self, record: TaskRecord, outcome: Awaitable[bytes | Task]) -> None:
         try:
             result = await outcome
             if isinstance(result, Task):
@@ -109,7 +111,7 @@ class TaskStore:
         except TransomError:
             record.outcome = ProtocolError(INTERNAL_ERROR, "The task failed")
 
-    def _ended(self, record: _Record, outcome: Awaitable[bytes | Task]) -> None:
+    def _ended(self, record: TaskRecord, outcome: Awaitable[bytes | Task]) -> None:
         abandon(outcome)  # if it was cancelled before it started
         status: TaskStatus = "completed"
         if record.outcome is None:
@@ -133,7 +135,7 @@ class TaskStore:
         """The state of a task."""
         if task_id in self._delegated:
             return self._forward("tasks/get", task_id)
-        return msgspec.json.encode(self._record(task_id).task)
+        return msgspec.json.encode(self.find(task_id).task)
 
     def list(self, cursor: str | None) -> bytes:
         """A page of the tasks that are kept, oldest first."""
@@ -151,7 +153,7 @@ class TaskStore:
         """The result of a task, once it has ended."""
         if task_id in self._delegated:
             return await self._forward("tasks/result", task_id)
-        record = self._record(task_id)
+        record = self.find(task_id)
         await record.ended.wait()
         outcome = record.outcome
         if isinstance(outcome, ToolResult):
@@ -164,35 +166,48 @@ class TaskStore:
         """Cancel a task."""
         if task_id in self._delegated:
             return self._forward("tasks/cancel", task_id)
-        record = self._record(task_id)
+        record = self.find(task_id)
         if record.ended.is_set():
             status = record.task.status
             raise ProtocolError(INVALID_PARAMS, f"Task {task_id} has ended already: {status}")
         return self._cancel(record)
 
-    async def _cancel(self, record: _Record) -> bytes:
-        if record.work is not None:
-            record.work.cancel()
+    async def _cancel(self, record: TaskRecord) -> bytes:
+        self.stop(record)
         await record.ended.wait()
         return msgspec.json.encode(record.task)
 
-    def _record(self, task_id: str) -> _Record:
+    def find(self, task_id: str) -> TaskRecord:
+        """A task; the error for a client when there is none."""
         record = self._records.get(task_id)
         if record is None:
             raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:100]} not found")
         return record
 
-    def _forget(self, task_id: str) -> None:
+    @staticmethod
+    def stop(record: TaskRecord) -> None:
+        """Cancel a task without waiting for its end."""
+        if record.work is not None:
+            record.work.cancel()
+
+    def tasks(self) -> Iterable[Task]:
+        """Those that are kept, oldest first."""
+        return [record.task for record in self._records.values()]
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._records
+
+    def forget(self, task_id: str) -> None:
+        """Cancel a task and keep it no longer."""
         record = self._records.pop(task_id, None)
         if record is None:
             return
         if record.expiry is not None:
             record.expiry.cancel()
-        if record.work is not None:
-            record.work.cancel()
+        self.stop(record)
 
     def close(self) -> None:
         """Cancel and forget every task."""
         for task_id in list(self._records):
-            self._forget(task_id)
+            self.forget(task_id)
         self._delegated.clear()

@@ -11,7 +11,7 @@ from msgspec import Raw
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, ValidationError
 from transom.events import Slot
 from transom.protocol import wire
-from transom.protocol.messages import CallToolParams
+from transom.protocol.messages import CallToolParams, CreateTaskResult
 from transom.protocol.methods import HOST, describe
 from transom.types import Task
 from transom.view.invoke import Invocation, Outcome, ReportProblem, RunningCall, error_result
@@ -166,7 +166,7 @@ class ToolService:
     def _start_task(self, outcome: Outcome, ttl: float | None) -> bytes:
         if isinstance(outcome, bytes | Task):
             outcome = _completed(outcome)
-        return self._tasks.start(outcome, ttl)
+        return CreateTaskResult(task=self._tasks.start(outcome, ttl).task).to_wire()
 
 
 async def _completed(outcome: bytes | Task) -> bytes | Task:
