@@ -105,7 +105,7 @@ async def test_the_short_way_to_record_a_call_is_the_same_as_the_long_one(
     arguments: Any, hook: Any
 ):
     log = AuditLog(max_arguments=50, redact=hook)
-    log.record_call("error", "s", "s-1", "t", arguments, 1.5, "why")
+    log.record_call("error", "s", "s-1", "t", arguments, 1.5, detail="why")
     given = {"server": "s", "view": "s-1", "tool": "t", "arguments": arguments}
     log.record("call", "error", **given, ms=1.5, detail="why")
     short, long = await log.read()

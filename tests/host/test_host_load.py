@@ -52,7 +52,7 @@ async def test_the_figures_can_be_taken(audit: str | None):
     from benchmarks import host_rows
 
     assert await host_rows.host_calls_per_second(0.1, audit=audit) > 100
-    assert await host_rows.change_among(3, tools=2, rounds=3) > 0
+    assert min(await host_rows.change_among(2, 3, tools=2, rounds=3)) > 0
 
 
 async def test_memory_per_view_is_within_its_budget():

@@ -19,10 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import msgspec
 from msgspec import Raw
+
+from transom.errors import RequestTimeout, TransomError
+from transom.types import Task, ToolResult
 
 __all__ = ["AuditEvent", "AuditFilter", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
 
@@ -88,8 +91,9 @@ Sink = Callable[[str], object]
 
 _MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are dropped
 _MAX_AT_ONCE = 4096  # events in one statement
+_MAX_DETAIL = 500  # characters of an error
 
-_Call = tuple[float, str, str, str | None, str, bytes, float, str | None]
+_Call = tuple[float, str, str, str | None, str, bytes, float, str | None, str | None]
 """A call that waits to be written; an `AuditEvent` is made of it by the thread that does."""
 
 _NOT_JSON = b'{"omitted":"not JSON"}'
@@ -179,23 +183,34 @@ class AuditLog:
         tool: str,
         arguments: object,
         ms: float,
+        by: str | None = None,
         detail: str | None = None,
     ) -> None:
         """Keep a call. `record` does the same; this is faster, because calls happen most."""
         if self._closed:
             return
         if self._slow:
-            fields = _Details(
-                server=server, view=view, tool=tool, arguments=arguments, ms=ms, detail=detail
-            )
-            self.record("call", outcome, **fields)
+            fields = _Details(server=server, view=view, tool=tool, arguments=arguments)
+            self.record("call", outcome, **{**fields, "ms": ms, "by": by, "detail": detail})
             return
         try:
             data = _encode(arguments)
         except (TypeError, ValueError, RecursionError):
             data = _NOT_JSON
-        self._waiting.append((_now(), outcome, server, view, tool, data, ms, detail))
+        self._waiting.append((_now(), outcome, server, view, tool, data, ms, by, detail))
         self._schedule_write()
+
+    def call(
+        self,
+        server: str,
+        view: str | None,
+        tool: str,
+        arguments: object,
+        *,
+        by: str | None = None,
+    ) -> RecordedCall:
+        """A call that begins now: `with` this, make the call, and give it the result."""
+        return RecordedCall(self, server, view, tool, arguments, by)
 
     def _schedule_write(self) -> None:
         """Write after `interval`, or at once when a batch is full; drop what is too much."""
@@ -302,6 +317,45 @@ class AuditLog:
             self._thread = None
 
 
+class RecordedCall:
+    """Keeps how a call ended, and how long it took, when the `with` block around it ends."""
+
+    __slots__ = ("_about", "_began", "_by", "_log", "result")
+
+    def __init__(
+        self,
+        log: AuditLog,
+        server: str,
+        view: str | None,
+        tool: str,
+        arguments: object,
+        by: str | None,
+    ) -> None:
+        self.result: ToolResult | Task | None = None
+        self._log = log
+        self._about = server, view, tool, arguments
+        self._by = by
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        result, detail = self.result, None
+        if error is not None:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            outcome = "cancelled" if cancelled else "failed"
+            if isinstance(error, TransomError):
+                outcome = "timeout" if isinstance(error, RequestTimeout) else "failed"
+                detail = str(error)[:_MAX_DETAIL]
+        elif isinstance(result, ToolResult):
+            outcome = "error" if result.is_error else "ok"
+        else:
+            outcome = "task"
+        ms = int((time.perf_counter() - self._began) * 1e6) / 1e3
+        self._log.record_call(outcome, *self._about, ms, self._by, detail)
+
+
 def _capped(arguments: bytes, limit: int) -> Raw:
     if len(arguments) <= limit or arguments is _NOT_JSON:
         return Raw(arguments)
@@ -369,10 +423,10 @@ class _Database:
         events: list[AuditEvent] = []
         for event in batch:
             if isinstance(event, tuple):
-                when, outcome, server, view, tool, data, ms, detail = event
+                when, outcome, server, view, tool, data, ms, by, detail = event
                 raw = _capped(data, max_arguments)
                 event = AuditEvent(  # noqa: PLW2901
-                    when, "call", outcome, server, view, tool, raw, ms, None, detail
+                    when, "call", outcome, server, view, tool, raw, ms, by, detail
                 )
             events.append(event)
         connection = self._connected()

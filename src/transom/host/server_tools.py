@@ -237,25 +237,14 @@ class ServerTools:
         params: dict[str, Any] = {"name": tool, "arguments": dict(arguments or {})}
         if task is not None:
             params["task"] = msgspec.to_builtins(task)
-        began, outcome, detail = time.perf_counter(), "cancelled", None
-        try:
+        with self._audit.call(name, None, tool, params["arguments"]) as call:
             raw = without_marks(
                 await self.request(name, "tools/call", params, timeout, on_progress)
             )
             handle = None if task is None else task_in(raw)
-            if handle is not None:
-                outcome = "task"
-                return owned_task(name, handle)
-            result: ToolResult = HOST["tools/call"].read_result(raw)
-            outcome = "error" if result.is_error else "ok"
-            return result
-        except TransomError as error:
-            outcome = "timeout" if isinstance(error, RequestTimeout) else "failed"
-            detail = str(error)[:500]
-            raise
-        finally:
-            ms = round((time.perf_counter() - began) * 1000, 3)
-            self._audit.record_call(outcome, name, None, tool, params["arguments"], ms, detail)
+            result = HOST["tools/call"].read_result(raw) if handle is None else handle
+            call.result = result
+        return result if handle is None else owned_task(name, handle)
 
     async def request(
         self,

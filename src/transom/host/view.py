@@ -297,24 +297,18 @@ class View(CallsTools):
             given = request.arguments
             if name in bridge.disabled:
                 return self._disabled_result(bridge.disabled[name], given)
-        began = self.last_used = time.perf_counter()
-        outcome, detail = "failed", None
+        self.last_used = time.perf_counter()
         self._calls += 1
         self._watch_calls()
         try:
-            result = await self._send(bridge, tool, given, timeout, on_progress, task)
+            with env.audit.call(self.origin.server, self.id, name, given) as call:
+                result = await self._send(bridge, tool, given, timeout, on_progress, task)
+                call.result = result
             self._answers += 1
             if isinstance(result, Task):
-                outcome = "task"
                 return owned_task(self.id, result)
-            outcome = "error" if result.is_error else "ok"
             return result if result.meta is None else _without_ours(result)
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
         except TransomError as error:
-            outcome = "timeout" if isinstance(error, RequestTimeout) else "failed"
-            detail = str(error)[:500]
             if isinstance(error, RequestTimeout):
                 self.check()
             if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
@@ -326,8 +320,6 @@ class View(CallsTools):
             raise
         finally:
             self._calls -= 1
-            ms = int((time.perf_counter() - began) * 1e6) / 1e3
-            env.audit.record_call(outcome, self.origin.server, self.id, name, given, ms, detail)
             if self._silent and self.state == "live":
                 self._refresh.trigger()
 

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -177,28 +176,13 @@ class ViewServer:
     async def _call(
         self, server: Server, params: dict[str, Any], on_progress: OnProgress | None
     ) -> bytes:
-        began, outcome, detail = time.perf_counter(), "cancelled", None
-        try:
+        tool, arguments = params["name"][:128], params.get("arguments")
+        with self._audit.call(self._name, None, tool, arguments, by=self._view_id) as call:
             result = await server.request("tools/call", params, on_progress=on_progress)
-            outcome = "ok"
-        except ProtocolError as error:
-            outcome, detail = "failed", str(error)[:500]
-            raise
-        finally:
-            self._audit.record(
-                "call",
-                outcome,
-                server=self._name,
-                tool=params["name"][:128],
-                arguments=params.get("arguments"),
-                ms=round((time.perf_counter() - began) * 1000, 3),
-                by=self._view_id,
-                detail=detail,
-            )
-        if params.get("task") is not None and (task := task_in(result)) is not None:
+            task = None if params.get("task") is None else task_in(result)
+            call.result = VIEW["tools/call"].read_result(result) if task is None else task
+        if task is not None:
             self._tasks.add(self._view_id, task.task_id, self._name)
-        else:
-            VIEW["tools/call"].read_result(result)
         return result
 
     def _forward_progress(self, token: wire.RequestId) -> OnProgress:
