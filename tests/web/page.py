@@ -19,9 +19,11 @@ class StagePage:
     """Connects to a Stage that is served. What the host says is in `told`, by View."""
 
     def __init__(self, stage: Stage, **hello: Any) -> None:
-        self.stage = stage
         self.hello = {"token": stage.token, "page": None, "received": 0, **hello}
-        self.origin = stage.origin
+        self.url = self.origin = stage.origin
+        self.socket_at = "/socket"
+        self.headers: dict[str, str] = {}
+        self.address: dict[str, Any] = {}  # where the server is, if it is not at the url
         self.welcome: dict[str, Any] = {}
         self.views: dict[str, PageEnd] = {}
         self.told: list[dict[str, Any]] = []
@@ -36,11 +38,17 @@ class StagePage:
 
     async def connect(self) -> None:
         """Say hello, and wait for nothing."""
-        url = self.stage.origin.replace("http", "ws", 1) + "/socket"
         self._socket = await connect(
-            url, origin=self.origin, max_size=None, compression=None, close_timeout=0.2
+            self.url.replace("http", "ws", 1) + self.socket_at,
+            origin=self.origin,
+            additional_headers=self.headers,
+            **self.address,
+            max_size=None,
+            compression=None,
+            close_timeout=0.2,
         )
-        await self._socket.send(json.dumps(self.hello))
+        with suppress(ConnectionClosed):  # it may be turned away before it has said anything
+            await self._socket.send(json.dumps(self.hello))
 
     async def closed_with(self) -> tuple[int, str]:
         """How a page that was turned away was."""

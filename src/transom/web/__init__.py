@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from transom.web.headless import HeadlessRenderer
     from transom.web.renderers import BrowserRenderer, OpenPage
     from transom.web.stage import Stage, Violation
+    from transom.web.web_views import WebViews
 
 __all__ = [
     "BrowserRenderer",
@@ -17,6 +18,7 @@ __all__ = [
     "OpenPage",
     "Stage",
     "Violation",
+    "WebViews",
     "sandbox_app",
     "stage_app",
 ]
@@ -27,6 +29,7 @@ _HOMES = {
     "OpenPage": "transom.web.renderers",
     "Stage": "transom.web.stage",
     "Violation": "transom.web.stage",
+    "WebViews": "transom.web.web_views",
     "sandbox_app": "transom.web.asgi",
     "stage_app": "transom.web.asgi",
 }

@@ -34,7 +34,9 @@ from transom.web.stage import Hello, MountedView, Stage
 
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
-_SHARED = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
+SHARED_FILES = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
+"""What every page needs that shows Views."""
+
 _STAGE = ("stage.js", "agents.js", "tabs.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
@@ -67,6 +69,15 @@ def _static(name: str, headers: dict[str, str], **words: str) -> Response:
         text = text.replace(f"%{word}%", value)
     kind = _TYPES[name.rpartition(".")[2]]
     return Response(text, media_type=kind, headers={**_ALWAYS, **headers})
+
+
+def static_file(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """Serves one of the files of this package, to anybody."""
+
+    async def endpoint(_: Request) -> Response:
+        return _static(name, {})
+
+    return endpoint
 
 
 async def _missing(_: Request, error: Exception) -> Response:
@@ -105,7 +116,7 @@ def stage_app(stage: Stage) -> Starlette:
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),
-            *(Route(f"/{name}", serve(name)) for name in (*_SHARED, *_STAGE)),
+            *(Route(f"/{name}", serve(name)) for name in (*SHARED_FILES, *_STAGE)),
             WebSocketRoute("/socket", socket),
         ],
         exception_handlers={HTTPException: _missing},

@@ -373,6 +373,10 @@ class Stage:
         """Whether there is a page, or one that may still come back."""
         return self._link is not None and not self._link.over
 
+    def has_link(self, link_id: str) -> bool:
+        """Whether that is the link to the page."""
+        return self._link is not None and not self._link.over and self._link.id == link_id
+
     async def wait_for_page(self) -> None:
         """Wait until a page shows the Stage and has sent its surroundings."""
         await self._page_ready.wait()

@@ -144,6 +144,12 @@ export class View extends HTMLElement {
       Close: () => stage.notify({ do: "closed", view }),
     });
     this.#root.append(caption(whose), trouble);
+    this.#fireProblem("failed", message.reason);
+  }
+
+  #fireProblem(kind, message) {
+    const detail = { view: this.view, kind, message };
+    this.dispatchEvent(new CustomEvent("problem", { bubbles: true, composed: true, detail }));
   }
 
   /** Show a sentence in its place, and buttons for what can be done. */
@@ -275,6 +281,7 @@ export class View extends HTMLElement {
     });
     this.frame.before(this.#trouble);
     this.#stage.hold(this);
+    this.#fireProblem("unresponsive", reason);
   }
 
   #load() {
@@ -334,6 +341,7 @@ export class Views {
     view.start(message, this.#around(agent, view));
     this.#windows.set(view.window, view);
     this.#show(view);
+    if (view.placed) view.sendMode();
   }
 
   /** Show that a View failed, until it is mounted again or dropped. */

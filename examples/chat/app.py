@@ -1,0 +1,138 @@
+"""A chat for several users, with Views in the conversation.
+
+uvicorn examples.chat.app:app        then open http://localhost:8000 and choose a name
+
+Every user has servers, Views and a conversation of their own. The model is a script that knows a
+few sentences (`script.py`), so that the chat runs offline; what it does is what an agent does:
+it lists the host's tools and calls them.
+
+`WebViews` does everything about Views; all else here is what any chat has.
+"""
+
+import asyncio
+import json
+import secrets
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from examples.chat.script import reply
+from transom import Host
+from transom.web import WebViews
+
+HERE = Path(__file__).parent
+MAX_TEXT = 2000
+
+Event = dict[str, Any]
+Emit = Callable[[Event], Awaitable[None]]
+
+sessions: dict[str, str] = {}  # who is signed in, by cookie; yours has passwords and a database
+conversations: dict[str, list[Event]] = {}
+
+
+def user_of(connection: HTTPConnection) -> str | None:
+    """Who a connection is: the application's own way to know that."""
+    return sessions.get(connection.cookies.get("session", ""))
+
+
+async def connect_servers(_: str, host: Host) -> None:
+    """A user's servers: a process each, which no other user shares."""
+    for name in ("orders", "music"):
+        await host.add_server(name, [sys.executable, str(HERE.parent / f"{name}.py")])
+
+
+views = WebViews(authenticate=user_of, servers=connect_servers)
+
+
+# --- signing in ------------------------------------------------------------------------------
+
+
+async def page(_: Request) -> Response:
+    return FileResponse(HERE / "static" / "chat.html")
+
+
+async def sign_in(request: Request) -> Response:
+    name = str((await request.json()).get("name", "")).strip()[:40]
+    if not name:
+        return JSONResponse({"error": "Choose a name."}, 400)
+    session = secrets.token_urlsafe(24)
+    sessions[session] = name
+    answer = Response(status_code=204)
+    answer.set_cookie("session", session, httponly=True, samesite="strict")
+    return answer
+
+
+async def sign_out(request: Request) -> Response:
+    user = user_of(request)
+    sessions.pop(request.cookies.get("session", ""), None)
+    if user is not None and user not in sessions.values():
+        await views.close(user)
+        conversations.pop(user, None)
+    return Response(status_code=204)
+
+
+# --- the conversation ------------------------------------------------------------------------
+
+
+async def conversation(request: Request) -> Response:
+    user = user_of(request)
+    if user is None:
+        return JSONResponse({"error": "Sign in first."}, 401)
+    return JSONResponse({"user": user, "messages": conversations.get(user, [])})
+
+
+async def say(request: Request) -> Response:
+    user = user_of(request)
+    if user is None:
+        return JSONResponse({"error": "Sign in first."}, 401)
+    text = str((await request.json()).get("text", ""))[:MAX_TEXT]
+    return StreamingResponse(answer(user, text), media_type="application/x-ndjson")
+
+
+async def answer(user: str, text: str) -> AsyncIterator[str]:
+    """The model's answer as it comes, a line of JSON for each part."""
+    messages = conversations.setdefault(user, [])
+    messages.append({"role": "user", "text": text})
+    message: Event = {"role": "assistant", "parts": []}
+    messages.append(message)
+    parts: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    async def emit(part: Event) -> None:
+        message["parts"].append(part)
+        await parts.put(part)
+
+    async def run() -> None:
+        try:
+            await reply(await views.host(user), text, emit)
+        except Exception as error:  # noqa: BLE001 - the user is told, and the conversation goes on
+            await emit({"type": "text", "text": f"That did not work: {error}"})
+        finally:
+            await parts.put(None)
+
+    running = asyncio.create_task(run())
+    try:
+        while (part := await parts.get()) is not None:
+            yield json.dumps(part) + "\n"
+    finally:
+        await asyncio.wait([running])  # the user may be gone; the answer is kept
+
+
+app = Starlette(
+    routes=[
+        Route("/", page),
+        Route("/sign-in", sign_in, methods=["POST"]),
+        Route("/sign-out", sign_out, methods=["POST"]),
+        Route("/conversation", conversation),
+        Route("/messages", say, methods=["POST"]),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
+    ],
+    middleware=[Middleware(views.middleware)],
+)

@@ -1,0 +1,213 @@
+"""The pages that one user has open, and which of the user's Views is on which.
+
+1. Every page is a Stage of its own. A View is on one page at a time, where the page has a place
+   for it. The newest place has it: the page that had it before is told so.
+2. A View that is to be opened is offered to all pages, and waits for the first that has a place.
+3. A View whose page is gone, or has no place for it any more, is closed. It is opened again, with
+   its input and result, as soon as a page has a place for it. One that was closed for another
+   reason is opened again only when the user asks for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+from transom.background import Background
+from transom.errors import Refused, TransomError
+from transom.host.host import Host
+from transom.host.view import View
+from transom.json_values import clean
+from transom.web.page_link import Link
+from transom.web.seat import Seat, Seats
+from transom.web.stage import Hello, Stage
+
+_MAX_PAGES = 20  # of one user
+_MAX_GONE = 1000  # Views of one user
+_MAX_REASON = 200
+_MOVED = "it is shown on another page now"
+_UNSEEN = "no page shows it any more"
+
+
+class UserPages:
+    """The pages of one user. `seat` is the renderer of the user's Host.
+
+    `find_host` has that Host, and makes it if need be; `on_away` is called when no page is left.
+    """
+
+    def __init__(
+        self,
+        find_host: Callable[[], Host | None],
+        *,
+        show_within: float,
+        on_away: Callable[[], object],
+    ) -> None:
+        self._find_host = find_host
+        self._show_within = show_within
+        self._on_away = on_away
+        self._places: dict[str, Stage] = {}
+        self._place_found = asyncio.Condition()
+        self._gone: dict[str, str] = {}  # why Views were closed; "": with their place
+        self._left: WeakSet[View] = WeakSet()  # Views that were closed with their place
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        self._background = Background(_ignore)
+        seats = Seats(self._places.get, self._show_page, lambda: "", confirm=True)
+        self._stages = seats.stages
+        self._seats = seats
+        self.seat = Seat(seats, mark="")
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def attach_host(self, host: Host) -> None:
+        """Tell the pages what happens to this Host's Views."""
+        host.on_view_closed(self._closed)
+
+    # --- pages -------------------------------------------------------------------------------
+
+    def connect(
+        self, hello: Hello, origin: str, make_stage: Callable[[], Stage]
+    ) -> tuple[Link, bool]:
+        """A page of the user connects: its link, and whether it continues where it was.
+
+        Raises:
+            Refused: the user has too many pages open.
+        """
+        for stage in self._stages:
+            if hello.page is not None and stage.has_link(hello.page):
+                return stage.open_link(hello, origin)
+        if len(self._stages) >= _MAX_PAGES:
+            raise Refused(f"You have {_MAX_PAGES} pages open: close one, then load this one again")
+        stage = make_stage()
+        self._seats.add_stage(stage)
+        stage.on_lost = _ignore
+        stage.on_over = lambda: self._page_over(stage)
+        stage.on_place = lambda key, wish: self._on_place(stage, key, wish)
+        connected = stage.open_link(hello, origin)
+        if (host := self._find_host()) is not None:
+            for view in host.views.values():
+                waits = view.state == "opening" and view.id not in self._places
+                stage.send({**_offer(view), "new": waits})
+        return connected
+
+    def _page_over(self, stage: Stage) -> None:
+        self._stages.remove(stage)
+        for key in [key for key, place in self._places.items() if place is stage]:
+            self._lose(stage, key)
+        if not self._stages:
+            self._on_away()
+
+    async def close(self) -> None:
+        """End all pages: their links are over."""
+        self._background.cancel()
+        for stage in list(self._stages):
+            stage.close()
+
+    # --- places ------------------------------------------------------------------------------
+
+    async def _show_page(self, key: str) -> Stage:
+        """Wait for a place for a View."""
+        if key not in self._places and (host := self._find_host()) is not None:
+            for stage in self._stages:
+                stage.send({**_offer(host.views[key]), "new": True})
+        try:
+            async with asyncio.timeout(self._show_within), self._place_found:
+                await self._place_found.wait_for(lambda: key in self._places)
+        except TimeoutError:
+            text = f"No page of the user showed the View within {self._show_within:g} s"
+            raise TransomError(text) from None
+        return self._places[key]
+
+    def _on_place(self, stage: Stage, key: str, wish: str) -> None:
+        """A page has a place for a View, or has none any more."""
+        before, host = self._places.get(key), self._find_host()
+        if wish == "gone":
+            if before is stage:
+                self._lose(stage, key)
+            return
+        view = None if host is None else host.views.get(key)
+        opening = view is not None and view.state == "opening"
+        if before not in (None, stage) and (wish == "free" or (wish == "take" and opening)):
+            stage.send({"do": "elsewhere", "view": key})
+        elif host is None or not host.was_view(key):
+            _send_absent(stage, key, "it is not open", again=False)
+        elif view is None and self._gone.get(key, "it is not open") and wish != "again":
+            _send_absent(stage, key, self._gone.get(key, "it is not open"))
+        elif key not in stage.views:
+            self._places[key] = stage
+            if before is not None and before is not stage:
+                self._leave(before, key, _MOVED)
+                before.send({"do": "elsewhere", "view": key})
+            self._background.start(self._put(host, key, stage))
+
+    async def _put(self, host: Host, key: str, stage: Stage) -> None:
+        """Show a View at its place: a View that waits for one, or one that is opened again."""
+        if (leaving := self._leaving.get(key)) is not None:
+            await asyncio.wait([leaving])
+        async with self._place_found:
+            self._place_found.notify_all()
+        if self._places.get(key) is not stage or key in host.views:
+            return
+        self._gone.pop(key, None)
+        try:
+            await host.reopen(key)
+        except TransomError as error:
+            if self._places.get(key) is stage and key not in stage.failures:
+                _send_absent(stage, key, str(error))
+
+    def _lose(self, stage: Stage, key: str) -> None:
+        """There is no place for a View any more: close it, and offer it to other pages."""
+        del self._places[key]
+        self._keep_reason(key, "")
+        self._leave(stage, key, _UNSEEN)
+        for other in self._stages:
+            if other is not stage:
+                other.send({"do": "offer", "view": key, "new": False})
+
+    def _leave(self, stage: Stage, key: str, reason: str) -> None:
+        """Close a View whose frame is gone, or about to be."""
+        host = self._find_host()
+        view = None if host is None else host.views.get(key)
+        if view is not None:
+            self._left.add(view)
+        stage.remove(key, reason)
+        if view is not None:
+            task = self._leaving[key] = asyncio.create_task(view.close(reason))
+            task.add_done_callback(lambda ended: self._left_place(key, ended))
+
+    def _left_place(self, key: str, task: asyncio.Task[None]) -> None:
+        if self._leaving.get(key) is task:
+            del self._leaving[key]
+
+    def _closed(self, view: View) -> None:
+        """A View was closed: with its page, by the user, by itself, or to make room."""
+        if view in self._left:
+            return
+        stage = self._places.get(view.id)
+        if stage is not None and not stage.has_page:
+            self._lose(stage, view.id)
+            return
+        self._keep_reason(view.id, view.reason)
+        if stage is not None:
+            del self._places[view.id]
+            _send_absent(stage, view.id, view.reason)
+
+    def _keep_reason(self, key: str, reason: str) -> None:
+        self._gone[key] = reason
+        while len(self._gone) > _MAX_GONE:
+            del self._gone[next(iter(self._gone))]
+
+
+def _send_absent(stage: Stage, key: str, reason: str, *, again: bool = True) -> None:
+    text = clean(reason, _MAX_REASON)
+    stage.send({"do": "absent", "view": key, "reason": text, "again": again})
+
+
+def _offer(view: View) -> dict[str, Any]:
+    return {"do": "offer", "view": view.id, "server": view.server, "tool": view.origin.tool.name}
+
+
+def _ignore(*_: object) -> None:
+    """The Host reports what fails in opening and closing Views."""

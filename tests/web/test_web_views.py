@@ -1,0 +1,546 @@
+"""Views in an application of many users, without a browser: who gets what, and who does not."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from websockets.exceptions import InvalidStatus
+
+from tests.web.browser import music, play, player
+from tests.web.page import PageEnd, StagePage
+from transom import App, Host, Limits, Policy
+from transom.errors import ProtocolError, Refused, TransomError, UsageError
+from transom.serving import listen, serve
+from transom.web import WebViews
+from transom.web.seat import Seat
+from transom.web.stage import Stage
+
+
+class UserPage(StagePage):
+    """A page of somebody who is signed in; `wish` is what it does with Views that are offered."""
+
+    def __init__(self, origin: str, session: str, wish: str = "take", **hello: Any) -> None:
+        super().__init__(cast("Stage", SimpleNamespace(token="", origin=origin)), **hello)
+        self.socket_at = "/transom/socket"
+        self.headers = {"Cookie": f"session={session}"}
+        self.wish = wish
+        self.apps: dict[str, App] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+        self.on_mount = self._run
+
+    async def _told(self, message: dict[str, Any]) -> None:
+        await super()._told(message)
+        if message["do"] == "offer" and message["new"] and self.wish:
+            await self.place(message["view"])
+
+    async def place(self, view: str, wish: str = "") -> None:
+        await self.tell(do="place", view=view, value=wish or self.wish)
+
+    def go_to(self, url: str) -> None:
+        """Use that address for the same server."""
+        host, port = self.url.removeprefix("http://").split(":")
+        self.address = {"host": host, "port": int(port)}
+        self.url = url
+
+    def _run(self, key: str, end: PageEnd) -> None:
+        app = self.apps[key] = player(key)
+        task = asyncio.create_task(app.connect(end))
+        self._running.add(task)
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+
+
+class Site:
+    """An application with users, who are whoever has the cookie."""
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.sessions: dict[str, str] = {}
+        self.views: WebViews = cast("WebViews", None)
+        self.connected: list[str] = []
+
+    def who(self, connection: HTTPConnection) -> str | None:
+        return self.sessions.get(connection.cookies.get("session", ""))
+
+    async def connect(self, user: str, host: Host) -> None:
+        self.connected.append(user)
+        await host.add_server("music", music())
+
+    def sign_in(self, user: str) -> str:
+        session = secrets.token_hex(8)
+        self.sessions[session] = user
+        return session
+
+    def page(self, user: str, wish: str = "take", **hello: Any) -> UserPage:
+        return UserPage(self.origin, self.sign_in(user), wish, **hello)
+
+
+@asynccontextmanager
+async def site(**options: Any) -> AsyncIterator[Site]:
+    sock = listen("127.0.0.1", 0)
+    made = Site(f"http://127.0.0.1:{sock.getsockname()[1]}")
+    trusting, limits = options.pop("trusting", True), options.pop("limits", None)
+
+    def make_host(_: str, seat: Seat) -> Host:
+        policy = Policy.trusting() if trusting else Policy(approve=seat.approve)
+        return Host(renderer=seat, policy=policy, limits=limits)
+
+    made.views = WebViews(
+        authenticate=made.who,
+        servers=options.pop("servers", made.connect),
+        make_host=make_host,
+        **options,
+    )
+
+    async def rest(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"ours {request.url.path}")
+
+    app = made.views.middleware(Starlette(routes=[Route("/{path:path}", rest)]))
+    async with serve(app, [sock], ws="websockets-sansio"):
+        yield made
+        await made.views.aclose()
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[Site]:
+    async with site() as made:
+        yield made
+
+
+async def get(url: str, host: str | None = None, path: str = "") -> httpx2.Response:
+    async with httpx2.AsyncClient(verify=False) as client:
+        return await client.get(url + path, headers={} if host is None else {"Host": host})
+
+
+# --- one user --------------------------------------------------------------------------------
+
+
+async def test_a_view_is_shown_on_the_page_that_has_a_place_for_it(shop: Site) -> None:
+    async with shop.page("ada") as page:
+        host = await shop.views.host("ada")
+        view = await play(host, "Ode")
+        offer = await page.heard("offer")
+        assert (offer["view"], offer["server"], offer["tool"]) == ("music-1", "music", "play")
+        assert (await host.call_tool("music-1__key")).text == "music-1"
+        assert page.views.keys() == {view.id}
+        assert await shop.views.host("ada") is host
+        assert shop.connected == ["ada"]
+
+
+async def test_a_view_that_no_page_shows_fails_and_its_tool_answers_all_the_same() -> None:
+    async with site(show_within=0.05) as shop, shop.page("ada", wish=""):
+        result = await (await shop.views.host("ada")).call_tool("play", {"song": "Ode"})
+        assert result.text == "playing Ode"
+        assert "No page of the user showed the View" in (result.meta or {})["transom/view"]["error"]
+
+
+async def test_a_view_without_a_place_is_closed_and_comes_back_with_one(shop: Site) -> None:
+    async with shop.page("ada") as page:
+        host = await shop.views.host("ada")
+        view = await play(host, "Ode")
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_closed(opened.put_nowait)
+        await page.place(view.id, "gone")
+        assert (await opened.get()).reason.endswith("no page shows it any more")
+        assert "music-1__key" not in [tool.name for tool in await host.list_tools()]
+        host.on_view_opened(opened.put_nowait)
+        got: asyncio.Queue[str] = asyncio.Queue()
+        page.on_mount = lambda key, end: (
+            page._run(key, end),
+            page.apps[key].on_tool_result(lambda result: got.put_nowait(result.text)),
+        )
+        await page.place(view.id)
+        again = await opened.get()
+        assert (again.id, again.state) == (view.id, "live")
+        assert await got.get() == "playing Ode"
+
+
+async def test_a_view_that_the_user_closed_comes_back_only_when_the_user_wants_it(
+    shop: Site,
+) -> None:
+    async with shop.page("ada") as page:
+        host = await shop.views.host("ada")
+        view = await play(host)
+        await page.tell(do="closed", view=view.id)
+        assert (await page.heard("absent"))["reason"] == "the user closed it"
+        page.told.clear()
+        await page.place(view.id, "take")
+        assert (await page.heard("absent"))["again"] is True
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await page.place(view.id, "again")
+        assert (await opened.get()).id == view.id
+
+
+async def test_the_newest_page_takes_a_view_over_and_the_other_is_told(shop: Site) -> None:
+    async with shop.page("ada") as first, shop.page("ada", wish="") as second:
+        host = await shop.views.host("ada")
+        view = await play(host, "Ode")
+        await second.place(view.id, "free")
+        assert await second.heard("elsewhere")
+        assert view.state == "live"
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await second.place(view.id, "take")
+        assert (await first.heard("elsewhere"))["view"] == view.id
+        assert (await opened.get()).id == view.id
+        assert (await host.call_tool("music-1__key")).text == "music-1"
+        assert view.id in second.views
+        assert view.id not in first.views
+        # What the first page still says about it counts for nothing.
+        await first.place(view.id, "gone")
+        await first.tell(do="closed", view=view.id)
+        assert (await host.call_tool("music-1__key")).text == "music-1"
+
+
+async def test_a_view_of_a_page_that_is_gone_is_offered_to_the_others(shop: Site) -> None:
+    async with shop.page("ada", wish="") as other:
+        host = await shop.views.host("ada")
+        async with shop.page("ada") as page:
+            view = await play(host)
+            await other.place(view.id, "free")
+            await other.heard("elsewhere")
+            await page.leave()
+            await other.until(lambda p: [m for m in p.told if m["do"] == "offer"][1:])
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await other.place(view.id, "free")
+        assert (await opened.get()).id == view.id
+
+
+async def test_a_page_that_lost_its_socket_goes_on_where_it_was(shop: Site) -> None:
+    async with shop.page("ada") as page:
+        host = await shop.views.host("ada")
+        view = await play(host)
+        await page.drop()
+        await page.resume()
+        assert page.welcome["resumed"] is True
+        assert (await view.call_tool("key")).text == "music-1"
+
+
+async def test_a_user_has_so_many_pages_and_no_more(shop: Site) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(20):
+            await stack.enter_async_context(shop.page("ada"))
+        late = shop.page("ada")
+        await late.connect()
+        code, reason = await late.closed_with()
+        assert (code, "20 pages" in reason) == (4410, True)
+        async with shop.page("bob") as other:
+            assert other.welcome["resumed"] is False
+
+
+# --- several users ---------------------------------------------------------------------------
+
+
+async def test_nobody_who_is_not_signed_in_gets_a_page(shop: Site) -> None:
+    for session in ("", "guess", "ada"):
+        page = UserPage(shop.origin, session)
+        await page.connect()
+        assert await page.closed_with() == (4401, "Nobody is signed in")
+    assert shop.views.users == []
+
+
+async def test_a_cookie_that_is_worth_nothing_any_more_gets_no_page(shop: Site) -> None:
+    page = shop.page("ada")
+    async with page:
+        shop.sessions.clear()
+        await page.drop()
+        page.hello.update(page=page.welcome["page"])
+        await page.connect()
+        assert (await page.closed_with())[0] == 4401
+        await page.__aexit__(None, None, None)
+
+
+async def test_a_socket_ends_with_the_session_that_it_was_opened_in(shop: Site) -> None:
+    shop.views._recheck = 0.02
+    async with shop.page("ada") as page:
+        shop.sessions.clear()
+        assert await page.over() == (4401, "Nobody is signed in any more")
+
+
+async def test_signing_out_ends_everything_of_a_user_and_nothing_of_others(shop: Site) -> None:
+    async with shop.page("ada") as ada, shop.page("bob") as bob:
+        hosts = [await shop.views.host(user) for user in ("ada", "bob")]
+        views = [await play(host) for host in hosts]
+        await shop.views.close("ada")
+        assert (await ada.over())[0] == 4410
+        assert views[0].state == "closed"
+        assert shop.views.users == ["bob"]
+        assert (await views[1].call_tool("key")).text == "music-1"
+        assert bob.closed is None
+
+
+async def test_a_user_finds_no_view_of_another_whatever_the_page_sends(shop: Site) -> None:
+    async with shop.page("ada") as ada, shop.page("bob", wish="") as bob:
+        host = await shop.views.host("ada")
+        await shop.views.host("bob")
+        view = await play(host, "secret")
+        await ada.heard("named")
+        before = list(ada.told)
+        for wish in ("free", "take", "again", "gone"):
+            await bob.place(view.id, wish)
+        for do in ("closed", "broken", "reload", "loaded", "mode", "retry", "refused"):
+            await bob.tell(do=do, view=view.id, value=True)
+        await bob.send(view.id, '{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":{}}')
+        absent = await bob.until(lambda p: [m for m in p.told if m["do"] == "absent"][2:])
+        assert absent[0]["again"] is False
+        assert "secret" not in str(bob.told)
+        assert [m for m in bob.told if m["do"] in ("mount", "offer", "elsewhere")] == []
+        assert (await view.call_tool("key")).text == "music-1"
+        assert ada.told == before
+        with pytest.raises(ProtocolError, match="not found"):
+            await (await shop.views.host("bob")).call_tool("music-1__key")
+
+
+async def test_a_user_cannot_go_on_with_the_page_of_another(shop: Site) -> None:
+    async with shop.page("ada") as ada:
+        view = await play(await shop.views.host("ada"))
+        thief = shop.page("bob", page=ada.welcome["page"], received=ada.received)
+        async with thief:
+            assert thief.welcome["resumed"] is False
+            assert thief.welcome["page"] != ada.welcome["page"]
+            await thief.place(view.id, "again")
+            await thief.heard("absent")
+            assert (await view.call_tool("key")).text == "music-1"
+
+
+async def test_a_user_answers_no_question_of_another() -> None:
+    async with site(trusting=False) as shop, shop.page("ada") as ada, shop.page("bob") as bob:
+        views = [await play(await shop.views.host(user)) for user in ("ada", "bob")]
+        asking = asyncio.create_task(views[0].call_tool("stop"))
+        question = await ada.heard("ask")
+        for number in range(10):
+            await bob.tell(do="answer", id=number, value="always")
+        await bob.place("music-1", "free")
+        assert (await views[1].call_tool("key")).text == "music-1"  # what bob said has arrived
+        assert not asking.done()
+        assert [m for m in bob.told if m["do"] == "ask"] == []
+        await ada.tell(do="answer", id=question["id"], value="deny")
+        with pytest.raises(Refused):
+            await asking
+
+
+async def test_views_of_two_users_have_origins_that_differ_and_cannot_be_guessed(
+    shop: Site,
+) -> None:
+    async with shop.page("ada") as ada, shop.page("bob") as bob:
+        for user in ("ada", "bob"):
+            await play(await shop.views.host(user))
+        origins = [(await page.heard("mount"))["origin"] for page in (ada, bob)]
+        assert len(set(origins)) == 2
+        port = shop.origin.rpartition(":")[2]
+        for origin in origins:
+            name = origin.removeprefix("http://")
+            assert name.endswith(f".localhost:{port}")
+            shown = await get(shop.origin, name, "/transom-view")
+            assert f"frame-ancestors {shop.origin}" in shown.headers["content-security-policy"]
+        for guess in ("music-1", "music", "ada", "www"):
+            answer = await get(shop.origin, f"{guess}.localhost:{port}", "/transom-view")
+            assert answer.status_code == 404
+
+
+# --- where pages may be ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["null", "http://evil.example", "http://x.localhost:1", "https://127.0.0.1", "file://"],
+)
+async def test_pages_of_other_origins_are_refused_though_they_have_the_cookie(
+    shop: Site, origin: str
+) -> None:
+    page = shop.page("ada")
+    page.origin = origin
+    with pytest.raises(InvalidStatus) as refused:
+        await page.connect()
+    assert refused.value.response.status_code == 403
+    assert shop.views.users == []
+
+
+async def test_a_view_cannot_be_a_page(shop: Site) -> None:
+    async with shop.page("ada") as ada:
+        await play(await shop.views.host("ada"))
+        view = shop.page("ada")
+        view.origin = (await ada.heard("mount"))["origin"]
+        with pytest.raises(InvalidStatus):
+            await view.connect()
+        view.go_to(view.origin)
+        with pytest.raises(InvalidStatus):
+            await view.connect()
+
+
+async def test_what_is_not_set_up_for_production_says_what_to_set(
+    shop: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = shop.page("ada")
+    page.origin = "https://chat.example.com"
+    page.go_to("http://chat.example.com")
+    with pytest.raises(InvalidStatus):
+        await page.connect()
+    assert "set WebViews(sandbox=..., origins=...)" in caplog.text
+
+
+async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
+    production = {
+        "sandbox": "https://{view}.views.example.com",
+        "origins": ["https://chat.example.com"],
+    }
+    async with site(**production) as shop:
+        page = shop.page("ada")
+        page.go_to("http://chat.example.com")
+        with pytest.raises(InvalidStatus):
+            await page.connect()
+        page.origin = "https://chat.example.com"
+        async with page:
+            await play(await shop.views.host("ada"))
+            origin = (await page.heard("mount"))["origin"]
+            assert origin.endswith(".views.example.com")
+            shown = await get(shop.origin, origin.removeprefix("https://"), "/transom-view")
+            policy = shown.headers["content-security-policy"]
+            assert "frame-ancestors https://chat.example.com" in policy
+        assert (await get(shop.origin, "x.views.example.com", "/anything")).status_code == 404
+        assert (await get(shop.origin, "x.localhost", "/anything")).text == "ours /anything"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sandbox": "https://views.example.com"}, "has {view} in place"),
+        ({"sandbox": "http://{view}.views.example.com"}, "it is https"),
+        ({"sandbox": "https://{view}.views.example.com/path"}, "cannot be used"),
+        ({"sandbox": "https://{view}.views.example.com"}, "needs the origins of your pages"),
+        ({"origins": ["https://chat.example.com"]}, "needs a sandbox, too"),
+        (
+            {"sandbox": "https://{view}.v.example.com", "origins": ["http://chat.example.com"]},
+            "an origin is https:// and a name",
+        ),
+        (
+            {"sandbox": "https://{view}.v.example.com", "origins": ["https://chat.example.com/"]},
+            "without a path",
+        ),
+        (
+            {"sandbox": "https://{view}.example.com", "origins": ["https://chat.example.com"]},
+            "give them one of their own",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_used_say_what_to_set(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as wrong:
+        WebViews(authenticate=lambda _: None, **given)
+    assert said in str(wrong.value)
+
+
+# --- the application around ------------------------------------------------------------------
+
+
+async def test_everything_else_is_left_to_the_application(shop: Site) -> None:
+    for path in ("/", "/transomething", "/socket", "/orders/transom/elements.js"):
+        assert (await get(shop.origin, path=path)).text == f"ours {path}"
+    script = await get(shop.origin, path="/transom/elements.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert (await get(shop.origin, path="/transom/stage.html")).status_code == 404
+    port = shop.origin.rpartition(":")[2]
+    answer = await get(shop.origin, f"x.localhost:{port}", "/orders")
+    assert (answer.status_code, "ours" in answer.text) == (404, False)
+
+
+async def test_all_hosts_are_closed_when_the_application_ends() -> None:
+    async with site() as shop:
+        host = await shop.views.host("ada")
+        said: list[str] = []
+
+        async def inner(_: Any, receive: Any, send: Any) -> None:
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+
+        async def receive() -> dict[str, str]:
+            return {"type": "lifespan.shutdown"}
+
+        async def send(message: Any) -> None:
+            said.append(message["type"])
+
+        await shop.views.middleware(inner)({"type": "lifespan"}, receive, send)
+        assert said == ["lifespan.shutdown.complete"]
+        assert shop.views.users == []
+        with pytest.raises(TransomError, match="closed"):
+            await host.list_tools()
+
+
+# --- hosts -----------------------------------------------------------------------------------
+
+
+async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> None:
+    async with site(idle=0.08) as shop, shop.page("bob"):
+        host = await shop.views.host("ada")
+        await shop.views.host("bob")
+        async with asyncio.timeout(20):
+            while "ada" in shop.views.users:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.02)
+        assert shop.views.users == ["bob"]
+        with pytest.raises(TransomError, match="closed"):
+            await host.list_tools()
+        assert await shop.views.host("ada") is not host
+
+
+async def test_there_are_so_many_users_and_no_more_and_the_least_used_makes_room() -> None:
+    async with site(max_users=2) as shop, shop.page("ada"):
+        await shop.views.host("ada")
+        first = await shop.views.host("bob")
+        async with shop.page("cleo"):
+            assert shop.views.users == ["ada", "cleo"]
+            with pytest.raises(Refused, match="2 users have Views open"):
+                await shop.views.host("dan")
+            late = shop.page("dan")
+            await late.connect()
+            assert (await late.closed_with())[0] == 4410
+        with pytest.raises(TransomError, match="closed"):
+            await first.list_tools()
+
+
+async def test_a_host_whose_servers_cannot_be_connected_is_tried_again() -> None:
+    failing = ["ada"]
+
+    async def connect(user: str, host: Host) -> None:
+        if failing:
+            raise TransomError(f"{failing.pop()} has no servers")
+        await host.add_server("music", music())
+
+    async with site(servers=connect) as shop:
+        with pytest.raises(TransomError, match="ada has no servers"):
+            await shop.views.host("ada")
+        assert (await shop.views.host("ada")).servers == ["music"]
+
+
+@pytest.mark.parametrize("user", ["", 7, None, "x" * 201])
+async def test_a_users_id_is_a_short_text(shop: Site, user: Any) -> None:
+    with pytest.raises(UsageError, match="A user's id is a str"):
+        await shop.views.host(user)
+
+
+async def test_many_users_have_views_at_once_and_each_calls_its_own() -> None:
+    async with site(limits=Limits(relist_interval=0)) as shop, AsyncExitStack() as stack:
+        users = [f"user-{n}" for n in range(20)]
+        for user in users:
+            await stack.enter_async_context(shop.page(user))
+        hosts = await asyncio.gather(*(shop.views.host(user) for user in users))
+        await asyncio.gather(*(play(host) for host in hosts for _ in range(2)))
+        answers = await asyncio.gather(
+            *(host.call_tool(f"music-{n}__key") for host in hosts for n in (1, 2))
+        )
+        assert [answer.text for answer in answers] == ["music-1", "music-2"] * 20
