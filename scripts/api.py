@@ -112,15 +112,16 @@ SKIPPED = {
     "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
-        *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "has_page", "invite"),
-        *("join", "mount", "page_lost", "page_origin", "remove", "remove_failure"),
-        *("report_violation", "save_file", "set_mode", "set_trouble"),
+        *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "has_link"),
+        *("has_page", "invite", "join", "mount", "open_link", "page_lost", "page_origin", "remove", "remove_failure"),
+        *("report_violation", "save_file", "send", "set_mode", "set_trouble"),
         *("set_name", "unmount", "wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
     "View": {
         *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),
         *("mark_used", "may_explain", "record", "refreshed"),
     },
+    "WebViews": {"find"},
 }
 """What parts of Transom use of each other, and nobody else should."""
 

@@ -1,0 +1,50 @@
+"""Views in a Starlette application, set up for production."""
+
+import asyncio
+
+# region app
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+
+from transom import Host, Limits, Policy
+from transom.servers import RemoteServer
+from transom.web import WebViews
+
+sessions = {"a-long-random-text": "ada"}
+tokens = {"ada": "what the shop knows ada by"}
+
+
+async def user_of(connection: HTTPConnection) -> str | None:
+    return sessions.get(connection.cookies.get("session", ""))
+
+
+async def connect_servers(user: str, host: Host) -> None:
+    headers = {"Authorization": f"Bearer {tokens[user]}"}
+    await host.add_server("shop", RemoteServer("https://shop.example.com/mcp", headers))
+
+
+views = WebViews(
+    authenticate=user_of,
+    servers=connect_servers,
+    sandbox="https://{view}.views-of-example.com",
+    origins=["https://chat.example.com"],
+    make_host=lambda user, renderer: Host(
+        renderer=renderer,
+        policy=Policy(approve=renderer.approve),
+        limits=Limits(max_live_views=10),
+        audit=f"/var/log/chat/{user}.sqlite",
+    ),
+)
+app = Starlette(middleware=[Middleware(views.middleware)])
+# endregion
+
+
+async def main() -> None:
+    assert views.users == []
+    assert views.path == "/transom"
+    await views.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,294 @@
+"""Views in the pages of an application, in Chromium: the elements, two users, and the chat."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Page as BrowserPage
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from examples.chat import app as chat
+from tests.browser.hosting import server, show, text_of
+from transom import Host, Policy
+from transom.host.view import View
+from transom.serving import listen, serve
+from transom.web import WebViews
+from transom.web.seat import Seat
+
+COUNT = """
+let calls = 0;
+tools.count = () => { calls += 1; return calls; };
+tools.theme = () =>
+  told.reduce((theme, { params }) => params?.theme ?? theme, host.hostContext.theme);
+"""
+PAGE = """<!doctype html><meta charset="utf-8" />
+<style>:root { color-scheme: light; } .dark { color-scheme: dark; }
+button, iframe { border: 9px solid red !important; }</style>
+<script type="module" src="/transom/elements.js"></script>
+<script>
+globalThis.seen = [];
+for (const name of ["opened", "closed", "problem"]) {
+  document.addEventListener(name, ({ detail }) => seen.push([name, detail.view ?? detail.kind]));
+}
+</script>
+<body>%s</body>"""
+
+
+class Site:
+    """A page at `/`, for whoever the cookie `user` names; and their Hosts."""
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.views = WebViews(authenticate=self.who, servers=self.connect, make_host=self.make_host)
+        self.body = "<transom-stage></transom-stage>"
+        self.asks = False
+
+    def who(self, connection: HTTPConnection) -> str | None:
+        return connection.cookies.get("user")
+
+    async def connect(self, user: str, host: Host) -> None:
+        made, _ = server(COUNT)
+        await host.add_server("tests", made)
+
+    def make_host(self, _: str, seat: Seat) -> Host:
+        policy = Policy(approve=seat.approve) if self.asks else Policy.trusting()
+        return Host(renderer=seat, policy=policy, open_timeout=40, audit=None)
+
+    async def page(self, _: Request) -> HTMLResponse:
+        return HTMLResponse(PAGE % self.body)
+
+    async def open(self, context: BrowserContext, user: str = "ada") -> BrowserPage:
+        """That user's page, when it is connected."""
+        await context.add_cookies([{"name": "user", "value": user, "url": self.origin}])
+        page = await context.new_page()
+        entry = self.views._users.get(user)
+        before = 0 if entry is None else len(entry.pages)
+        await page.goto(self.origin)
+        async with asyncio.timeout(30):
+            while len(getattr(self.views._users.get(user), "pages", ())) == before:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        return page
+
+
+@asynccontextmanager
+async def site() -> AsyncIterator[Site]:
+    sock = listen("127.0.0.1", 0)
+    made = Site(f"http://localhost:{sock.getsockname()[1]}")
+    app = made.views.middleware(Starlette(routes=[Route("/", made.page)]))
+    async with serve(app, [sock], ws="websockets-sansio", ws_max_size=20 * 1024 * 1024):
+        yield made
+        await made.views.aclose()
+
+
+async def opened(host: Host) -> View:
+    told: asyncio.Queue[View] = asyncio.Queue()
+    host.on_view_opened(told.put_nowait)
+    return await told.get()
+
+
+def live(page: BrowserPage, view_id: str = "tests-1") -> Any:
+    return page.locator(f'transom-view[view="{view_id}"][data-state=live]')
+
+
+async def test_the_stage_of_a_page_shows_views_and_a_loaded_page_shows_them_again(
+    context: BrowserContext,
+) -> None:
+    async with site() as made:
+        page = await made.open(context)
+        host = await made.views.host("ada")
+        view = await show(host, "one")
+        await live(page).wait_for()
+        assert await page.evaluate("seen") == [["opened", "tests-1"]]
+        assert await text_of(view.call_tool("count")) == "1"
+        # The page's own styles do not get in.
+        frame = page.locator("transom-view iframe")
+        assert await frame.evaluate("e => getComputedStyle(e).borderTopWidth") == "0px"
+        again = asyncio.create_task(opened(host))
+        await page.reload()
+        assert (await again).id == view.id
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+        await page.get_by_role("button", name="Close: tests-1").click()
+        await live(page).wait_for(state="detached")
+        assert await page.evaluate("seen") == [["closed", "tests-1"]]
+
+
+async def test_a_view_is_where_its_element_is_and_goes_with_it(context: BrowserContext) -> None:
+    async with site() as made:
+        made.body = "<ul><li></li><li></li></ul>"
+        page = await made.open(context)
+        host = await made.views.host("ada")
+        await page.evaluate(
+            """document.addEventListener("opened", ({ detail: { view } }) => {
+              const made = document.createElement("transom-view");
+              made.setAttribute("view", view);
+              document.querySelector("li").append(made);
+            })"""
+        )
+        view = await show(host, "one")
+        await page.locator("li:first-child transom-view[data-state=live]").wait_for()
+        again = asyncio.create_task(opened(host))
+        await page.evaluate(
+            "document.querySelectorAll('li')[1].append(document.querySelector('transom-view'))"
+        )
+        await again
+        await page.locator("li:last-child transom-view[data-state=live]").wait_for()
+        closed: asyncio.Queue[View] = asyncio.Queue()
+        host.on_view_closed(closed.put_nowait)
+        await page.evaluate("document.querySelector('ul').remove()")
+        assert "no page shows it any more" in (await closed.get()).reason
+        again = asyncio.create_task(opened(host))
+        await page.evaluate(f"document.body.innerHTML = '<transom-view view={view.id}>'")
+        await again
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+
+
+async def test_a_view_is_in_one_tab_at_a_time_and_the_other_says_so(
+    context: BrowserContext,
+) -> None:
+    async with site() as made:
+        first = await made.open(context)
+        host = await made.views.host("ada")
+        await show(host, "one")
+        await live(first).wait_for()
+        again = asyncio.create_task(opened(host))
+        second = await made.open(context)
+        await again
+        await live(second).wait_for()
+        await expect(first.locator("transom-view")).to_contain_text("another tab or window")
+        again = asyncio.create_task(opened(host))
+        await first.get_by_role("button", name="Show it here: tests-1").click()
+        await again
+        await live(first).wait_for()
+        await expect(second.locator("transom-view")).to_contain_text("another tab or window")
+
+
+async def test_the_page_asks_in_its_own_way_or_leaves_it_to_the_card(
+    context: BrowserContext,
+) -> None:
+    async with site() as made:
+        made.asks = True
+        page = await made.open(context)
+        view = await show(await made.views.host("ada"), "one")
+        call = asyncio.create_task(view.call_tool("theme"))
+        card = page.locator(".question")
+        await card.wait_for()
+        allow = card.get_by_role("button", name="Allow", exact=True)
+        await expect(allow).to_have_attribute("aria-disabled", "false")
+        await allow.click()
+        assert await text_of(call) == "light"
+        await page.evaluate(
+            """document.addEventListener("approval", (event) => {
+              event.preventDefault();
+              seen.push(event.detail.tool);
+              event.detail.answer("allow");
+            })"""
+        )
+        await page.evaluate("document.documentElement.className = 'dark'")
+        await live(page).wait_for()
+        async with asyncio.timeout(20):
+            while await text_of(view.call_tool("theme")) != "dark":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert "theme" in await page.evaluate("seen")
+        assert await card.count() == 0
+
+
+async def test_two_users_at_once_see_their_own_views_and_nothing_of_the_other(
+    chromium: Browser,
+) -> None:
+    async with site() as made:
+        made.asks = True
+        contexts = [await chromium.new_context() for _ in range(2)]
+        try:
+            users = ["ada", "bob"]
+            pages = [await made.open(c, u) for c, u in zip(contexts, users, strict=True)]
+            hosts = [await made.views.host(user) for user in users]
+            views = await asyncio.gather(*(show(host, "x") for host in hosts))
+            for page in pages:
+                await live(page).wait_for()
+            origins = [await p.locator("transom-view").evaluate("v => v.origin") for p in pages]
+            assert origins[0] != origins[1]
+            # Bob knows what ada's View is called; the frame of another's page stays empty.
+            stolen = await contexts[1].new_page()
+            await stolen.goto(f"{origins[0]}/transom-view")
+            assert await stolen.locator("iframe").count() == 0
+            cookies = await stolen.evaluate("document.cookie")
+            assert cookies == ""
+            asking = asyncio.create_task(views[0].call_tool("theme"))
+            await pages[0].locator(".question").wait_for()
+            assert await pages[1].locator(".question").count() == 0
+            asking.cancel()
+            await pages[0].locator(".question").wait_for(state="detached")
+        finally:
+            for made_context in contexts:
+                await made_context.close()
+
+
+async def test_somebody_who_is_not_signed_in_is_told_so(context: BrowserContext) -> None:
+    async with site() as made:
+        made.body = "<transom-view view='tests-1'></transom-view>"
+        page = await context.new_page()
+        await page.goto(made.origin)
+        await expect(page.locator("transom-view")).to_contain_text("You are not signed in")
+        assert await page.evaluate("seen") == [["problem", "over"]]
+
+
+# --- the chat --------------------------------------------------------------------------------
+
+
+async def sign_in(context: BrowserContext, origin: str, name: str) -> BrowserPage:
+    page = await context.new_page()
+    await page.goto(origin)
+    await page.get_by_placeholder("Your name").fill(name)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.locator("#who").get_by_text(name).wait_for()
+    return page
+
+
+async def say(page: BrowserPage, text: str) -> None:
+    await page.get_by_placeholder("Write a message").fill(text)
+    await page.get_by_role("button", name="Send").click()
+
+
+def in_view(page: BrowserPage) -> Any:
+    return page.frame_locator("transom-view iframe").frame_locator("iframe")
+
+
+@pytest.mark.timeout(180)
+async def test_the_chat_is_used_by_two_people_at_once(chromium: Browser) -> None:
+    sock = listen("127.0.0.1", 0)
+    origin = f"http://localhost:{sock.getsockname()[1]}"
+    contexts = [await chromium.new_context() for _ in range(2)]
+    async with serve(chat.app, [sock], ws="websockets-sansio"):
+        try:
+            ada, bob = [
+                await sign_in(c, origin, name)
+                for c, name in zip(contexts, ("Ada", "Bob"), strict=True)
+            ]
+            await asyncio.gather(say(ada, "show the open orders"), say(bob, "show the paid orders"))
+            await expect(in_view(ada).locator("body")).to_contain_text("Armchair", timeout=40_000)
+            await expect(in_view(bob).locator("body")).to_contain_text("Reading lamp")
+            await ada.get_by_text("3 orders, €1840.00 in all.").wait_for()
+            await say(ada, "select A-1041")
+            await ada.get_by_role("alertdialog").get_by_role("button", name="Allow").first.click()
+            await ada.get_by_text("A-1041 is selected.").wait_for()
+            await say(ada, "what is selected?")
+            await ada.get_by_text("Selected: A-1041").wait_for()
+            await say(bob, "what is selected?")
+            await bob.get_by_text("Selected: Nothing is selected.").wait_for()
+            assert await bob.get_by_role("alertdialog").count() == 0
+            await ada.reload()
+            await expect(in_view(ada).locator("body")).to_contain_text("Armchair", timeout=40_000)
+            assert await ada.locator("article").count() == 6
+            await ada.get_by_role("button", name="Sign out").click()
+            await ada.get_by_text("Who are you?").wait_for()
+            assert chat.views.users == ["Bob"]
+        finally:
+            for context in contexts:
+                await context.close()
+            await chat.views.aclose()
