@@ -113,7 +113,8 @@ SKIPPED = {
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
         *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "has_link"),
-        *("has_page", "invite", "join", "mount", "open_link", "page_lost", "page_origin", "remove", "remove_failure"),
+        *("has_page", "invite", "join", "mount", "open_link", "page_lost", "page_origin"),
+        *("remove", "remove_failure"),
         *("report_violation", "save_file", "send", "set_mode", "set_trouble"),
         *("set_name", "unmount", "wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
