@@ -118,6 +118,29 @@ def test_a_trailing_slash_and_repetition_do_no_harm() -> None:
     assert directives(build_csp(declared, "strict"))["connect-src"] == ["https://a.com"]
 
 
+@pytest.mark.parametrize(
+    ("entry", "taken"),
+    [
+        ("https://chat.example.com", False),
+        ("https://CHAT.example.com:443/", False),
+        ("wss://chat.example.com", False),
+        ("http://chat.example.com", False),
+        ("https://*.example.com", False),
+        ("https://api.example.com", True),
+        ("https://*.chat.example.com", True),
+        ("https://chat.example.com:8443", True),
+        ("https://chat.example.com.evil.example", True),
+    ],
+)
+def test_a_view_never_reaches_the_page_around_it_whatever_it_declares(
+    entry: str, taken: bool
+) -> None:
+    page, declared = "https://chat.example.com", {"connectDomains": [entry]}
+    connect = directives(build_csp(declared, "strict", ancestors=page))["connect-src"]
+    assert (connect != ["'none'"]) is taken
+    assert (dropped_entries(declared, page) == []) is taken
+
+
 def test_only_so_many_entries_fit_into_a_header() -> None:
     many = {"connectDomains": [f"https://h{n}.example.com" for n in range(1000)]}
     assert len(build_csp(many)) < 8000

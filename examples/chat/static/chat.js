@@ -83,6 +83,10 @@ document.addEventListener("approval", (event) => {
       answer(value);
       card.remove();
     });
+    button.disabled = true; // a click that was meant for something else allows nothing
+    setTimeout(() => {
+      button.disabled = false;
+    }, 700);
     card.append(button);
   }
   withdrawn.addEventListener("abort", () => card.remove());

@@ -60,8 +60,11 @@ _PERMISSIONS = {
 def build_csp(
     declared: Mapping[str, Any] | None, mode: CspMode = "compat", *, ancestors: str = "'none'"
 ) -> str:
-    """The header for a View whose resource declares `declared` (`_meta.ui.csp`)."""
-    taken = {field: _taken(declared, field)[0] for field in _FIELDS}
+    """The header for a View whose resource declares `declared` (`_meta.ui.csp`).
+
+    `ancestors` is the origin of the page around it, which the View itself never gets to reach.
+    """
+    taken = {field: _taken(declared, field, ancestors)[0] for field in _FIELDS}
     policy = dict(_LOCAL[mode])
     for directive in _RESOURCES:
         if directive in policy or taken["resourceDomains"]:
@@ -76,9 +79,9 @@ def build_csp(
     return "; ".join(f"{name} {sources or none}" for name, sources in policy.items())
 
 
-def dropped_entries(declared: Mapping[str, Any] | None) -> list[str]:
+def dropped_entries(declared: Mapping[str, Any] | None, ancestors: str = "") -> list[str]:
     """Declared entries that are not honoured."""
-    return [entry for field in _FIELDS for entry in _taken(declared, field)[1]]
+    return [entry for field in _FIELDS for entry in _taken(declared, field, ancestors)[1]]
 
 
 def allow_attribute(permissions: Mapping[str, Any] | None) -> str:
@@ -89,8 +92,10 @@ def allow_attribute(permissions: Mapping[str, Any] | None) -> str:
     )
 
 
-def _taken(declared: Mapping[str, Any] | None, field: str) -> tuple[list[str], list[str]]:
-    """The entries of one list that are origins, and those that are not."""
+def _taken(
+    declared: Mapping[str, Any] | None, field: str, page: str
+) -> tuple[list[str], list[str]]:
+    """The entries of one list that are origins, and those that are not, or are the page's own."""
     entries: object = (declared or {}).get(field)
     if not isinstance(entries, list):
         return [], [] if entries is None else [f"{field}: {entries!r}"[:200]]
@@ -98,7 +103,8 @@ def _taken(declared: Mapping[str, Any] | None, field: str) -> tuple[list[str], l
     others: list[str] = []
     given = cast("list[object]", entries)
     for entry in given[:_MAX_LOOKED_AT]:
-        if isinstance(entry, str) and _ORIGIN.fullmatch(entry) and len(origins) < _MAX_ENTRIES:
+        usable = isinstance(entry, str) and _ORIGIN.fullmatch(entry) and not _covers(entry, page)
+        if usable and len(origins) < _MAX_ENTRIES:
             origin = entry.removesuffix("/")
             if origin not in origins:
                 origins.append(origin)
@@ -107,6 +113,22 @@ def _taken(declared: Mapping[str, Any] | None, field: str) -> tuple[list[str], l
     if len(given) > _MAX_LOOKED_AT:
         others.append(f"{field}: {len(given) - _MAX_LOOKED_AT} more entries")
     return origins, others
+
+
+def _covers(entry: str, page: str) -> bool:
+    """Whether an entry lets a View reach the page around it, by HTTP or a WebSocket."""
+    (name, port), (ours, our_port) = _host_and_port(entry), _host_and_port(page)
+    reached = name == ours or (name.startswith("*.") and ours.endswith(name[1:]))
+    return reached and port == our_port
+
+
+def _host_and_port(origin: str) -> tuple[str, str]:
+    """Ports 80 and 443 are one: whoever may reach the first may be led on to the other."""
+    host = origin.lower().removesuffix("/").partition("://")[2]
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isdecimal():
+        return host, ""
+    return name, "" if port in ("80", "443") else port
 
 
 def _join(local: str, origins: list[str]) -> str:

@@ -258,7 +258,7 @@ class Stage:
         mounted = MountedView(self, key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
         self.failures.pop(key, None)
-        for entry in dropped_entries(page.csp):
+        for entry in dropped_entries(page.csp, self.page_origin):
             self.report_violation(mounted, "declared", entry)
         self._show(mounted)
         return channel
