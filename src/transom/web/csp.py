@@ -103,8 +103,12 @@ def _taken(
     others: list[str] = []
     given = cast("list[object]", entries)
     for entry in given[:_MAX_LOOKED_AT]:
-        usable = isinstance(entry, str) and _ORIGIN.fullmatch(entry) and not _covers(entry, page)
-        if usable and len(origins) < _MAX_ENTRIES:
+        if (
+            isinstance(entry, str)
+            and _ORIGIN.fullmatch(entry)
+            and not _covers(entry, page)
+            and len(origins) < _MAX_ENTRIES
+        ):
             origin = entry.removesuffix("/")
             if origin not in origins:
                 origins.append(origin)

@@ -65,6 +65,11 @@ class _User:
     def mark_used(self) -> None:
         self.used = time.monotonic()
 
+    @property
+    def is_idle(self) -> bool:
+        starting = self.starting is not None and not self.starting.done()
+        return not starting and not len(self.pages)
+
     async def close(self) -> None:
         await self.pages.close()
         if self.starting is not None:
@@ -207,7 +212,7 @@ class WebViews:
         return entry
 
     def _make_room(self) -> None:
-        idle = [user for user in self.users if not len(self._users[user].pages)]
+        idle = [user for user in self.users if self._users[user].is_idle]
         if not idle:
             raise Refused(f"{self._max_users} users have Views open, which is the most allowed")
         self._background.start(self._users.pop(idle[0]).close())
@@ -219,6 +224,7 @@ class WebViews:
             entry.pages.attach_host(host)
             if self._servers is not None:
                 await self._servers(entry.name, host)
+            entry.mark_used()
         except BaseException:
             host, entry.host, entry.starting = entry.host, None, None
             if host is not None:
@@ -232,7 +238,7 @@ class WebViews:
             await asyncio.sleep(self._idle / 4)
             late = time.monotonic() - self._idle
             for user, entry in list(self._users.items()):
-                if entry.used < late and not len(entry.pages):
+                if entry.used < late and entry.is_idle:
                     await self.close(user)
         self._sweeping = False
 
