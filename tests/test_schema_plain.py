@@ -166,7 +166,7 @@ class TestReferences:
             ({"$ref": "#/$defs/nowhere"}, "does not exist"),
             ({"$ref": "#/properties/a/0", "properties": {"a": {}}}, "does not exist"),
             ({"anyOf": [{}], "not": {"$ref": "#/anyOf/x"}}, "does not exist"),
-            ({"title": "x", "not": {"$ref": "#/title"}}, "which is no schema"),
+            ({"title": "x", "not": {"$ref": "#/title"}}, "not a schema"),
             ({"$ref": "#"}, "to itself and to nothing else"),
             (
                 {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},

@@ -131,7 +131,7 @@ class TestInThePage:
             assert await status(view, task) == "cancelled"
             again = await ask(view, "cancel", task)
             assert again["error"]["code"] == -32602
-            assert again["error"]["message"].endswith("has ended already: cancelled")
+            assert again["error"]["message"].endswith("has already ended: cancelled")
 
     @pytest.mark.parametrize(
         ("how", "expected"),

@@ -87,7 +87,7 @@ async def test_the_low_level_server_is_taken_too():
 
 
 async def test_what_is_no_server_is_refused():
-    with pytest.raises(UsageError, match="is no server: give a command as a list"):
+    with pytest.raises(UsageError, match="is not a server: give a command as a list"):
         await check("orders", object())
 
 

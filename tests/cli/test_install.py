@@ -78,7 +78,7 @@ def test_a_second_time_there_is_nothing_to_do(home: Path):
     installing(*asked)
     ran = installing(*asked)
     assert ran.returncode == 0
-    assert ran.stderr == f"{home}/.codex/config.toml has 'acme' already: nothing to do.\n"
+    assert ran.stderr == f"{home}/.codex/config.toml already has 'acme': nothing to do.\n"
     assert os.listdir(home / ".codex") == ["config.toml"]  # noqa: PTH208 - names alone
 
 
@@ -102,7 +102,7 @@ def test_another_entry_is_shown_and_replaced_only_by_force():
 
     ran = installing(*asked)
     assert ran.returncode == 1
-    assert "has another entry called 'shop' already" in ran.stderr
+    assert "already has another entry called 'shop'" in ran.stderr
     assert '"old"' in ran.stderr
     assert "Nothing was changed" in ran.stderr
     assert "http://localhost:1/mcp" in tomllib.loads(ran.stdout)["mcp_servers"]["shop"]["args"]
@@ -123,7 +123,7 @@ def test_a_configuration_file_is_passed_by_its_whole_path():
         (["--client", "codex"], "name one server"),
         (["--client", "codex", "--url", "http://x", "--", "y"], "name one server"),
         (["--client", "codex", "--config", "gone.json"], "gone.json cannot be read"),
-        (["--client", "codex", "--name", "a b", "--", "y"], "cannot name a server: try a-b"),
+        (["--client", "codex", "--name", "a b", "--", "y"], "is not a valid name: try a-b"),
         (["--client", "emacs", "--", "y"], "invalid choice: 'emacs'"),
         (["--", "y"], "name the client: --client"),
     ],

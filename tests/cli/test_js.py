@@ -43,7 +43,7 @@ def test_a_file_of_the_users_is_not_touched_and_nothing_is_copied(tmp_path: Path
     mine.write_bytes(content)
     ran = transom("js", "--out", str(tmp_path))
     assert ran.returncode == 1
-    assert "was not put there by transom js" in ran.stderr
+    assert "was not written by transom js" in ran.stderr
     assert mine.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["react.js"]
 

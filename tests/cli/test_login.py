@@ -51,7 +51,7 @@ async def test_a_login_is_made_listed_and_forgotten(browser: Browser) -> None:
         assert made.stdout == f"Logged in to {site.url} at {site.origin}/\n"
         assert f"{site.url} wants you to log in. Your browser opens" in made.stderr
         again = await run("login", site.url)
-        assert again.stdout.startswith("There is a login already")
+        assert again.stdout.startswith("There is already a login")
         listed = await run("login", "--list")
         assert listed.stdout.startswith(f"{site.url} at {site.origin}/ (read), until 20")
         gone = await run("logout", site.url)

@@ -121,7 +121,7 @@ async def test_a_server_that_never_answers_is_given_up():
 
 @pytest.mark.parametrize("target", [42, None, [], {"command": "x"}, object(), ["a", 1]])
 async def test_what_is_no_server_is_refused_with_a_list_of_what_is(target: Any):
-    with pytest.raises(UsageError, match="is no server: give a command as a list, a URL"):
+    with pytest.raises(UsageError, match="is not a server: give a command as a list, a URL"):
         await connect(target)
 
 

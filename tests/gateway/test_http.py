@@ -619,7 +619,7 @@ def test_an_address_is_a_port_with_or_without_a_host(text: str, address: tuple[s
 
 @pytest.mark.parametrize("text", ["", "x", "host:", "1:x", "70000", "-1", "²"])
 def test_anything_else_is_no_address(text: str) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not an address"):
         address_of(text)
 
 

@@ -166,7 +166,7 @@ def test_variables_that_a_file_asks_for_reach_the_gateway(machine: Machine):
         ({"url": "https://example.com"}, "name one server"),
         ({"command": (), "url": "x"}, "x is not a URL"),
         ({"command": (), "config": Path("gone.json")}, "gone.json cannot be read"),
-        ({"name": "my shop"}, "--name my shop cannot name a server: try my-shop"),
+        ({"name": "my shop"}, "--name my shop is not a valid name: try my-shop"),
     ],
 )
 def test_what_cannot_be_planned_says_why(machine: Machine, more: dict[str, Any], says: str):
@@ -352,7 +352,7 @@ def test_another_entry_of_that_name_is_told_and_kept_unless_forced(machine: Mach
     path = plan(machine, client).path
     before = path.read_text()
 
-    with pytest.raises(UsageError, match="has another entry called 'acme' already: .*old.*--force"):
+    with pytest.raises(UsageError, match="already has another entry called 'acme': .*old.*--force"):
         plan(machine, client).write()
     assert path.read_text() == before
     assert len(files_in(machine.home)) == 1
@@ -461,7 +461,7 @@ def test_a_file_that_its_client_writes_at_the_same_time_is_not_overwritten(
         wanted.path.write_text('{"numStartups": 2}')
 
     monkeypatch.setattr(install.os, "fsync", client_writes)
-    with pytest.raises(UsageError, match="was changed by something else just now"):
+    with pytest.raises(UsageError, match="was changed by another program in the meantime"):
         wanted.write()
     assert wanted.path.read_text() == '{"numStartups": 2}'
     assert files_in(machine.home) == [".claude.json"]
@@ -700,7 +700,7 @@ def test_an_entry_of_goose_is_replaced_by_force(machine: Machine):
     file = plan(machine, "goose").path
     file.write_text(file.read_text() + "  later:\n    enabled: false\n# end\n")
     changed = plan(machine, "goose", name="shop", command=["b", "#c"])
-    with pytest.raises(UsageError, match="has another entry called 'shop' already"):
+    with pytest.raises(UsageError, match="already has another entry called 'shop'"):
         changed.write()
     changed.write(force=True)
     assert FORMATS["yaml"].read(file.read_text(), "")["extensions"] == {

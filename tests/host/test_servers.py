@@ -191,7 +191,7 @@ def _read(path: Path) -> str:
 @pytest.mark.parametrize("target", [42, None, [], {"command": "x"}, object(), ["a", 1]])
 async def test_what_is_no_server_is_refused_with_a_list_of_what_is(target: Any):
     async with Host() as host:
-        with pytest.raises(UsageError, match="is no server: give a command as a list, a URL"):
+        with pytest.raises(UsageError, match="is not a server: give a command as a list, a URL"):
             await host.add_server("x", target)
 
 
@@ -210,9 +210,9 @@ async def test_a_client_that_is_not_connected_is_refused():
 
 async def test_a_name_is_used_once_and_never_for_a_view_and_a_server():
     async with hosting() as host:
-        with pytest.raises(UsageError, match="There is a server orders already"):
+        with pytest.raises(UsageError, match="There is already a server orders"):
             await host.add_server("orders", shop())
-        with pytest.raises(UsageError, match="cannot name a server"):
+        with pytest.raises(UsageError, match="is not a valid server name"):
             await host.add_server("a__b", shop())
         await host.add_server("orders-1", MCPServer("x"))
         result = await host.call_tool("show_orders")

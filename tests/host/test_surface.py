@@ -102,7 +102,7 @@ def test_a_view_cannot_choose_a_name_that_another_tool_of_it_was_given():
 
 @pytest.mark.parametrize("name", ["", "a__b", "_a", "a_", "-a", "a b", "ü", "a" * 33, "a/b", "a.b"])
 def test_a_server_name_that_cannot_stand_in_a_tool_name_is_refused(name: str):
-    with pytest.raises(UsageError, match="cannot name a server"):
+    with pytest.raises(UsageError, match="is not a valid server name"):
         check_server_name(name)
 
 

@@ -83,9 +83,9 @@ def test_two_views_at_one_uri_are_refused():
 @pytest.mark.parametrize(
     ("entry", "instead"),
     [
-        ("https://api.example.com/v1", "Leave the path away: 'https://api.example.com'"),
-        ("https://api.example.com/", "Leave the path away: 'https://api.example.com'"),
-        ("https://api.example.com:8443?x", "Leave the path away: 'https://api.example.com:8443'"),
+        ("https://api.example.com/v1", "Leave out the path: 'https://api.example.com'"),
+        ("https://api.example.com/", "Leave out the path: 'https://api.example.com'"),
+        ("https://api.example.com:8443?x", "Leave out the path: 'https://api.example.com:8443'"),
         ("api.example.com", "Write 'https://api.example.com'"),
         ("localhost:3000", "Write 'https://localhost:3000'"),
         ("*.example.com", "Write 'https://*.example.com'"),
@@ -310,7 +310,7 @@ def test_only_known_servers_can_have_views(place: Any):
 def test_views_go_on_a_server_once():
     views = Views()
     server = MCPServer("x", extensions=[views])
-    with pytest.raises(UsageError, match="on this server already"):
+    with pytest.raises(UsageError, match="already on this server"):
         views.install(server)
 
 

@@ -96,7 +96,7 @@ async def test_a_task_can_be_cancelled_and_its_coroutine_stops() -> None:
         assert stopped.is_set()
         with pytest.raises(ProtocolError, match="cancelled"):
             await host.ask("tasks/result", {"taskId": task["taskId"]})
-        with pytest.raises(ProtocolError, match="has ended already: cancelled") as error:
+        with pytest.raises(ProtocolError, match="has already ended: cancelled") as error:
             await host.ask("tasks/cancel", {"taskId": task["taskId"]})
         assert error.value.code == -32602
 

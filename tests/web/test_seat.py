@@ -231,7 +231,7 @@ async def test_nobody_is_asked_where_nobody_is() -> None:
         async with Host(renderer=seat, audit=None, policy=Policy(approve=seat.approve)) as host:
             await host.add_server("music", music())
             view = await play(host)
-            with pytest.raises(Refused, match="Nobody is there to ask"):
+            with pytest.raises(Refused, match="There is no user to ask"):
                 await view.call_tool("stop")
 
 
@@ -358,7 +358,7 @@ async def test_a_seat_of_a_renderer_that_does_not_run_shows_nothing() -> None:
 
 
 async def test_an_id_that_could_be_taken_for_another_seats_is_refused(theatre: Theatre) -> None:
-    with pytest.raises(UsageError, match="no id of a View"):
+    with pytest.raises(UsageError, match="not the id of a View"):
         await theatre.renderer.open(
             Page(view_id="music-1~1", server="s", uri="ui://s/x", html="<p>")
         )

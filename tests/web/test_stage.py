@@ -65,7 +65,7 @@ async def test_a_view_mounted_before_there_is_a_page_is_shown_when_there_is(stag
 
 async def test_two_views_of_one_id_are_a_mistake(stage: Stage) -> None:
     stage.mount(view())
-    with pytest.raises(UsageError, match="orders-1 is on the Stage already"):
+    with pytest.raises(UsageError, match="orders-1 is already on the Stage"):
         stage.mount(view())
 
 

@@ -75,7 +75,7 @@ def _write(plan: Plan, *, force: bool) -> int:
         sys.stdout.write(plan.snippet())
         return 1
     if not written.changed:
-        _print(f"{plan.path} has {plan.name!r} already: nothing to do.")
+        _print(f"{plan.path} already has {plan.name!r}: nothing to do.")
         return 0
     _print(f"Put {plan.name!r} into {plan.path}.")
     _print_backup(written)

@@ -46,7 +46,7 @@ def copy_files(folder: Path) -> list[Path]:
     for target in targets:
         if target.exists() and not target.read_bytes().startswith(mark):
             raise UsageError(
-                f"{target} is there and was not put there by transom js. Choose another folder."
+                f"{target} exists and was not written by transom js. Choose another folder."
             )
     folder.mkdir(parents=True, exist_ok=True)
     source = files("transom").joinpath("web", "static")

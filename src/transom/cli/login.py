@@ -66,7 +66,7 @@ async def _log_in(url: str, options: LoginCommandOptions) -> None:
     elif found.asked:
         text = f"Logged in to {found.server} at {found.stored.issuer}"
     else:
-        text = f"There is a login already: to log in as somebody else, transom logout {url}"
+        text = f"There is already a login: to log in as somebody else, transom logout {url}"
     sys.stdout.write(f"{text}\n")
 
 

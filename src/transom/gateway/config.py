@@ -320,7 +320,7 @@ class _Reader:
             if _same(Path(cwd) / file, self._file):
                 raise UsageError(
                     f"{self._at} is the gateway itself with this same file: it would start itself "
-                    "for ever; give the gateway a file of its own, or disable that entry"
+                    "forever; give the gateway a file of its own, or disable that entry"
                 )
 
 

@@ -411,7 +411,7 @@ def address_of(text: str) -> tuple[str, int]:
     host, _, number = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not number.isdecimal() or not number.isascii() or int(number) > 65535:
-        raise UsageError(f"--http {text!r} is no address: give a port, or HOST:PORT")
+        raise UsageError(f"--http {text!r} is not an address: give a port, or HOST:PORT")
     return host or "127.0.0.1", int(number)
 
 
@@ -477,7 +477,7 @@ async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[
 def _checked(token: str | None, host: str) -> str | None:
     if token is None and not _is_loopback(host):
         raise UsageError(
-            f"Whoever reaches {host} could use the servers: set TRANSOM_TOKEN to a secret of at "
+            f"Anyone who reaches {host} could use the servers: set TRANSOM_TOKEN to a secret of at "
             f"least {_MIN_TOKEN} characters, which clients send as a bearer token"
         )
     if token is not None and (len(token) < _MIN_TOKEN or not token.isascii() or " " in token):

@@ -384,7 +384,7 @@ class HttpSession(HttpClient):
     async def listen(self, receive: Receive, send: Send) -> None:
         """Answer a GET: the stream for what belongs to no request."""
         if self._listening is not None:
-            text = "The session has such a stream already"
+            text = "The session already has such a stream"
             await problem(409, INVALID_REQUEST, text)(_HTTP, receive, send)
             return
         stream = self._listening = _Messages()

@@ -86,7 +86,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 return None
             if there is not None and not force:
                 raise UsageError(
-                    f"{where} has another entry called {self.name!r} already: "
+                    f"{where} already has another entry called {self.name!r}: "
                     f"{jsonc.rendered(there, None)}; --force replaces it, --name takes another name"
                 )
             return form.put(text, section, self.name, self.entry, where)
@@ -125,7 +125,7 @@ def remove(
         if removed not in ours and not force:
             raise UsageError(
                 f"{where}: {removed!r} does not run the gateway: "
-                f"{jsonc.rendered(entries[removed], None)}; --force removes it all the same"
+                f"{jsonc.rendered(entries[removed], None)}; --force removes it anyway"
             )
         return form.remove(text, chosen.section, removed, where)
 
@@ -223,7 +223,7 @@ def make_plan(
     if sum((bool(command), url is not None, config is not None)) != 1:
         raise UsageError("name one server: a command after --, --url URL or --config FILE")
     if name is not None and fitted_name(name) != name:
-        raise UsageError(f"--name {name} cannot name a server: try {fitted_name(name)}")
+        raise UsageError(f"--name {name} is not a valid name: try {fitted_name(name)}")
     wanted: Sequence[str] = ()
     if config is not None:
         file = here.folder / config.expanduser()
@@ -391,7 +391,7 @@ def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
     try:
         real = path.resolve()
     except (OSError, RuntimeError):
-        raise UsageError(f"{path} cannot be read: its links lead in a circle") from None
+        raise UsageError(f"{path} cannot be read: its symbolic links form a loop") from None
     data = _bytes_of(real)
     try:
         return real, (data or b"").decode("utf-8"), data
@@ -421,7 +421,7 @@ def _replace(path: Path, before: bytes | None, text: str) -> Path | None:
     try:
         _create(new, data, path)
         if _bytes_of(path) != before:
-            raise UsageError(f"{path} was changed by something else just now: try again")
+            raise UsageError(f"{path} was changed by another program in the meantime: try again")
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)

@@ -233,7 +233,7 @@ class Proxy:
     def _handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
         """Have the client answer a request of a server's."""
         if member.asking >= _MAX_ASKING:
-            text = f"{_MAX_ASKING} requests wait for the client already"
+            text = f"{_MAX_ASKING} requests are already waiting for the client"
             raise ProtocolError(SERVER_ERROR, text)
 
         def answered(_: object) -> None:

@@ -796,7 +796,7 @@ class ClientViews:
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
         if self._on_page is None:
-            return Deny("Nobody is there to ask: there is no page that a user looks at")
+            return Deny("There is no user to ask: there is no page that a user looks at")
         return await self._on_page(request)
 
 

@@ -442,7 +442,7 @@ class Bridge(CallsTools):
         if "task" not in result.extra or result.content:
             return result
         if task is None:
-            raise InvalidResult(f"{name}: the View answered with a task that nobody asked for")
+            raise InvalidResult(f"{name}: the View answered with a task that was not requested")
         handle = task_in(data)
         if handle is None:
             raise InvalidResult(f"{name}: the View answered with a task that cannot be read")
@@ -650,7 +650,7 @@ class Bridge(CallsTools):
             raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
         if len(self._queued) >= self.limits.max_queued:
             raise OutOfOrder(
-                f"{method}: {self.limits.max_queued} notices wait for the View already"
+                f"{method}: {self.limits.max_queued} notices are already waiting for the View"
             )
         lifecycle.delivery = step
         self._queued.append((method, params))

@@ -233,7 +233,7 @@ class Host(CallsTools):
 
     async def __aenter__(self) -> Self:
         if self._stack is not None or self._closed:
-            raise UsageError("A Host is entered once: make another one")
+            raise UsageError("A Host can be entered only once: create another one")
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.audit.aclose)
             renderer: Any = self.renderer

@@ -50,7 +50,7 @@ def view_uri(tool: Tool) -> str | None:
     uri: object = nested["resourceUri"] if "resourceUri" in nested else meta[LEGACY_URI_KEY]
     if not isinstance(uri, str) or not uri.startswith("ui://"):
         shown = msgspec.json.encode(uri).decode()[:200]
-        raise InvalidResult(f"Tool {tool.name[:128]} links no ui:// resource but {shown}")
+        raise InvalidResult(f"Tool {tool.name[:128]} links {shown}, which is not a ui:// resource")
     return uri
 
 
@@ -68,8 +68,8 @@ async def load_page(
     if len(usable) != 1:
         found = ", ".join(sorted({str(part.mime_type)[:60] for part in result.contents}))
         raise InvalidResult(
-            f"{uri[:200]} must hold one text or blob of type {VIEW_MIME_TYPE}; "
-            f"it holds {len(usable)} of these among {len(result.contents)} parts ({found})"
+            f"{uri[:200]} must have one text or blob of type {VIEW_MIME_TYPE}; "
+            f"it has {len(usable)} of these (found: {found})"
         )
     html = _html(usable[0], uri, max_bytes)
     meta = usable[0].meta or {}

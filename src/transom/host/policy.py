@@ -417,7 +417,7 @@ class Approvals:
         except Exception as error:  # noqa: BLE001 - an approver that fails has not said yes
             self._on_problem(error)
             self._record("approval", "failed", request)
-            self.refuse(request, "The approver failed, so nobody said yes")
+            self.refuse(request, "The approver failed, so the call was not approved")
         verdict = self._policy.settle(request, answer, self.grants)
         if isinstance(verdict, Deny):
             self._record("approval", "denied", request, verdict.reason)

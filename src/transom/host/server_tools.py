@@ -125,7 +125,9 @@ class ServerTools:
         check_server_name(name)
         views.check()
         if name in self._servers:
-            raise UsageError(f"There is a server {name} already: remove it first, or choose a name")
+            raise UsageError(
+                f"There is already a server {name}: remove it first, or choose another name"
+            )
         refresh = Refresh(
             partial(self._list, name),
             self._interval,

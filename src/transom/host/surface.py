@@ -61,7 +61,7 @@ def tools_for(api: str, tools: Iterable[Tool]) -> list[dict[str, Any]]:
             # A schema equal to the default would be left out, and the protocol wants it there.
             return [{**msgspec.to_builtins(t), "inputSchema": t.input_schema} for t in tools]
         case _:
-            raise UsageError(f"{api!r} is none of the known APIs: anthropic, openai, mcp")
+            raise UsageError(f"{api!r} is not a known API: use anthropic, openai or mcp")
 
 
 def _described(tool: Tool) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def check_server_name(name: str) -> None:
     fits = _FITS.fullmatch(name) and len(name) <= _MAX_SERVER and name[0].isalnum()
     if not fits or SEPARATOR in name or name.endswith("_"):
         raise UsageError(
-            f"{name!r} cannot name a server: it takes 1 to {_MAX_SERVER} of A-Z a-z 0-9 - and _, "
-            "begins with a letter or digit, ends with no _ and has no two _ in a row"
+            f"{name!r} is not a valid server name: use 1 to {_MAX_SERVER} of A-Z a-z 0-9 - and _, "
+            "begin with a letter or digit, do not end with _ or have two _ in a row"
         )
 
 

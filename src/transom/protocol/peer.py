@@ -211,7 +211,7 @@ class Peer:
         if self.closed:
             raise NotConnected("Not connected")
         if len(self._outgoing) >= self.max_outgoing:
-            raise UsageError(f"{self.max_outgoing} requests wait for an answer already")
+            raise UsageError(f"{self.max_outgoing} requests are already waiting for an answer")
         id = self.next_id
         self.next_id += 1
         if progress:

@@ -190,7 +190,7 @@ class _References:
                     f"the schema refers to #{shorten(pointer, 80)}, which does not exist"
                 ) from None
         if not isinstance(node, dict | bool):
-            raise SchemaError(f"the schema refers to #{shorten(pointer, 80)}, which is no schema")
+            raise SchemaError(f"the schema refers to #{shorten(pointer, 80)}, not a schema")
         return cast("Any", node)
 
     def circular(self) -> set[str]:

@@ -103,7 +103,7 @@ def _problem(entry: object) -> str | None:
     if re.search(r"[\s;,]", entry):
         return "Write one origin an entry, with no spaces, commas or semicolons."
     if found := _WITH_PATH.fullmatch(entry):
-        return f"Leave the path away: {found[1]!r}."
+        return f"Leave out the path: {found[1]!r}."
     if entry.startswith("//") and _BARE_HOST.fullmatch(entry[2:]):
         return f"Write {'https:' + entry!r}."
     if _BARE_HOST.fullmatch(entry):

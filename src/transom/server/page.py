@@ -238,7 +238,7 @@ class PageHtml:
         if isinstance(source, str):
             if "<" not in source:
                 raise RegistrationError(
-                    f"{uri}: html is the page itself, and {source!r} is no HTML. "
+                    f"{uri}: html is the page itself, but {source!r} is not HTML. "
                     f"To read a file write html=Path({source!r})."
                 )
             self._text = _finished(uri, source)

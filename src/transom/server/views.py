@@ -126,7 +126,7 @@ class Views(Extension):
         """
         page = view_page(uri, html, **options)
         if page.uri in self._pages:
-            raise RegistrationError(f"there is a View at {page.uri} already. Choose another URI.")
+            raise RegistrationError(f"there is already a View at {page.uri}. Choose another URI.")
         self._pages[page.uri] = page
         for place in self._targets:
             place.add_page(page)
@@ -212,7 +212,7 @@ class Views(Extension):
             UsageError: it is no such server, or these Views are on it already.
         """
         if any(place.server is server for place in self._targets):
-            raise UsageError("these Views are on this server already.")
+            raise UsageError("these Views are already on this server.")
         place = _target(server, assume_views=self._assume_views)
         for page in self._pages.values():
             place.add_page(page)
@@ -292,7 +292,7 @@ class Views(Extension):
             tool = app_tool(name, function, **rest)
             if tool.name in self._tools:
                 raise RegistrationError(
-                    f"there is a tool {tool.name} already. Give this one a name=."
+                    f"there is already a tool {tool.name}. Give this one a name=."
                 )
             self._tools[tool.name] = tool
             for place in self._targets:

@@ -122,7 +122,7 @@ def way_to(
         remote = RemoteServer(target) if isinstance(target, str) else target
         if not remote.url.startswith(("http://", "https://")):
             raise UsageError(
-                f"{remote.url!r} is no http or https URL; a command is a list, as in "
+                f"{remote.url!r} is not an http or https URL; a command is a list, as in "
                 f"{shlex.split(remote.url) or ['python', 'server.py']}"
             )
         return lambda: reach_remote(remote, max_bytes=max_bytes)
@@ -138,8 +138,8 @@ def way_to(
         if in_memory.is_server_object(target):
             return lambda: in_memory.connect_in_memory(target)
     raise UsageError(
-        f"{type(target).__name__} is no server: give a command as a list, a URL, an MCPServer or "
-        "FastMCP object, a connected client or a Server"
+        f"{type(target).__name__} is not a server: give a command as a list, a URL, an MCPServer "
+        "or FastMCP object, a connected client or a Server"
     )
 
 

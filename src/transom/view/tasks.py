@@ -67,7 +67,7 @@ class TaskStore:
     def check_room(self) -> None:
         """Check that one more task can be kept, before any work is done."""
         if len(self._records) >= self._max_tasks:
-            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are kept already")
+            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are already kept")
 
     def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> TaskRecord:
         """Run `outcome` as a task."""
@@ -169,7 +169,7 @@ class TaskStore:
         record = self.find(task_id)
         if record.ended.is_set():
             status = record.task.status
-            raise ProtocolError(INVALID_PARAMS, f"Task {task_id} has ended already: {status}")
+            raise ProtocolError(INVALID_PARAMS, f"Task {task_id} has already ended: {status}")
         return self._cancel(record)
 
     async def _cancel(self, record: TaskRecord) -> bytes:

@@ -203,7 +203,7 @@ class HeadlessRenderer:
         try:
             return await frame.screenshot(timeout=self._timeout * 1000)
         except Exception as error:
-            raise TransomError(f"No picture of View {view_id}: {_short(error)}") from error
+            raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
 
     # --- the browser -------------------------------------------------------------------------
 
@@ -369,7 +369,7 @@ class _Downloads:
 
     async def save(self, name: str, content: bytes) -> None:
         if len(content) > self._left:
-            raise Refused("There is no room for the file: Views have saved as much as they may")
+            raise Refused("The file is refused: Views have saved as much as they may")
         self._left -= len(content)
         try:
             await asyncio.to_thread(self._write, Path(name), content)

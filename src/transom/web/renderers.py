@@ -118,7 +118,7 @@ class BrowserRenderer:
     async def __aenter__(self) -> Self:
         if self._running:
             raise UsageError(
-                "The renderer is running already: give each of several Hosts a renderer.seat()"
+                "The renderer is already running: give each of several Hosts a renderer.seat()"
             )
         await self._server.__aenter__()
         if self._sharing is not None:

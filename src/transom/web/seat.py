@@ -147,7 +147,7 @@ class Seat:
     async def open(self, page: Page) -> Channel:
         """Show a View, on a page that is opened if there is none."""
         if _MARK in page.view_id:
-            raise UsageError(f"{page.view_id} is no id of a View: it has a {_MARK}")
+            raise UsageError(f"{page.view_id} is not the id of a View: it has a {_MARK}")
         key = self.key_of(page.view_id)
         stage = await self._seats.show_page(key)
         await stage.wait_for_room(key)
@@ -270,13 +270,13 @@ class Seat:
 
     async def _open_link(self, view: View, url: str) -> None:
         if not self._seats.confirm:
-            raise Refused("Nobody is there to open links for")
+            raise Refused("There is no user to open links for")
         if await self._ask("link", view.id, view.server, url=url) is not True:
             raise Refused("The user did not open the link")
 
     async def _pin(self, view: View, reason: str) -> bool:
         if not self._seats.confirm:
-            raise Refused("Nobody is there to ask")
+            raise Refused("There is no user to ask")
         return await self._ask("pin", view.id, view.server, reason=reason) is True
 
     async def _download(self, view: View, files: Sequence[Download]) -> None:
@@ -291,7 +291,7 @@ class Seat:
                 await save(name, base64.b64decode(data))
             return
         if not self._seats.confirm:
-            raise Refused("Nobody is there to save files for")
+            raise Refused("There is no user to save files for")
         listed = [{"name": name, "bytes": _decoded_size(data)} for name, _, data in ready]
         if ready and await self._ask("download", view.id, view.server, files=listed) is not True:
             raise Refused("The user did not save the file")
@@ -305,7 +305,7 @@ class Seat:
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         if not self._seats.confirm:
-            return Deny("Nobody is there to ask")
+            return Deny("There is no user to ask")
         try:
             answer = await self._ask(
                 "approve",

@@ -250,7 +250,7 @@ class Stage:
         """
         key = page.view_id if key is None else key
         if key in self._views:
-            raise UsageError(f"View {page.view_id} is on the Stage already")
+            raise UsageError(f"View {page.view_id} is already on the Stage")
         label = re.sub(r"[^a-z0-9-]+", "-", page.view_id.lower()).strip("-")[:32] or "view"
         name = f"{label}-{secrets.token_hex(6)}"
         host = urlsplit(self.sandbox).netloc.replace("*", name)

@@ -122,7 +122,7 @@ class RunningStages:
                 reader, writer = await asyncio.open_unix_connection(path, limit=_MAX_LINE)
         except (ConnectionRefusedError, FileNotFoundError) as error:
             _tidy(path)
-            raise TransomError("Nobody listens there") from error
+            raise TransomError("Nothing listens there") from error
         except OSError as error:  # a TimeoutError is one
             raise TransomError("It cannot be reached") from error
         try:

@@ -727,7 +727,7 @@ function App(info, capabilities = {}, options = {}) {
     },
     async cancel({ task, result, control }) {
       const { taskId, status } = task;
-      must(status === "working", `Task ${taskId} has ended already: ${status}`, -32602);
+      must(status === "working", `Task ${taskId} has already ended: ${status}`, -32602);
       control.abort();
       await result.catch(() => {});
       return task;
