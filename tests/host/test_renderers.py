@@ -57,7 +57,7 @@ def test_a_link_to_something_else_is_an_error(uri: Any, key: str):
 
 def test_a_bad_nested_link_is_not_saved_by_a_good_flat_one():
     meta = {"ui": {"resourceUri": None}, "ui/resourceUri": "ui://old"}
-    with pytest.raises(InvalidResult, match="but null"):
+    with pytest.raises(InvalidResult, match="links null, which is not a ui:// resource"):
         view_uri(Tool(name="t", meta=meta))
 
 

@@ -231,7 +231,7 @@ async def test_a_host_that_is_not_open_says_so():
         await host.call_tool("search", {"query": "x"})
     with pytest.raises(NotConnected, match="is closed"):
         await host.list_tools()
-    with pytest.raises(UsageError, match="entered once"):
+    with pytest.raises(UsageError, match="entered only once"):
         await host.__aenter__()
 
 

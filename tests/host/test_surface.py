@@ -474,5 +474,5 @@ def test_a_schema_that_an_api_would_refuse_is_mended_and_not_only_that_tool_is_s
 
 
 def test_an_unknown_api_is_an_error_that_names_the_known_ones():
-    with pytest.raises(UsageError, match="anthropic, openai, mcp"):
+    with pytest.raises(UsageError, match="anthropic, openai or mcp"):
         tools_for("gemini", [])
