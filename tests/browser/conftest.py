@@ -9,11 +9,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
+from transom.web.headless import DISABLED_FEATURES
+
 HERE = Path(__file__).parent
 KNOWN = HERE.parents[1] / ".venv" / ".chromium"
 ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
+    "--disable-background-networking", "--disable-component-update", DISABLED_FEATURES,
 ]  # fmt: skip
 
 Launch = Callable[..., Awaitable[Browser]]

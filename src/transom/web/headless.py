@@ -40,7 +40,17 @@ _CLOSE_WITHIN = 3.0
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
 _SETTLED_AFTER = 60.0  # seconds after which whoever made a profile has locked it
+# The address bar's popups are pages of their own, made for each window: half of a browser's start.
+# What follows them is Playwright's own list, as far as it matters: the last one given counts.
+DISABLED_FEATURES = (
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,AimEnabled,OptimizationHints,"
+    "NetworkTimeServiceQuerying,PreconnectToSearch,MediaRouter,HttpsUpgrades,"
+    "HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,PaintHolding,"
+    "AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
+    "DestroyProfileOnBrowserClose"
+)
 _ARGUMENTS = [
+    DISABLED_FEATURES,
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
