@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format docs docs-site bench compat dist test-all
+.PHONY: help setup demo test check format docs docs-site bench soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -57,6 +57,15 @@ docs-site: ## build the documentation as a site in site/, strictly; ARGS go to m
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)
+
+soak: ## half an hour of faults in real processes: nothing may grow or be left behind
+	@scripts/setup
+	@$(PYTHON_IN_VENV) -m benchmarks.soak_gateway --minutes 30 $(ARGS)
+
+fuzz: ## coverage-guided fuzzing of what strangers send, ten minutes for each target
+	@scripts/setup python
+	@$(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --group fuzz
+	@$(PYTHON_IN_VENV) -m tests.fuzz.guided $(ARGS)
 
 compat: ## show the official example servers' Views in Chromium and write docs/compatibility.md
 	@scripts/setup

@@ -6,11 +6,13 @@
 Two real `transom gateway` processes in front of examples/orders.py and examples/music.py:
 `headless` has both servers and a Chromium of its own, which is killed now and then; `page` has one
 server and a page in this script's Chromium, which is reloaded, closed and opened again. Servers are
-killed with SIGKILL.
+killed with SIGKILL, and some processes hang for a while (SIGSTOP).
 
 Every call must be answered in time, by a result or an error. After that the gateway must work as on
 the first day, hold no more processes, files, sockets or memory than after the warm-up, and end with
-code 0 and without leaving anybody behind. Exits with 1 if anything of this is not so. Linux only.
+code 0 and without leaving anybody or anything behind. In a run of 25 minutes or more, memory may
+grow by 1 MB an hour, besides 8 KB that a host keeps of each closed View. Exits with 1 if anything
+of this is not so. Linux only.
 """
 
 from __future__ import annotations
@@ -53,8 +55,11 @@ _SAYS_WHERE = re.compile(r"Open this page to see Views: (\S+)")
 _NOBODY_SHOULD_SAY = ("Traceback", "never retrieved", "was destroyed but", "Exception ignored")
 _CONTEXT = 25  # lines after such a one
 _MEMORY_FROM = 120.0  # seconds of traffic that it takes to tell growth from noise
-_MORE_MEMORY = 6 * 1024  # KB between the warm-up and the end, and for each View since then
-_MORE_FOR_A_VIEW = 128  # KB: of closed ones a host keeps what opens them again, and Playwright more
+_MORE_MEMORY = 6 * 1024  # KB between the warm-up and the end that a short run may need
+_MORE_AN_HOUR = 1024  # KB in the second half of a long run, when everything has had its first time
+_LONG = 1500.0  # seconds
+_PARTS = 5  # of a long run, after each of which everything is closed
+_MORE_FOR_A_VIEW = 8  # KB that a host keeps of a closed View to open it again
 _VIEWS_KEPT = 1000  # a host keeps no more
 _MORE_FILES = 3
 _IDLE_SOCKETS = 32  # a browser of the user's keeps connections that it may use again
@@ -100,16 +105,12 @@ class Tally:
         ordered = sorted(self.times)
         return ordered[min(int(len(ordered) * part), len(ordered) - 1)] * 1000 if ordered else 0.0
 
-    def growth_a_minute(self) -> float:
-        """KB of memory that a line through the samples after the warm-up gains in a minute."""
-        began = self.settled[0].at if self.settled else 0.0
-        points = [(each.at / 60, each.held.rss) for each in self.samples if each.at > began]
-        if len(points) < 3:
-            return 0.0
-        x = sum(at for at, _ in points) / len(points)
-        y = sum(rss for _, rss in points) / len(points)
-        spread = sum((at - x) ** 2 for at, _ in points)
-        return sum((at - x) * (rss - y) for at, rss in points) / spread
+    def growth_an_hour(self) -> float:
+        """KB of memory since the first part of a long run, without what is kept of closed Views."""
+        first, last = self.settled[min(1, len(self.settled) - 2)], self.settled[-1]
+        kept = min(last.opened, _VIEWS_KEPT) - min(first.opened, _VIEWS_KEPT)
+        grown = last.held.rss - first.held.rss - kept * _MORE_FOR_A_VIEW
+        return grown * 3600 / (last.at - first.at)
 
     def line(self) -> str:
         """How it stands."""
@@ -144,8 +145,9 @@ class Tally:
                 (
                     f"memory    {before.held.rss / 1024:.1f} MB after the warm-up, "
                     f"{after.held.rss / 1024:.1f} MB at the end, "
-                    f"{self.growth_a_minute() / 1024:+.2f} MB a minute"
+                    f"{self.growth_an_hour() / 1024:+.2f} MB an hour without closed Views"
                 ),
+                "          " + ", ".join(f"{each.held.rss / 1024:.1f}" for each in self.settled),
                 (
                     f"files     {before.held.fds} and {after.held.fds}, of which sockets "
                     f"{before.held.sockets} and {after.held.sockets}"
@@ -394,13 +396,19 @@ class Faults:
         found = self.servers() if what == "server" else self._browsers()
         if not found:
             return None
-        _kill(chance.choice(found))
+        pid = chance.choice(found)
+        if chance.random() < 0.3:
+            _signal(pid, signal.SIGSTOP)
+            loop = asyncio.get_running_loop()
+            loop.call_later(chance.uniform(0.2, 4.0), _signal, pid, signal.SIGCONT)
+            return f"{what} hung"
+        _signal(pid, signal.SIGKILL)
         return f"{what} killed"
 
 
-def _kill(pid: int) -> None:
+def _signal(pid: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
 class OwnPage:
@@ -453,7 +461,16 @@ class OwnPage:
 class Soak:
     """One gateway through all of it. Make it with `_started`."""
 
-    def __init__(self, client: Client, tally: Tally, mark: str, traffic: Traffic, faults: Faults):
+    def __init__(
+        self,
+        client: Client,
+        tally: Tally,
+        mark: str,
+        traffic: Traffic,
+        faults: Faults,
+        folder: Path,
+    ) -> None:
+        self._folder = folder
         self.client = client
         self.tally = tally
         self.traffic = traffic
@@ -504,7 +521,7 @@ class Soak:
         await self.traffic.halt()
         await self.usable(90.0)
         for pid in self.faults.servers():  # its Views go with it
-            _kill(pid)
+            _signal(pid, signal.SIGKILL)
         await asyncio.sleep(1.0)
         until = time.perf_counter() + 60
         while time.perf_counter() < until:
@@ -518,6 +535,7 @@ class Soak:
             await asyncio.sleep(0.5)
         else:
             self.tally.violations.append("servers that were killed did not come back in 60 s")
+        await self.traffic.open()  # a page that had many Views is replaced now
         self.tally.settled.append(await self._least())
 
     async def _least(self) -> Sample:
@@ -556,6 +574,8 @@ class Soak:
         kept = min(after.opened - before.opened, _VIEWS_KEPT)
         if grown > _MORE_MEMORY + kept * _MORE_FOR_A_VIEW:
             wrong.append(f"{grown / 1024:.1f} MB more, and {kept} Views")
+        if seconds >= _LONG and self.tally.growth_an_hour() > _MORE_AN_HOUR:
+            wrong.append(f"{self.tally.growth_an_hour() / 1024:.1f} MB more an hour")
 
     async def end(self) -> None:
         """The client leaves: the gateway must leave too, and take everybody with it."""
@@ -573,7 +593,9 @@ class Soak:
                 left = marked(self._mark)
         for pid in left:
             self.tally.violations.append(f"left behind: {' '.join(command_of(pid))[:200]}")
-            _kill(pid)
+            _signal(pid, signal.SIGKILL)
+        files = [file for file in self._folder.rglob("*") if not file.is_dir()]
+        self.tally.violations += [f"left behind: {file}" for file in files[:20]]
         self.tally.violations += [f"nobody asked for: {line}" for line in self.client.stray[:5]]
 
 
@@ -585,7 +607,10 @@ async def _started(kind: Kind, chance: random.Random, within: float) -> AsyncIte
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="transom-soak-")))
         name, _, value = mark.partition("=")
         # A page of its own, not that of another gateway that happens to run.
-        env = {**os.environ, name: value, "XDG_RUNTIME_DIR": str(folder)}
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        places = {"XDG_RUNTIME_DIR": str(folder), "TMPDIR": str(temporary)}
+        env = {**os.environ, name: value, **places}
         command = [sys.executable, "-m", "transom", "gateway"]
         page: OwnPage | None = None
         if kind == "headless":
@@ -623,7 +648,7 @@ async def _started(kind: Kind, chance: random.Random, within: float) -> AsyncIte
         client = await stack.enter_async_context(client_of(command, env=env, stderr=heard))
         traffic = Traffic(client, tally, chance, within=within)
         faults = Faults(client.process.pid, mark, page)
-        yield Soak(client, tally, mark, traffic, faults)
+        yield Soak(client, tally, mark, traffic, faults, temporary)
 
 
 async def soak(
@@ -655,9 +680,10 @@ async def soak(
             run.traffic.go()
             await asyncio.sleep(min(20.0, seconds / 4))
             await run.settle()
-            run.traffic.go()
-            await _disturbed(run, seconds, fault_every, chance, say)
-            await run.settle()
+            for part in [seconds / _PARTS] * _PARTS if seconds >= _LONG else [seconds]:
+                run.traffic.go()
+                await _disturbed(run, part, fault_every, chance, say)
+                await run.settle()
         finally:
             for caller in callers:
                 caller.cancel()
@@ -708,6 +734,7 @@ def main() -> int:
     parser.add_argument("--within", type=float, default=60.0, help="seconds to answer a call")
     parser.add_argument("--fault-every", type=float, default=12.0, help="seconds, on average")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
+    parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     kinds = KINDS if options.kind == "both" else (options.kind,)
 
@@ -731,6 +758,8 @@ def main() -> int:
     for tally in tallies:
         print(tally.text())
     print(f"load {os.getloadavg()[0]:.1f}")
+    if options.json is not None:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(tallies)))
     return 0 if all(tally.ok for tally in tallies) else 1
 
 

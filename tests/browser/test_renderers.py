@@ -17,6 +17,7 @@ import pytest
 from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
+from transom.web import headless as headless_module
 from transom.web.headless import HeadlessRenderer, _Profile, find_chromium
 
 COUNT = """
@@ -311,3 +312,31 @@ async def test_a_browser_that_ends_at_once_is_an_error_and_leaves_nothing(tmp_pa
 async def test_there_is_no_picture_of_a_view_that_is_nowhere() -> None:
     with pytest.raises(ViewClosed, match="nobody is not on the Stage"):
         await HeadlessRenderer().screenshot("nobody")
+
+
+async def test_a_page_that_had_many_views_is_replaced_while_none_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(headless_module, "_VIEWS_OF_A_PAGE", 3)
+    async with headless() as (renderer, host):
+        first, second, third = [await show(host) for _ in range(3)]
+        page, mark = renderer.page, browser_of(renderer)
+        await first.close()
+        await second.close()
+        fourth = await show(host)  # the third one is open
+        assert renderer.page is page
+        assert await text_of(third.call_tool("count")) == "1"
+        await third.close()
+        await fourth.close()
+        views = await asyncio.gather(show(host), show(host))
+        assert renderer.page is not page
+        assert browser_of(renderer) == mark
+        assert page is not None
+        assert page.is_closed()
+        assert [await text_of(view.call_tool("count")) for view in views] == ["1", "1"]
+        assert await views[0].screenshot()
+        for view in views:
+            await view.close()
+        await (await show(host)).close()
+        signal_all(processes(mark)[:1], signal.SIGKILL)  # nobody needs it at the moment
+        assert await text_of((await show(host)).call_tool("count")) == "1"

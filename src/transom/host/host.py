@@ -29,6 +29,7 @@ from transom.errors import (
     PeerError,
     ProtocolError,
     Refused,
+    RequestEnded,
     TransomError,
     UsageError,
     ViewClosed,
@@ -816,7 +817,7 @@ class Host(CallsTools):
         """Hand over an error that no caller gets; without an `on_error` handler it is logged."""
         if self.on_error:
             self._reports.fire(self.on_error, error)
-        elif isinstance(error, PeerError | Refused):
+        elif isinstance(error, PeerError | ProtocolError | Refused | RequestEnded):
             _log.debug("%s", error)  # a View can cause as many of these as it likes
         else:
             _log_failure(error)

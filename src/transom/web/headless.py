@@ -39,6 +39,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 _CLOSE_WITHIN = 3.0
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
+_VIEWS_OF_A_PAGE = 10
 _SETTLED_AFTER = 60.0  # seconds after which whoever made a profile has locked it
 # The address bar's popups are pages of their own, made for each window: half of a browser's start.
 # What follows them is Playwright's own list, as far as it matters: the last one given counts.
@@ -129,6 +130,7 @@ class HeadlessRenderer:
             confirm=False,
             on_violation=on_violation,
         )
+        self._stage_renderer.before_page = self._retire_page
         if downloads is not None:
             self._stage_renderer.seats.save = _Downloads(downloads, max_download_bytes).save
         self.stage.grace = min(self.stage.grace, timeout)
@@ -144,6 +146,8 @@ class HeadlessRenderer:
         self._context: BrowserContext | None = None
         self._profile: _Profile | None = None
         self._page: BrowserPage | None = None
+        self._retired: BrowserPage | None = None
+        self._mounts = 0
         self._background = Background(_ignore)
 
     @property
@@ -218,12 +222,9 @@ class HeadlessRenderer:
     # --- the browser -------------------------------------------------------------------------
 
     async def _open_page(self, url: str) -> None:
-        await self._close_browser()
-        context = self._context = await self._launch()
-        await context.add_init_script(_NO_PEERS)
-        page = self._page = context.pages[0] if context.pages else await context.new_page()
+        page = self._page = await self._fresh_page() or await self._start_browser()
+        self._mounts = self.stage.mounts
         page.on("crash", lambda _: self._lost(page, "the page crashed"))
-        context.on("close", lambda _: self._lost(page, "the browser is gone"))
         if self._on_console is not None:
             on_console = self._on_console
             page.on("console", lambda m: _ignore(on_console(m.type, m.text)))
@@ -236,6 +237,39 @@ class HeadlessRenderer:
             await page.goto(url, timeout=self._timeout * 1000)
         except Exception as error:
             raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
+
+    def _retire_page(self) -> None:
+        """Have the next View get a fresh page: Playwright keeps every frame that a page has had.
+
+        That can be done while no View is open.
+        """
+        if (
+            self._page is not None
+            and not self.stage.views
+            and self.stage.mounts - self._mounts >= _VIEWS_OF_A_PAGE
+        ):
+            self._retired, self._page = self._page, None
+            self.stage.page_lost("a fresh page is opened")
+
+    async def _fresh_page(self) -> BrowserPage | None:
+        """A page instead of the one that was retired, in the same browser; None: there is none."""
+        retired, self._retired = self._retired, None
+        if retired is None:
+            return None
+        try:
+            async with asyncio.timeout(self._timeout):
+                page = await retired.context.new_page()
+                await retired.close()
+        except Exception:  # noqa: BLE001 - whatever is wrong with that browser, there are others
+            return None
+        return page
+
+    async def _start_browser(self) -> BrowserPage:
+        await self._close_browser()
+        context = self._context = await self._launch()
+        context.on("close", lambda _: self._browser_closed(context))
+        await context.add_init_script(_NO_PEERS)
+        return context.pages[0] if context.pages else await context.new_page()
 
     async def _launch(self) -> BrowserContext:
         while True:
@@ -286,6 +320,10 @@ class HeadlessRenderer:
             self._page = None
             self.stage.page_lost(reason)
 
+    def _browser_closed(self, context: BrowserContext) -> None:
+        if self._context is context and self._page is not None:
+            self._lost(self._page, "the browser is gone")
+
     def _page_away(self) -> None:
         """The page's socket is gone. On one machine that means that the browser may be, too."""
         if self._page is not None:
@@ -299,7 +337,7 @@ class HeadlessRenderer:
             self._lost(page, "the browser is gone")
 
     async def _close_browser(self) -> None:
-        context, self._context, self._page = self._context, None, None
+        context, self._context, self._page, self._retired = self._context, None, None, None
         if context is not None:
             try:
                 async with asyncio.timeout(_CLOSE_WITHIN):

@@ -106,6 +106,8 @@ class BrowserRenderer:
         self._page_opening: asyncio.Task[None] | None = None
         self._page_due = 0.0
         self._running = False
+        self.before_page: Callable[[], object] = _ignore
+        """Called whenever a page is wanted, before anybody looks whether there is one."""
         self.seats = Seats(lambda _: self.stage, self._show_page, lambda: self.url, confirm=confirm)
         self.seats.add_stage(self.stage)
         self._own = Seat(self.seats, mark="")
@@ -149,6 +151,7 @@ class BrowserRenderer:
             raise UsageError("The renderer is not running: use `async with renderer`")
         async with self._opening:
             await self.stage.wait_while_leaving()
+            self.before_page()
             if not self.stage.has_page and not await self._join():
                 await self._open_and_wait(timeout)
             self._reported_unopened = False
@@ -249,6 +252,10 @@ class BrowserRenderer:
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         return await self._own.approve(request)
+
+
+def _ignore() -> None:
+    pass
 
 
 def _failed(opening: asyncio.Task[None]) -> bool:

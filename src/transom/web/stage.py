@@ -232,6 +232,8 @@ class Stage:
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invited: tuple[str, str] | None = None  # a page's origin, and its token
+        self.mounts = 0
+        """How many Views have been on the Stage so far."""
         self._page_ready = asyncio.Event()
         self._questions = Questions(self.send)
 
@@ -257,6 +259,7 @@ class Stage:
         channel = ViewChannel(key, lambda: self._link, self.unmount)
         mounted = MountedView(self, key, page, client, host, channel)
         self._views[key] = self._hosts[host] = mounted
+        self.mounts += 1
         self.failures.pop(key, None)
         for entry in dropped_entries(page.csp, self.page_origin):
             self.report_violation(mounted, "declared", entry)

@@ -492,3 +492,32 @@ async def test_nothing_that_a_view_offers_or_answers_has_the_hosts_brackets():
         )
         [context] = host.model_context()
         assert context.content[0].text == "[View good-1 · server good]"
+
+
+async def test_what_a_view_does_wrong_fills_no_log(caplog: pytest.LogCaptureFixture):
+    asked = asyncio.Event()
+
+    async def list_late(params: Any) -> Any:
+        asked.set()
+        return await never(params)
+
+    def fail(params: Any) -> Any:
+        raise ProtocolError(-32603, "no")
+
+    async with scene(relist_interval=0.0, list_timeout=0.05) as play:
+        play.host.on_error = None  # a host without such a handler logs
+        evil = play.evil
+        evil.answers["tools/list"] = fail
+        await evil.tell("notifications/tools/list_changed")
+        await play.evil_tools()
+        evil.answers["tools/list"] = list_late
+        await evil.tell("notifications/tools/list_changed")
+        await asked.wait()
+        await evil.initialize(appInfo={"name": "again", "version": "1"})
+        await evil.tell("ui/notifications/initialized")
+        await evil.tell("notifications/tools/list_changed")
+        await asyncio.sleep(0.1)  # the time for a listing is over
+        await evil.channel.send(b"no message")
+        await evil.ask("ping")
+        await play.good_is_fine()
+    assert [entry.getMessage() for entry in caplog.records if entry.levelname != "DEBUG"] == []
