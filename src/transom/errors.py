@@ -123,7 +123,7 @@ class NotConnected(UsageError):
 
 
 class AlreadyConnected(UsageError):
-    """There is a connection already: close it before connecting again."""
+    """There is already a connection: close it before connecting again."""
 
 
 class OutOfOrder(UsageError):

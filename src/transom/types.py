@@ -291,7 +291,7 @@ class ToolResult(Open, frozen=True, kw_only=True):
 
 
 class DisabledTool(Wire, frozen=True):
-    """A tool that its View has, and offers to nobody at the moment."""
+    """A tool that a View has but does not offer at the moment."""
 
     name: str
     reason: str | None = None
@@ -452,7 +452,7 @@ class DeviceCapabilities(Wire, frozen=True):
 
 
 class SafeAreaInsets(Wire, frozen=True, omit_defaults=False):
-    """Room to leave free at each edge. All four are always written, as the protocol wants."""
+    """Room to leave free at each edge. All four are always written, as the protocol requires."""
 
     top: float = 0
     right: float = 0

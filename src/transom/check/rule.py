@@ -85,7 +85,7 @@ class Rule(msgspec.Struct, frozen=True):
     surface: Surface
     heuristic: bool
     explanation: str
-    """What the rule wants, why, and how to fix what breaks it."""
+    """What the rule requires, why, and how to fix a violation."""
     name: str
     check: Check | None
 

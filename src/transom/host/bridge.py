@@ -125,7 +125,7 @@ class CallsTools:
             NotConnected: the Bridge's View was closed before.
             CapabilityMissing: the Bridge's View did not declare tools.
             ProtocolError: there is no such tool, or it answered with an error.
-            InvalidResult: the answer is no result, or is too large.
+            InvalidResult: the answer is not a valid result, or is too large.
             RequestTimeout: there was no answer in time.
         """
         return self.call(name, arguments, timeout, on_progress)
@@ -139,7 +139,7 @@ class CallsTools:
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Task | ToolResult]:
-        """Call a tool as a task: the answer is a `Task` at once, and the work goes on.
+        """Call a tool as a task: returns a `Task` at once, while the work continues.
 
         A tool that cannot run as a task answers with its result. Follow a task where it was
         started with `get_task`, `task_result` and `cancel_task`, and one of a `View` at its host.
@@ -297,7 +297,7 @@ class Bridge(CallsTools):
         await self.teardown()
 
     async def initialized(self, timeout: float | None = None) -> None:
-        """Wait until the View has said that it is initialised.
+        """Wait until the View is initialised.
 
         Args:
             timeout: seconds; `limits.initialize_timeout` unless given.
@@ -347,11 +347,11 @@ class Bridge(CallsTools):
         self._state_changed.clear()
 
     async def teardown(self, reason: str | None = None) -> bool:
-        """Ask the View to wind up, wait a little, and close. Always completes, safe to repeat.
+        """Ask the View to clean up, wait briefly, and close. Always completes, safe to repeat.
 
         Returns:
             Whether the View answered that it was done. One that does not know how to, fails, is
-            silent for `limits.teardown_timeout` or was never initialised is closed all the same.
+            silent for `limits.teardown_timeout` or was never initialised is closed anyway.
         """
         if self._torn_down is not None:
             return await asyncio.shield(self._torn_down)

@@ -546,8 +546,8 @@ class Host(CallsTools):
     ) -> View:
         """Open the View that a server's tool links, without calling the tool.
 
-        For whoever calls the server's tool themselves. This returns as soon as the View has its id
-        and is opening, so that the call can run at the same time:
+        For callers that call the server's tool themselves. It returns as soon as the View has its
+        id and is opening, so that the call can run at the same time:
 
             view = await host.open_view("orders", "show_orders", arguments)
             call = view.newest_call
@@ -566,7 +566,7 @@ class Host(CallsTools):
             UsageError: there is no such server, the tool links no View or is to open none, or the
                 host has no renderer.
             ProtocolError: the server has no such tool, or could not list its tools.
-            InvalidResult: the tool links something that is no View.
+            InvalidResult: the tool links something that is not a View.
             ConnectionClosed: the server is gone.
             Refused: the user does not want it to open a View.
         """

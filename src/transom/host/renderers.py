@@ -63,7 +63,7 @@ class InProcessRenderer:
         """Make the App and connect it.
 
         Raises:
-            UsageError: there is no App for that resource, or what was made is none.
+            UsageError: there is no App for that resource, or what was made is not one.
         """
         make = self._apps.get(page.uri)
         if make is None:

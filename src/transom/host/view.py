@@ -395,7 +395,7 @@ class View(CallsTools):
         return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
 
     def unlisted_tool(self, shown: str) -> str | None:
-        """Its own name for a tool that it does not list, if calling that tells why.
+        """Its own name for a tool that it does not list, if calling it explains why.
 
         Args:
             shown: the name that a model knows it by.

@@ -43,7 +43,7 @@ from transom.types import (
 
 
 class Download(msgspec.Struct, frozen=True):
-    """A file that a View wants to hand to the user."""
+    """A file that a View offers to the user."""
 
     name: str
     """A harmless file name, from the last part of the resource's URI."""

@@ -122,7 +122,7 @@ class Views(Extension):
             The View, for `tool(opens=...)`.
 
         Raises:
-            RegistrationError: something about it is wrong; the text says what to write instead.
+            RegistrationError: it is declared wrongly; the text says what to write instead.
         """
         page = view_page(uri, html, **options)
         if page.uri in self._pages:
@@ -163,7 +163,7 @@ class Views(Extension):
             output_schema: the same for the result.
 
         Raises:
-            RegistrationError: something about it is wrong; the text says what to write instead.
+            RegistrationError: it is declared wrongly; the text says what to write instead.
         """
         known = options.keys() <= ViewToolOptions.__optional_keys__
         if function is not None or (options.get("opens") is None and known):
@@ -190,7 +190,7 @@ class Views(Extension):
         client that says it shows Views may call it, so check who calls as in any tool.
 
         Raises:
-            RegistrationError: something about it is wrong; the text says what to write instead.
+            RegistrationError: it is declared wrongly; the text says what to write instead.
         """
         if "visibility" in options:
             raise RegistrationError(
@@ -209,7 +209,7 @@ class Views(Extension):
         """Put the Views on a server: FastMCP, or an `MCPServer` that exists already.
 
         Raises:
-            UsageError: it is no such server, or these Views are on it already.
+            UsageError: it is not such a server, or already has these Views.
         """
         if any(place.server is server for place in self._targets):
             raise UsageError("these Views are already on this server.")
@@ -328,8 +328,8 @@ def register_app_tool(
     From then on clients that do not show Views get this server's tools without links to Views.
 
     Raises:
-        RegistrationError: something about it is wrong; the text says what to write instead.
-        UsageError: `server` is no such server.
+        RegistrationError: it is declared wrongly; the text says what to write instead.
+        UsageError: `server` is not such a server.
     """
     place = _target(server)
     place.add_tool(app_tool(name, handler, **options))
@@ -341,8 +341,8 @@ def register_app_resource(
     """Register a View's page on an `MCPServer` or a FastMCP server; see `Views.add`.
 
     Raises:
-        RegistrationError: something about it is wrong; the text says what to write instead.
-        UsageError: `server` is no such server.
+        RegistrationError: it is declared wrongly; the text says what to write instead.
+        UsageError: `server` is not such a server.
     """
     page = view_page(uri, html, **options)
     _target(server).add_page(page)

@@ -82,7 +82,7 @@ class ServerConnection(CachingServer):
         on_request: answers the server's requests; by default `ping` only.
         on_notification: called with each notification of the server, except the progress of our
             requests and what belongs to a subscription made with `listen`.
-        on_lost: called with this connection and the reason when the server goes by itself.
+        on_lost: called with this connection and the reason when the server goes away.
         on_restored: called when it can be used again, or, after `start(resume=True)`, at all.
         backpressure: called before each message is read; what it returns is awaited first. It
             returns None when the message can be handled at once.
@@ -412,7 +412,7 @@ class ServerConnection(CachingServer):
     # --- the handshake -----------------------------------------------------------------------
 
     def introduced(self, capabilities: Mapping[str, Any], envelope: Envelope | None = None) -> None:
-        """Take note of a handshake that somebody else made over this connection.
+        """Record a handshake that was made elsewhere over this connection.
 
         Args:
             capabilities: what the server said that it can do.
@@ -426,7 +426,7 @@ class ServerConnection(CachingServer):
     async def negotiate(self, *, timeout: float = 30.0) -> None:
         """Make the handshake: 2026-07-28 if the server speaks it, else `initialize`.
 
-        The server is told that Views can be shown.
+        The server learns that Views can be shown.
 
         Raises:
             NotConnected: the server does not answer in time, refuses, or is gone.

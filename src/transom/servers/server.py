@@ -49,7 +49,7 @@ class Server(Protocol):
 
         Raises:
             ProtocolError: the server's error.
-            InvalidResult: the server's answer is no list of tools.
+            InvalidResult: the server's answer is not a list of tools.
             ConnectionClosed: the server is gone.
         """
         ...
@@ -69,7 +69,7 @@ class Server(Protocol):
 
         Raises:
             ProtocolError: the server's error, as it came.
-            InputRequired: the server wants input that nobody here can give.
+            InputRequired: the server asks for input that cannot be given here.
             InvalidResult: the server's answer is not what the method promises.
             ConnectionClosed: the server is gone.
         """
@@ -81,7 +81,7 @@ class Server(Protocol):
 
 
 class InputRequired(ProtocolError):
-    """A 2026-07-28 server wants input from the user first; `result` says which."""
+    """A 2026-07-28 server needs input from the user first; `result` says which."""
 
     def __init__(self, result: bytes) -> None:
         super().__init__(

@@ -26,14 +26,14 @@ Target = Any
 
 
 class RemoteServer(msgspec.Struct, frozen=True):
-    """A streamable HTTP server, where its URL alone does not do.
+    """A streamable HTTP server that needs more than its URL.
 
-    A server that wants a login gets the one that `transom login URL` made. With `ask`, it is made
-    when it is needed.
+    If it requires a login, the one that `transom login URL` stored is used. With `ask`, the user
+    logs in when it is needed.
 
     Args:
         url: where it is.
-        headers: sent with every request. With `Authorization` among them, nobody logs in.
+        headers: sent with every request. `Authorization` takes the place of a login.
         ask: called with the address of a login page, to show it to the user, as `webbrowser.open`
             does. None: nobody can be asked, and a missing login is an error.
         logins: the folder in which logins are kept, where they are not those of this process's
@@ -60,7 +60,7 @@ async def connect(
             `RemoteServer`, or an `MCPServer` or `FastMCP` object, which then runs in this process.
         name: what the server is called in messages.
         timeout: seconds it has for all of this, without those that a user takes to log in.
-        on_lost: called with the connection and the reason when the server goes by itself.
+        on_lost: called with the connection and the reason when the server goes away.
 
     Returns:
         The connection, which is a `Server`. Close it with `aclose`.

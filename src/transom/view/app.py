@@ -99,7 +99,7 @@ class App:
         name: the name of the View's app.
         version: its version.
         title: a name for people.
-        capabilities: what the View can do, besides what is found out by itself (`tools`); sent as
+        capabilities: what the View can do, besides what is detected (`tools`); sent as
             given, unknown keys included.
         strict: raise where the default is to warn: handlers set too late, requests made before
             the handshake has ended.

@@ -337,7 +337,7 @@ class RegisteredTool:
         return encoded
 
     def as_disabled(self) -> DisabledTool:
-        """What a listing tells of it while it is disabled."""
+        """How a listing describes it while it is disabled."""
         reason = None if self._reason is None else sendable(str(self._reason))
         return DisabledTool(self.name, reason, self._registration)
 

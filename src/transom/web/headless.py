@@ -180,7 +180,7 @@ class HeadlessRenderer:
             await self._stage_renderer.__aexit__(*error)
 
     def attach_host(self, host: Host) -> None:
-        """Handle what the Host's Views ask for; links are refused, since nobody would see them."""
+        """Handle what the Host's Views ask for; links are refused, since no user would see them."""
         self._stage_renderer.attach_host(host)
 
     async def open(self, page: Page) -> Channel:

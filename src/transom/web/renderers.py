@@ -69,7 +69,7 @@ class BrowserRenderer:
         share: use a page that another process of this user has open, if there is one, and let
             others use this one's. Where that cannot be done, a page is opened as usual.
         confirm: ask the user on the page before links are opened and files are saved. False:
-            nobody sits there, so both are refused.
+            there is no user, so both are refused.
         on_violation: called with everything a View tried and was not allowed.
         on_unopened: called with the address once whenever a page is needed that could not be
             opened, for the user to open it by hand; the View waits for that. Unless given, a View
@@ -114,7 +114,7 @@ class BrowserRenderer:
 
     @property
     def url(self) -> str:
-        """The address of the page. Keep it to yourself: whoever has it is the user."""
+        """The address of the page. Keep it secret: anyone who has it can act as the user."""
         return self._server.url
 
     async def __aenter__(self) -> Self:

@@ -137,7 +137,7 @@ class Seat:
 
     @property
     def url(self) -> str:
-        """The address of the page. Keep it to yourself: whoever has it is the user."""
+        """The address of the page. Keep it secret: anyone who has it can act as the user."""
         return self._seats.url()
 
     def key_of(self, view_id: str) -> str:

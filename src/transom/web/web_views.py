@@ -170,7 +170,7 @@ class WebViews:
 
         Raises:
             Refused: too many users have one.
-            UsageError: that is no id of a user.
+            UsageError: that is not a valid user id.
         """
         entry = self._entry(user)
         if entry.starting is None:
