@@ -274,6 +274,25 @@ async def test_a_socket_ends_with_the_session_that_it_was_opened_in(shop: Site) 
         assert await page.over() == (4401, "Nobody is signed in any more")
 
 
+async def test_a_socket_whose_user_cannot_be_found_out_any_more_ends_and_may_come_back(
+    shop: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.views._recheck = 0.02
+    who = shop.views._authenticate
+
+    def fail(_: HTTPConnection) -> str | None:
+        raise OSError("The database is away")
+
+    async with shop.page("ada") as page:
+        shop.views._authenticate = fail
+        assert (await page.over())[0] == 1011
+        assert "The database is away" in caplog.text
+        shop.views._authenticate = who
+        await page.__aexit__(None, None, None)
+        await page.resume()
+        assert page.welcome["resumed"] is True
+
+
 async def test_signing_out_ends_everything_of_a_user_and_nothing_of_others(shop: Site) -> None:
     async with shop.page("ada") as ada, shop.page("bob") as bob:
         hosts = [await shop.views.host(user) for user in ("ada", "bob")]

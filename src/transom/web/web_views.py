@@ -47,6 +47,7 @@ _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
+_FAILED = 1011  # after which a page tries again
 _UNCONFIGURED = (
     "Views are set up for development on this machine only: set WebViews(sandbox=..., origins=...)"
 )
@@ -324,10 +325,16 @@ class WebViews:
 
     async def _check_again(self, websocket: WebSocket, user: str) -> None:
         """A session that has ended ends its sockets, too."""
-        while True:
-            await asyncio.sleep(self._recheck)
-            if await self._who(websocket) != user:
-                await websocket.close(_UNKNOWN, "Nobody is signed in any more")
+        code, reason = _UNKNOWN, "Nobody is signed in any more"
+        try:
+            while True:
+                await asyncio.sleep(self._recheck)
+                if await self._who(websocket) != user:
+                    break
+        except Exception as error:  # noqa: BLE001 - whatever the application raises
+            _report(error)
+            code, reason = _FAILED, "Who this is could not be found out"
+        await websocket.close(code, reason)
 
     def _sandbox_for(self, origin: str, host: str) -> str:
         """Where the Views of a page go; Refused: it is none of ours."""
