@@ -149,7 +149,7 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
         for number in (1, 2):
             card = failure(user, f"tests-{number}")
             await expect(card).to_contain_text(
-                "It could not be shown: it was not initialised within 2 s."
+                "It could not be shown: it was not initialised within 2 s: its page has to call"
             )
         await user.page.reload()
         for _ in range(2):

@@ -1,20 +1,26 @@
 """The steps of `transom open`, as events, with Views in Python."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.server.mcpserver import MCPServer
+from rich.console import Console
 
 from tests.browser.opening import ORDERS
 from tests.cli.running import transom
 from transom import App, InProcessRenderer, ToolError
 from transom.channel import Channel, memory_pair
-from transom.cli.open import Event, OpenCommand
+from transom.cli.open import Event, EventPrinter, OpenCommand
 from transom.errors import TransomError, UsageError
 from transom.host.page import Page
 from transom.server import Views
+from transom.types import Tool
 from transom.web.stage import Violation
 
 URI = "ui://shop/page.html"
@@ -86,7 +92,9 @@ class Shown:
         if self._until is not None and event["event"] == self._until[0]:
             self._until[1].set()
 
-    async def run(self, tool: str = "show", *calls: tuple[str, dict[str, Any]], **options: Any):
+    async def run(
+        self, tool: str | None = "show", *calls: tuple[str, dict[str, Any]], **options: Any
+    ):
         arguments = options.pop("arguments", {})
         await self.command.run(server(), tool, arguments, calls, name="shop", **options)
 
@@ -154,6 +162,95 @@ async def test_a_tool_the_server_does_not_have_is_a_mistake_that_names_those_it_
     with pytest.raises(UsageError, match="no tool nothing; it has: show, plain"):
         await shown.run("nothing")
     assert shown.events == []
+
+
+async def test_the_only_tool_that_opens_a_view_need_not_be_named() -> None:
+    shown = Shown()
+    await shown.run(None, arguments={"what": "shoes"})
+    assert shown.events[0]["result"]["content"][0]["text"] == "shown shoes"
+
+
+async def test_which_of_several_tools_is_meant_has_to_be_said() -> None:
+    tools = [Tool(name=name, meta={"ui": {"resourceUri": URI}}) for name in ("show", "list")]
+    with pytest.raises(UsageError, match="Several tools open a View, name one: show, list"):
+        OpenCommand._tool_to_open(None, tools)
+    with pytest.raises(UsageError, match=r"No tool .* opens a View.*@views.tool\(opens=page\)"):
+        OpenCommand._tool_to_open(None, [Tool(name="plain")])
+
+
+async def test_a_change_of_a_file_starts_the_server_again_and_reopens_the_view(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("one")
+    (tmp_path / ".hidden").mkdir()
+    shown = Shown()
+    first = shown.until("tools")
+    running = asyncio.create_task(shown.run("show", stay=True, watched=tmp_path))
+    await first.wait()
+    second = shown.until("tools")
+    (tmp_path / ".hidden" / "x.py").write_text("is not watched")
+    page.write_text("two")
+    os.utime(page, (1, 1))  # a file system may have no finer times than a second
+    await second.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    opened, tools, changed = shown.kinds(), shown.kinds().count("tools"), shown.kinds()
+    assert [kind for kind in opened if kind != "tools"] == ["opened", "changed", "closed", "opened"]
+    assert tools == 2
+    assert shown.events[changed.index("changed")]["files"] == ["page.html"]
+    assert shown.trouble == []
+
+
+async def test_a_server_that_does_not_come_up_is_waited_for_until_a_file_changes(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("raise RuntimeError('not yet')")
+    shown = Shown()
+    told = asyncio.Event()
+    shown.command._on_trouble = lambda text: (shown.trouble.append(text), told.set())
+    command = [sys.executable, str(script)]
+    running = asyncio.create_task(
+        shown.command.run(command, "show", {}, [], name="shop", watched=tmp_path)
+    )
+    await told.wait()
+    changed = shown.until("changed")
+    script.write_text("raise RuntimeError('still not')")
+    await changed.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    assert shown.trouble[0].startswith(
+        "shop could not be started: it exited with code 1: RuntimeError: not yet"
+    )
+
+
+def test_only_a_server_that_runs_here_can_be_watched() -> None:
+    ran = transom("open", "http://127.0.0.1:9/mcp", "show", "--watch")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--watch needs a server that runs here" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("directive", "blocked", "advice"),
+    [
+        ("connect-src", "https://api.example.com/x", 'Csp(connect=["https://api.example.com"])'),
+        ("script-src-elem", "https://cdn.example.com/a.js", 'resource=["https://cdn.example.com"]'),
+        ("img-src", "https://i.example.com:8443/a.png", 'resource=["https://i.example.com:8443"]'),
+        ("frame-src", "https://f.example.com/", 'frame=["https://f.example.com"]'),
+        ("script-src", "eval", "--csp compat"),
+        ("protocol", "https://x", ""),
+        ("connect-src", "blob", ""),
+    ],
+)
+def test_what_was_blocked_says_what_to_write(directive: str, blocked: str, advice: str) -> None:
+    out = StringIO()
+    printer = EventPrinter(Console(file=out, width=200))
+    printer.print({"event": "violation", "directive": directive, "blocked": blocked})
+    lines = out.getvalue().splitlines()
+    assert f"{directive}: {blocked}" in lines[0]
+    assert len(lines) == (2 if advice else 1)
+    assert advice in lines[-1]
 
 
 async def test_a_tool_without_a_view_opens_none() -> None:

@@ -211,7 +211,7 @@ async def test_one_that_dies_of_an_exception_says_which_and_where_the_users_own_
         await process.receive()
     await process.aclose()
     assert str(caught.value) == (
-        "it exited with code 1: json.decoder.JSONDecodeError: Expecting property name enclosed in "
+        "it exited with code 1: JSONDecodeError: Expecting property name enclosed in "
         f'double quotes: line 1 column 2 (char 1) ({script}, line 6: return loads("{{"))'
     )
     assert capfd.readouterr().err == ""  # the error says it: it is not printed as well

@@ -321,7 +321,7 @@ class Silent:
 @pytest.mark.parametrize(
     ("renderer", "timeout", "said"),
     [
-        (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s"),
+        (Silent(), 0.05, "could not be opened: it was not initialised within 0.05 s: its page has"),
         (Failing(RuntimeError()), 15, "could not be opened: it could not be shown: RuntimeError"),
     ],
 )

@@ -26,9 +26,10 @@ from transom.check.snapshot import (
     TrialCall,
     ViewObservation,
     Visit,
+    texts,
 )
 from transom.errors import ChannelClosed, TransomError
-from transom.json_values import JsonObject, as_object
+from transom.json_values import JsonObject, as_object, clean
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.servers.connection import Connect
 
@@ -283,6 +284,12 @@ class _Collection:
 
         An idempotent tool that writes is called twice with the same arguments.
         """
+        names = [tool.name for tool in tools]
+        for name in self._calling.arguments:
+            if name not in names:
+                self._notes.append(
+                    f"there is no tool {name} to call; there are: {', '.join(names)}"
+                )
         chosen = [tool for tool in tools if self._may_call(tool)]
         limit = self._calling.max_calls
         why = f"no more than {limit} tools are called"
@@ -299,6 +306,9 @@ class _Collection:
             self._begin(f"calling {tool.name}")
             call = await self._call(server, tool, "example")
             silent = silent + 1 if call and call.problem else 0
+            if call and call.result and call.result.get("isError") is True:
+                text = clean(" ".join(texts(call.result)), 200)
+                self._notes.append(f"{tool.name} answered with an error: {text}")
             if call is None or call.problem is not None:
                 continue
             if tool.hints("idempotentHint") and not tool.hints("readOnlyHint"):

@@ -17,6 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from transom.check.schemas import schema_problem
 from transom.cli import run_async
 from transom.cli.login import remote_server
 from transom.cli.target import parse_target
@@ -110,7 +111,10 @@ class EventPrinter:
 
     def _problem(self, event: Event) -> None:
         what = f"{event['kind']} in {event['tool']}" if "tool" in event else event["kind"]
-        place = f"  ({event['source']}:{event.get('line', '?')})" if "source" in event else ""
+        place = ""
+        if "source" in event:
+            page = event["source"] == "about:srcdoc"
+            place = f"  ({'the page' if page else event['source']}, line {event.get('line', '?')})"
         self._lines("Problem", "red", f"{what}: {event['message']}{place}")
 
     def _changed(self, event: Event) -> None:
@@ -166,6 +170,7 @@ def _safe(text: str) -> str:
 
 _INTERRUPTED = 130
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
+_RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
 _LOOK_EVERY = 0.3  # seconds between two looks at the files that are watched
 _WATCHED = {".py", ".html", ".htm", ".js", ".mjs", ".css", ".json", ".svg", ".toml"}
 _MOST_WATCHED = 5000
@@ -341,6 +346,7 @@ class OpenCommand:
         self._before = before
         self._timeout = timeout
         self._view: View | None = None
+        self._page_failed = asyncio.Event()
         self._shown_tools: list[Tool] | None = None
         self.opened = False
         """Whether the View was there."""
@@ -413,8 +419,22 @@ class OpenCommand:
     async def _open(self, tool: str | None, arguments: Mapping[str, Any]) -> View:
         host = self._host
         self._view = None  # so that what is opened here is reported here
-        tool = self._tool_to_open(tool, await host.list_tools())
-        result = await host.call_tool(tool, arguments)
+        tools = await host.list_tools()
+        tool = self._tool_to_open(tool, tools)
+        schema = next(each.input_schema for each in tools if each.name == tool)
+        if problem := schema_problem(schema):
+            text = f"its input schema is not valid JSON Schema: {problem}"
+            self._event("problem", kind="schema", tool=tool, message=text)
+        calling = asyncio.ensure_future(host.call_tool(tool, arguments))
+        failing = asyncio.ensure_future(self._fail_early())
+        try:
+            await asyncio.wait((calling, failing), return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done():
+                raise TransomError(f"{tool} opened no View: its page failed before `connect()`")
+        finally:
+            failing.cancel()
+            calling.cancel()
+        result = calling.result()
         view = next(iter(host.views.values()), None)
         if view is None or view.state != "live":
             note = (result.meta or {}).get("transom/view", {})
@@ -424,6 +444,12 @@ class OpenCommand:
         self.failed = result.is_error
         self._opened(view, result)
         return view
+
+    async def _fail_early(self) -> None:
+        """Returns when an error in the page has most likely kept it from connecting."""
+        self._page_failed.clear()
+        await self._page_failed.wait()
+        await asyncio.sleep(_RECOVERS_WITHIN)
 
     @staticmethod
     def _tool_to_open(tool: str | None, tools: Sequence[Tool]) -> str:
@@ -495,6 +521,8 @@ class OpenCommand:
         self._event("violation", **details)
 
     def _on_problem(self, view: View, problem: ViewProblem) -> None:
+        if problem.kind == "error":
+            self._page_failed.set()
         if problem.kind != "blocked":  # a violation, which comes by another way
             self._event("problem", view=view.id, **msgspec.to_builtins(problem))
 

@@ -32,6 +32,11 @@ from transom.errors import UsageError
 from transom.server.views import Views
 from transom.servers.process import cause
 
+
+class ServeError(UsageError):
+    """What was named cannot be served."""
+
+
 _USUAL_NAMES = ("mcp", "server", "app")
 
 
@@ -47,14 +52,14 @@ def main(text: str) -> None:
         if server is None:
             runpy.run_path(place, run_name="__main__")
             if _input_is_open():
-                raise UsageError(_NO_SERVER.format(place=place, name=path.stem))
+                raise ServeError(_NO_SERVER.format(place=place, name=path.stem))
             return
     else:
         sys.path.insert(0, "")
         module = importlib.import_module(place)
         server = find_server(module, name)
         if server is None:
-            raise UsageError(f"there is no MCP server in {place}: name one, as in {place}:server")
+            raise ServeError(f"there is no MCP server in {place}: name one, as in {place}:server")
     _check_views(module, server)
     _log_briefly()
     asyncio.run(_serve(server))
@@ -80,7 +85,7 @@ def _check_views(module: ModuleType, server: object) -> None:
             write = f"{called} = MCPServer(…, extensions=[{name}])"
             if not isinstance(server, MCPServer):
                 write = f"{name}.install({called})"
-            raise UsageError(f"the server does not have its Views ({name}). Write: {write}")
+            raise ServeError(f"the server does not have its Views ({name}). Write: {write}")
 
 
 def _log_briefly() -> None:
@@ -116,7 +121,7 @@ def find_server(module: ModuleType, name: str = "") -> object | None:
         if found is not None and not _is_server(found) and callable(found):
             found = found()
         if not _is_server(found):
-            raise UsageError(f"{name} in {module.__name__} is not an MCPServer, FastMCP or Server")
+            raise ServeError(f"{name} in {module.__name__} is not an MCPServer, FastMCP or Server")
         return found
     servers = {key: value for key, value in vars(module).items() if _is_server(value)}
     for usual in _USUAL_NAMES:
@@ -124,14 +129,14 @@ def find_server(module: ModuleType, name: str = "") -> object | None:
             return servers[usual]
     different = {id(value): value for value in servers.values()}
     if len(different) > 1:
-        raise UsageError(f"there are several servers, name one: {', '.join(sorted(servers))}")
+        raise ServeError(f"there are several servers, name one: {', '.join(sorted(servers))}")
     return next(iter(different.values()), None)
 
 
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} cannot be loaded as Python")
+        raise ServeError(f"{path} cannot be loaded as Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -158,7 +163,7 @@ async def _serve(server: object) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1])
-    except UsageError as error:
+    except ServeError as error:
         sys.exit(f"transom: {error}")
     except Exception:  # noqa: BLE001 - whatever it is, it ends here
         traceback.print_exc()

@@ -502,5 +502,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return listen("127.0.0.1" if host == "localhost" else host, port)
     except OSError as error:
-        text = f"{_bracketed(host)}:{port} cannot be used: {error.strerror or error}"
+        text = (
+            f"{_bracketed(host)}:{port} cannot be used: {error.strerror or error}; choose another"
+        )
         raise UsageError(text) from error

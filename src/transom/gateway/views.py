@@ -54,7 +54,15 @@ from transom.protocol.methods import read_result
 from transom.servers.connection import ServerConnection
 from transom.servers.envelope import is_complete, without_hop_keys
 from transom.session import OnProgress
-from transom.types import ImageContent, Task, TextContent, Tool, ToolAnnotations, ToolResult
+from transom.types import (
+    ImageContent,
+    Task,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+    ToolResult,
+    ViewProblem,
+)
 
 if TYPE_CHECKING:
     from transom.host.host import Host
@@ -418,6 +426,7 @@ class ClientViews:
         host.on_view_closed = self._view_closed
         host.on_tools_changed = self._tools_changed.trigger
         host.on_error = _log_problem
+        host.on_view_problem = _log_view_problem
         await host.__aenter__()
         self._host = host
         return host
@@ -666,7 +675,9 @@ class ClientViews:
             view = await host.open_view(connection.name, call.name, call.arguments)
             return view, view.newest_call
         except TransomError as error:
-            return clean(str(error), _MAX_REASON)
+            reason = clean(str(error), _MAX_REASON)
+            _log.warning("The View of %s could not be opened: %s", call.name, reason)
+            return reason
         except Exception:  # noqa: BLE001 - the call's result is not touched by it
             _log.exception("a View could not be opened")
             return "the gateway failed"
@@ -697,7 +708,9 @@ class ClientViews:
         assert self._host is not None  # noqa: S101 - as above
         where = self._screen.where()
         if view.state != "live":
-            text = f"The View of this tool could not be opened: {clean(view.reason, _MAX_REASON)}"
+            reason = clean(view.reason, _MAX_REASON)
+            _log.warning("View %s could not be opened: %s", view.id, reason)
+            text = f"The View of this tool could not be opened: {reason}"
             return text if where is None else f"{text}\nViews are shown at {where}"
         lines = [
             f"View {view.id} is open in a browser without a window; {SCREENSHOT_VIEW} shows it"
@@ -806,6 +819,13 @@ def _error_result(error: TransomError) -> ToolResult:
 
 def _log_problem(error: BaseException) -> None:
     _log.info("%s", error)
+
+
+def _log_view_problem(view: View, problem: ViewProblem) -> None:
+    """For the author of the page, who has no other place to see it."""
+    text = clean(problem.message, _MAX_REASON)
+    advice = "; the page's csp has to declare it" if problem.kind == "blocked" else ""
+    _log.warning("View %s: %s: %s%s", view.id, problem.kind, text, advice)
 
 
 async def _picture(host: Host, arguments: dict[str, Any]) -> ToolResult:

@@ -58,7 +58,14 @@ async def load_page(
     server: Server, *, view_id: str, server_name: str, uri: str, max_bytes: int
 ) -> Page:
     """Read a View's page from its server; `InvalidResult` if what it has there is none."""
-    raw = await server.request("resources/read", {"uri": uri})
+    try:
+        raw = await server.request("resources/read", {"uri": uri})
+    except ProtocolError as error:
+        known = [str(member(each, "uri")) for each in await _listed(server)]
+        views = [each[:200] for each in known if each.startswith("ui://") and each != uri]
+        has = f"; it lists {', '.join(views[:5])}" if views else ""
+        text = f"the tool links {uri[:200]}, which the server does not give: {error}{has}"
+        raise InvalidResult(text) from error
     result: ReadResourceResult = read_result("resources/read", ReadResourceResult, raw)
     usable = [
         part
@@ -108,11 +115,15 @@ def _html(part: ResourceContents, uri: str, max_bytes: int) -> str:
 
 async def _listed_ui(server: Server, uri: str) -> dict[str, Any]:
     """The metadata in the server's listing. A page need not be listed: then there is none."""
+    found = (entry for entry in await _listed(server) if member(entry, "uri") == uri)
+    return as_object(member(next(found, None), "_meta", "ui"))
+
+
+async def _listed(server: Server) -> list[Any]:
+    """The server's resources; none if it cannot list them."""
     try:
-        listed = await list_all(
+        return await list_all(
             lambda params: server.request("resources/list", params), "resources/list", "resources"
         )
     except (ProtocolError, InvalidResult):
-        return {}
-    found = (entry for entry in listed if member(entry, "uri") == uri)
-    return as_object(member(next(found, None), "_meta", "ui"))
+        return []

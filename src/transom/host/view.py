@@ -776,7 +776,10 @@ class View(CallsTools):
 def _why_not_opened(error: BaseException, timeout: float) -> str:
     match error:
         case TimeoutError():
-            return f"it was not initialised within {timeout:g} s"
+            return (
+                f"it was not initialised within {timeout:g} s: its page has to call `connect()`, "
+                "and a script error before that prevents it"
+            )
         case asyncio.CancelledError():
             return str(error) or "its opening was cancelled"
         case TransomError():

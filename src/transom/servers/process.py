@@ -346,13 +346,14 @@ def cause(text: str) -> str:
     begins = text.rfind("Traceback (most recent call last)", 0, raised[-1].start())
     frames = list(_FRAME.finditer(text, max(begins, 0), raised[-1].start()))
     own = [frame for frame in frames if not _NOT_THE_USERS.search(frame["file"])]
-    if not frames or not own:
-        return raised[-1][0]
+    what = re.sub(r"^(?:\w+\.)+(?=\w)", "", raised[-1][0])
+    if not own:
+        return what
     file = Path(own[-1]["file"])
     if file.is_relative_to(Path.cwd()):
         file = file.relative_to(Path.cwd())
     code = f": {own[-1]['code'].strip()}" if own[-1]["code"] else ""
-    return f"{raised[-1][0]} ({file}, line {own[-1]['line']}{code})"
+    return f"{what} ({file}, line {own[-1]['line']}{code})"
 
 
 class _StderrWriter:

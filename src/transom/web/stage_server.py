@@ -97,7 +97,7 @@ def _listen(address: str, port: int) -> socket.socket:
     try:
         return listen(address, port)
     except OSError as error:
-        text = f"Port {port} of {address} cannot be used: {error.strerror}"
+        text = f"Port {port} of {address} cannot be used: {error.strerror}; choose another"
         absent = isinstance(error, socket.gaierror) or error.errno in (
             errno.EADDRNOTAVAIL,
             errno.EAFNOSUPPORT,

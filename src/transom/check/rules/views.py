@@ -12,7 +12,10 @@ MAX_TOOLS = 50
 @rule("V1")
 def handshake_completes(view: ViewObservation) -> Messages:
     if not view.initialized:
-        yield f"`{view.uri}` never completed ui/initialize within {view.waited:g}s."
+        yield (
+            f"`{view.uri}` never completed ui/initialize within {view.waited:g}s; its page must "
+            "call `await app.connect()`, and a script error before that prevents it."
+        )
 
 
 @rule("V2")
