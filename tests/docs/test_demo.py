@@ -1,13 +1,23 @@
+"""The package as users get it: the wheel, in an empty home, from folders with spaces."""
+
+import json
 import os
+import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
+import mcp
 import pytest
 from scripts.dist_contents import problems
 
 from tests.cli.running import transom
+from transom.gateway.agent_configs import CLIENTS, Machine
+from transom.gateway.config_text import FORMATS
+from transom.gateway.install import find_clients
 
 ROOT = Path(__file__).parents[2]
 PNG = b"\x89PNG\r\n"
@@ -39,24 +49,125 @@ def test_the_wheel_has_the_examples_and_the_files_for_the_browser(wheel: Path) -
     assert {f"transom/examples/{each.name}" for each in examples} <= set(names)
 
 
-def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
-    wheel: Path, tmp_path: Path
-) -> None:
-    installed, folder = tmp_path / "site", tmp_path / "an empty folder"
+class Installed(NamedTuple):
+    """A machine with an empty home, the wheel, and nothing of this checkout."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        ran = subprocess.run(
+            [str(word) for word in words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0 or not check, ran.stdout + ran.stderr
+        return ran
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    home = tmp_path_factory.mktemp("an empty home")
+    folder = home / "my servers"
     folder.mkdir()
-    with zipfile.ZipFile(wheel) as file:
-        file.extractall(installed)
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    command = [sys.executable, "-m", "transom", "demo"]
-    where = subprocess.run(
-        [*command, "--examples"], env=environment, cwd=folder, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert where.stdout.strip() == str(installed / "transom" / "examples")
-    run = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    venv.create(home / "my env", with_pip=False, symlinks=True)
+    python = home / "my env" / "bin" / "python"
+    site = next((home / "my env" / "lib").glob("python*/site-packages"))
+    # What it depends on is that of this environment: nothing is downloaded.
+    (site / "dependencies.pth").write_text(f"{Path(mcp.__file__).parents[1]}\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    quiet = ["--no-deps", "--no-index", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*pip, *quiet, str(wheel)], check=True, capture_output=True)
+    # A browser is the system's; a variable that names one is for it as well.
+    kept = {name: os.environ[name] for name in ("TRANSOM_CHROMIUM",) if name in os.environ}
+    path = os.pathsep.join([str(python.parent), "/usr/local/bin", "/usr/bin", "/bin"])
+    return Installed(folder, {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", **kept})
+
+
+@pytest.mark.timeout(240)
+def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
+    installed: Installed,
+) -> None:
+    where = installed.run("transom", "demo", "--examples")
+    assert where.stdout.startswith(installed.environment["HOME"])
+    assert where.stdout.endswith("transom/examples\n")
+    passes(installed.run("transom", "demo", check=False), installed.folder)
+
+
+@pytest.mark.timeout(240)  # two commands and a browser, on a machine that may be busy
+def test_an_installed_wheel_opens_and_checks_a_server_of_the_user(installed: Installed) -> None:
+    for name in ("note.py", "note.html"):
+        shutil.copy(ROOT / "docs" / "readme" / name, installed.folder)
+    calls = ["--call", 'write={"line": "Milk"}', "--call", "read"]
+    opened = installed.run("transom", "open", "note.py", "--headless", "--timeout", "50", *calls)
+    assert "Called   read\n         Milk" in opened.stdout
+    assert opened.stderr == ""
+    assert "0 errors" in installed.run("transom", "check", "note.py", "--timeout", "50").stdout
+
+
+INSTALL = """\
+import sys
+from transom.cli.main import run
+for client in sys.argv[1:]:
+    words = ["gateway", "install", "--no-try", "--write", "--client", client, "--no-open"]
+    assert run([*words, "--", "python", "note.py"]) == 0
+"""
+
+
+@pytest.mark.timeout(240)
+def test_what_is_installed_for_each_client_starts_from_another_folder(
+    installed: Installed, tmp_path: Path
+) -> None:
+    shutil.copy(ROOT / "docs" / "readme" / "note.py", installed.folder)
+    shutil.copy(ROOT / "docs" / "readme" / "note.html", installed.folder)
+    installed.run("python", "-c", INSTALL, *CLIENTS)
+    home = Path(installed.environment["HOME"])
+    commands: set[tuple[str, ...]] = set()
+    for found in find_clients(Machine(home, installed.folder, {}, "linux")):
+        assert list(found.behind) == ["note"], found
+        entries = FORMATS[found.client.written].read(found.path.read_text(), "")
+        entry = entries[found.client.section]["note"]
+        commands.add((entry.get("command") or entry["cmd"], *entry["args"]))
+    (command,) = commands  # the same for all of them
+    assert command == (
+        str(home / "my env" / "bin" / "transom"),
+        *("gateway", "--no-open", "--"),
+        str(home / "my env" / "bin" / "python"),
+        str(installed.folder / "note.py"),
     )
-    passes(run, folder)
+    assert len(list(find_clients(Machine(home, installed.folder, {}, "linux")))) == len(CLIENTS)
+
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    messages = [
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {**about, "clientInfo": {"name": "plain", "version": "1"}},
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**installed.environment, "PATH": "/usr/bin:/bin"},  # a client may know no more
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as gateway:
+        assert gateway.stdin is not None
+        assert gateway.stdout is not None
+        for message in messages:
+            gateway.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            gateway.stdin.flush()
+        while (answer := json.loads(gateway.stdout.readline())).get("id") != 2:
+            pass
+        gateway.stdin.close()
+    assert "open_note" in [tool["name"] for tool in answer["result"]["tools"]]
+    assert gateway.returncode == 0
 
 
 def test_the_demo_of_a_checkout_has_its_examples_beside_the_source() -> None:

@@ -333,7 +333,8 @@ async def test_the_error_of_a_view_that_failed_always_says_why(
         host.on_view_failed = lambda _, error: failed.append(error)
         await host.add_server("orders", shop())
         await host.call_tool("show_orders")
-        assert [str(error) for error in failed] == [f"View orders-1 {said}"]
+        (error,) = failed
+        assert str(error).startswith(f"View orders-1 {said}")
 
 
 async def test_the_error_of_a_view_that_was_closed_while_it_opened_says_so():
