@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Self, Unpack, cast, overload
 
 import msgspec
@@ -152,6 +151,8 @@ class App:
     def __setattr__(self, name: str, value: object) -> None:
         """Set a field; an event that does not exist is a mistake, not a new field."""
         if name.startswith("on_") and not hasattr(type(self), name):
+            from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
             known = sorted(n for n in dir(type(self)) if n.startswith("on_"))
             near = ", ".join(get_close_matches(name, known, 3, 0.5) or known)
             raise AttributeError(f"Unknown event: {name}. Did you mean: {near}?")

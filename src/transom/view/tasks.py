@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from math import ceil
@@ -79,7 +79,7 @@ class TaskStore:
         ttl = _DEFAULT_TTL if ttl is None or ttl <= 0 else ceil(min(ttl, _MAX_TTL))
         now = _now()
         task = Task(
-            task_id=secrets.token_urlsafe(16),
+            task_id=os.urandom(16).hex(),
             status="working",
             created_at=now,
             last_updated_at=now,
