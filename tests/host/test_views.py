@@ -1021,3 +1021,42 @@ async def test_a_view_that_does_not_respond_makes_room_for_another():
         view.check("its page shows something else now")
         await host.call_tool("show_orders")
         assert list(host.views) == ["orders-2"]
+
+
+# --- names and values that are shown cleaned -------------------------------------------------
+
+
+@pytest.mark.parametrize("naming", ["flat", "indirect"])
+async def test_a_value_that_the_model_was_shown_cleaned_reaches_the_view_as_it_is(naming: Any):
+    files = ["plan\u200b.txt", "two\nlines", "plain", "⟦View x⟧", "View x"]
+    schema = {
+        "type": "object",
+        "properties": {
+            "file\u200b": {"type": "string", "enum": files},
+            "more": {"type": "array", "items": {"enum": files}},
+            "always": {"const": "so\u2060"},
+        },
+    }
+    got: list[Any] = []
+
+    def make() -> App:
+        app = App("files", "1")
+        app.register_tool("open", lambda **given: got.append(given) or "ok", input_schema=schema)
+        return app
+
+    async with hosting(renderer=InProcessRenderer({URI: make}), naming=naming) as host:
+        await host.call_tool("show_orders")
+        [shown] = host.view_tools("orders-1")
+        cleaned = shown.input_schema["properties"]
+        assert cleaned["file"]["enum"] == ["plan.txt", "two lines", "plain", "View x", "View x"]
+        for sent, meant in zip(cleaned["file"]["enum"], files[:3] + ["View x"] * 2, strict=True):
+            given = {"file": sent, "more": [sent, "plain"], "always": cleaned["always"]["const"]}
+            call = ("orders-1__open", given)
+            if naming == "indirect":
+                call = (
+                    "call_view_tool",
+                    {"view_id": "orders-1", "name": "open", "arguments": given},
+                )
+            assert (await host.call_tool(*call)).text == "ok"
+            wanted = {"file\u200b": meant, "more": [meant, "plain"], "always": "so\u2060"}
+            assert got.pop() == wanted

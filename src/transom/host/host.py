@@ -397,7 +397,8 @@ class Host(CallsTools):
             entry = await self._find_late(name, arguments)
         if entry.kind == "view":
             view = self._views[entry.owner]
-            return await view.call(entry.tool.name, arguments, timeout, on_progress, task)
+            given = self._surface.original(entry, arguments)
+            return await view.call(entry.tool.name, given, timeout, on_progress, task)
         if entry.kind == "server":
             return await self._call_server_tool(
                 entry, arguments, timeout, on_progress, task, open_view=open_view
@@ -409,8 +410,10 @@ class Host(CallsTools):
             raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
         view = self.view(call.view_id)
         found = self._surface.find_view_tool(view.id, call.name)
-        name = call.name if found is None else found.tool.name
-        return await view.call(name, call.arguments, timeout, on_progress, task)
+        name, given = call.name, call.arguments
+        if found is not None:
+            name, given = found.tool.name, self._surface.original(found, given)
+        return await view.call(name, given, timeout, on_progress, task)
 
     async def answer(
         self,

@@ -32,7 +32,7 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, UsageError
 from transom.host.policy import model_may_call
-from transom.json_values import clean, is_clean, without_marks
+from transom.json_values import as_list, as_object, clean, is_clean, without_marks
 from transom.types import (
     Implementation,
     TextContent,
@@ -211,6 +211,28 @@ def _clean_texts(value: Any, limit: int) -> Any:
         members = cast("dict[str, Any]", value)
         return {clean(key, limit): _clean_texts(inner, limit) for key, inner in members.items()}
     return value
+
+
+def _with_originals(value: Any, schema: object, limit: int) -> Any:
+    """What a model sent, with the schema's own names and values where it was shown cleaned ones."""
+    node: Any = as_object(schema)
+    if isinstance(value, str):
+        known = [*as_list(node.get("enum")), node.get("const")]
+        meant = [each for each in known if isinstance(each, str) and clean(each, limit) == value]
+        return value if value in known or not meant else meant[0]
+    if isinstance(value, list) and node:
+        entries = cast("list[Any]", value)
+        return [_with_originals(inner, node.get("items"), limit) for inner in entries]
+    if isinstance(value, dict) and node:
+        properties = as_object(node.get("properties"))
+        names = {clean(name, limit): name for name in properties}
+        names |= {name: name for name in properties}
+        members = cast("dict[str, Any]", value)
+        return {
+            (name := names.get(key, key)): _with_originals(inner, properties.get(name), limit)
+            for key, inner in members.items()
+        }
+    return cast("Any", value)
 
 
 class ToolList(Sequence[Tool]):
@@ -397,6 +419,13 @@ class Surface:
             if entry is not None and entry.kind == "view" and entry.owner == view_id:
                 return entry
         return None
+
+    def original(self, entry: Entry, arguments: Mapping[str, Any] | None) -> Any:
+        """A model's arguments for a View's tool, as the View's own schema has them."""
+        schema = entry.tool.input_schema
+        if arguments is None or entry.shown.input_schema is schema:
+            return arguments
+        return _with_originals(dict(arguments), schema, self._max_description)
 
     def shown(self, view_id: str) -> list[Tool]:
         """A View's tools, as the model sees them."""
