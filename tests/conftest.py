@@ -1,4 +1,6 @@
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,14 @@ settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_folder() -> Iterator[str]:
+    """What a user's programs remember, who has used none yet."""
+    with tempfile.TemporaryDirectory(prefix="transom-state-") as folder:
+        os.environ["XDG_STATE_HOME"] = folder
+        yield folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,7 +26,7 @@ UP_TO_SESSION = BOTTOM | {
     "results",
     "session",
 }
-UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "file_lock", "servers"}
+UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "state_files", "servers"}
 UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving"}
 EVERYTHING = UP_TO_SERVING | {"web", "gateway", "check", "testing", "cli"}
@@ -42,13 +42,13 @@ MAY_IMPORT = {
     "background": {"events"},
     "json_values": {"protocol"},
     "naming": set[str](),
-    "file_lock": set[str](),
+    "state_files": set[str](),
     "mcptypes": BOTTOM,
     "results": BOTTOM | {"schema"},
     "queues": BOTTOM | {"channel", "events"},
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
-    "servers": UP_TO_SESSION | {"mcptypes", "file_lock"},
+    "servers": UP_TO_SESSION | {"mcptypes", "state_files"},
     "host": UP_TO_SERVERS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
     "host.renderers": UP_TO_SERVERS | {"view"},
@@ -77,7 +77,7 @@ PACKAGES = {
     "background": set[str](),
     "json_values": {"msgspec"},
     "naming": set[str](),
-    "file_lock": set[str](),
+    "state_files": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),
     "results": {"msgspec"},

@@ -1,6 +1,7 @@
 """A host whose Views are in Chromium, and a server for it to show."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable
@@ -146,6 +147,24 @@ async def chromium(mark: object = "") -> AsyncIterator[Chromium]:
             yield Chromium(browser)
         finally:
             await browser.close()
+
+
+@asynccontextmanager
+async def lasting_browser(profile: Path) -> AsyncIterator["User"]:
+    """A browser with a profile, and in it what pages stored; it is there again the next time."""
+    preferences = profile / "Default" / "Preferences"
+    if not preferences.exists():
+        preferences.parent.mkdir(parents=True)
+        allowed = {"block_third_party_cookies": False, "cookie_controls_mode": 0}
+        preferences.write_text(json.dumps({"profile": allowed}))
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            profile, executable_path=find_chromium(), args=chromium_arguments()
+        )
+        try:
+            yield User(context)
+        finally:
+            await context.close()
 
 
 class Told:

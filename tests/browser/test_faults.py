@@ -239,7 +239,7 @@ async def test_a_view_that_hangs_hangs_alone(browser: Chromium) -> None:
             await view.call_tool("count", timeout=0.2)
         await view.close()  # it does not say goodbye, and is closed all the same
         assert list(host.views) == [other.id]
-        await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
+        await user.page.locator(f"#view-{view.id} iframe").wait_for(state="detached")
         third = await show(host)
         assert await text_of(third.call_tool("count")) == "0"
 
@@ -417,7 +417,7 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
             between.cut()
             await between.refused.get()
             await user.run_in_view(view.id, "tools.flood({ count: 12, bytes: 10_000_000 })")
-            await user.page.locator(f"#view-{view.id}").wait_for(state="detached")
+            await user.page.locator(f"#view-{view.id} iframe").wait_for(state="detached")
             between.mend()
             with pytest.raises(ViewClosed, match="it sends more than the host takes"):
                 await running

@@ -167,7 +167,7 @@ async def test_one_view_at_a_time_covers_the_page_and_the_others_cannot_be_reach
         assert await card(user, one).evaluate("(view) => view.inert") is True
         assert await card(user, two).evaluate("(view) => view.inert") is False
         await two.close()
-        await card(user, two).wait_for(state="detached")
+        await card(user, two).locator("iframe").wait_for(state="detached")
         assert await card(user, one).evaluate("(view) => view.inert") is False
 
 
@@ -213,7 +213,7 @@ async def test_the_close_button_lets_the_view_wind_up_and_then_it_is_closed(
         closed = await told.closed.get()
         assert (closed.id, closed.reason) == (view.id, "the user closed it")
         assert logged == ["goodbye"]
-        await card(user, view).wait_for(state="detached")
+        await card(user, view).locator("iframe").wait_for(state="detached")
         await user.page.get_by_text("No View is open").wait_for()
         with pytest.raises(ViewClosed, match="the user closed it"):
             await host.call_tool(f"{view.id}__count")

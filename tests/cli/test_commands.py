@@ -65,6 +65,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "surface": "both",
         "approve": "client",
         "csp": "compat",
+        "ephemeral": False,
         "http": None,
         "token": None,
         "max_clients": 100,

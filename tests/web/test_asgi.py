@@ -35,7 +35,9 @@ async def get(url: str, *, host: str | None = None, **more: Any) -> httpx2.Respo
 
 def sandbox(stage: Stage, view_id: str) -> tuple[str, str]:
     """Where the sandbox is served, and the Host that the View is at."""
-    host = next(host for host, mounted in stage._hosts.items() if mounted.page.view_id == view_id)
+    mounted = stage.mounted(view_id)
+    assert mounted is not None
+    host = mounted.host
     return f"http://127.0.0.1:{host.rpartition(':')[2]}", host
 
 
@@ -338,4 +340,6 @@ async def test_the_stage_can_be_mounted_under_a_path_of_another_app() -> None:
         assert "connect-src 'self' wss://agent.example.com;" in policy
         assert (await client.get("/stage/stage.js")).status_code == 200
         stage.mount(view())
-        assert next(iter(stage._hosts)).endswith(".views.example.com")
+        mounted = stage.mounted("orders-1")
+        assert mounted is not None
+        assert mounted.host.endswith(".views.example.com")

@@ -262,7 +262,7 @@ async def test_what_failed_is_shown_for_its_own_host_and_leaves_with_it(theatre:
         for view in (first, second):
             await theatre.browser.page.tell(do="broken", view=await key_of(view), reason="it broke")
         failed = await theatre.browser.page.until(
-            lambda page: [m for m in page.told if m["do"] == "failed"][1:]
+            lambda page: [m for m in page.told if m["do"] == "gone"][1:]
         )
         assert failed[0]["shown"] == "music-1"
         assert (failed[0]["client"], failed[0]["reason"]) == ("codex", "it broke")
@@ -270,8 +270,8 @@ async def test_what_failed_is_shown_for_its_own_host_and_leaves_with_it(theatre:
         await theatre.browser.page.tell(do="retry", view=failed[0]["view"])
         assert await again is two.views["music-1"]
         assert not one.views
-        assert len(theatre.renderer.stage.failures) == 1
-    assert theatre.renderer.stage.failures == {}
+        assert len(theatre.renderer.stage.gone) == 1
+    assert theatre.renderer.stage.gone == {}
 
 
 async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) -> None:
@@ -279,11 +279,11 @@ async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) 
         key = await key_of(await play(host))
         page = theatre.browser.page
         await page.tell(do="broken", view=key, reason="it broke")
-        await page.heard("failed")
+        await page.heard("gone")
         await host.remove_server("music")
         await page.tell(do="retry", view=key)
-        await page.until(lambda page: [m for m in page.told if m["do"] == "failed"][1:])
-        assert "music" in (await page.heard("failed"))["reason"]
+        await page.until(lambda page: [m for m in page.told if m["do"] == "gone"][1:])
+        assert "music" in (await page.heard("gone"))["reason"]
 
 
 async def test_a_view_that_is_left_behind_is_taken_off_with_its_seat(theatre: Theatre) -> None:

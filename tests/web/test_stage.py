@@ -10,7 +10,7 @@ from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.page import Page
-from transom.web.stage import FailedView, Stage, Violation
+from transom.web.stage import GoneView, Stage, Violation
 from transom.web.stage_server import StageServer
 
 
@@ -41,13 +41,16 @@ async def test_a_mounted_view_reaches_the_page_with_all_it_needs(stage: Stage) -
     async with StagePage(stage) as page:
         stage.mount(view(permissions={"camera": {}}, prefers_border=False))
         told = await page.heard("mount")
-    host = next(iter(stage._hosts))
+    mounted = stage.mounted("orders-1")
+    assert mounted is not None
+    host = mounted.host
     assert told == {
         "do": "mount",
         "view": "orders-1",
         "shown": "orders-1",
         "client": "",
         "origin": f"http://{host}",
+        "number": 1,
         "server": "orders",
         "uri": "ui://orders/list",
         "html": "<p>",
@@ -106,16 +109,16 @@ async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
         await page.tell(do="broken", view="orders-1", reason="it " + "x" * 1000)
         with pytest.raises(ChannelClosed, match="The View is gone: it x{197}$"):
             await channel.receive()
-        assert (await page.heard("unmount"))["view"] == "orders-1"
+        assert (await page.heard("gone"))["view"] == "orders-1"
 
 
 async def test_of_too_many_failures_the_oldest_leave_and_every_text_is_cut(stage: Stage) -> None:
     for number in range(22):
-        stage.fail(FailedView(f"orders-{number}", "orders", "orders", "", "no\u202e " * 500))
-    assert list(stage.failures) == [f"orders-{number}" for number in range(2, 22)]
+        stage.show_gone(GoneView(f"orders-{number}", "orders", "orders", "", "no\u202e " * 500))
+    assert list(stage.gone) == [f"orders-{number}" for number in range(2, 22)]
     async with StagePage(stage) as page:
         await page.until(lambda page: len(page.told) == 20)
-        assert all(m["do"] == "failed" and len(m["reason"]) <= 200 for m in page.told)
+        assert all(m["do"] == "gone" and len(m["reason"]) <= 200 for m in page.told)
         assert "\u202e" not in page.told[0]["reason"]
         retried: list[str] = []
         stage.on_retry = retried.append
@@ -124,7 +127,7 @@ async def test_of_too_many_failures_the_oldest_leave_and_every_text_is_cut(stage
             await page.tell(do="closed", view=view)
         await page.heard("unmount")
         assert retried == ["orders-2"]
-        assert "orders-2" not in stage.failures
+        assert "orders-2" not in stage.gone
 
 
 async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(stage: Stage) -> None:

@@ -107,7 +107,10 @@ async def test_the_sandbox_of_a_guest_page_lets_that_page_frame_it() -> None:
             await joining
             await guest.view("early")
             assert early.reason is None
-            for host, mounted in second._hosts.items():
+            for key in second.views:
+                mounted = second.mounted(key)
+                assert mounted is not None
+                host = mounted.host
                 assert f"frame-ancestors {first.origin}" in mounted.csp
                 url = f"http://127.0.0.1:{host.rpartition(':')[2]}/transom-view"
                 async with httpx2.AsyncClient(verify=False) as client:

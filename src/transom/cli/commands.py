@@ -255,6 +255,10 @@ def _rule_ids(text: str) -> list[str]:
 _COMMAND = "[-- COMMAND…]"
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 _CSP = ("compat", "strict")
+_EPHEMERAL_HELP = (
+    "Keep nothing for Views: what they store in the browser is not there the next time, and none "
+    "can be opened again in the next run. `transom storage` shows what is kept otherwise."
+)
 _CSP_HELP = (
     "What a View's page may run. `compat`: inline scripts, eval, WebAssembly, `blob:` and `data:` "
     "URLs, as most hosts allow. `strict`: inline scripts only, the specification's default. "
@@ -315,6 +319,7 @@ class GatewayOptions(argparse.Namespace):
     open: list[tuple[str, Opening]]
     reuse: list[tuple[str, Reuse]]
     csp: CspMode
+    ephemeral: bool
     http: str | None
     token: str | None
     max_clients: int
@@ -421,6 +426,7 @@ def _add_gateway_options(command: Command) -> None:
         **panel,
     )
     command.choice("--csp", _CSP, _CSP_HELP, **panel)
+    command.flag("--ephemeral", _EPHEMERAL_HELP, **panel)
     command.option(
         "--http",
         "[HOST:]PORT",
@@ -560,6 +566,7 @@ class OpenOptions(argparse.Namespace):
     screenshot: Path | None
     port: int
     csp: CspMode
+    ephemeral: bool
     timeout: float
     json: bool
 
@@ -606,6 +613,7 @@ started.""",
     command.option("--screenshot", "FILE", "Save a PNG of the View (with --headless).", type=Path)
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
+    command.flag("--ephemeral", f"{_EPHEMERAL_HELP} With --headless it is always so.")
     timeout = "How long each step may take."
     command.option("--timeout", "SECONDS", timeout, type=_number(0.1), default=30)
     command.flag("--json", "Print each event as one line of JSON.")
@@ -809,6 +817,53 @@ Exit codes: 0 deleted, 2 there was none.""",
     return command
 
 
+class StorageOptions(argparse.Namespace):
+    """`transom storage --help` explains each."""
+
+
+class StorageClearOptions(argparse.Namespace):
+    """`transom storage clear --help` explains each."""
+
+    what: str | None
+    all: bool
+
+
+def _storage() -> Command:
+    return Command(
+        "storage",
+        "transom.cli.storage",
+        "",
+        """\
+Show what Views may have stored: for which server and resource, where, and when it was last used.
+
+A View finds what Views of the same server and resource have stored in your browser before. No other
+server's Views do. `transom storage clear` makes it all begin anew; `--ephemeral` keeps nothing.
+
+Exit codes: 0 shown, 2 it cannot be read.""",
+        StorageOptions,
+    )
+
+
+def _storage_clear() -> Command:
+    command = Command(
+        "storage clear",
+        "transom.cli.storage",
+        "[WHAT] [--all]",
+        """\
+Let Views find nothing of what was stored, and forget which ones were open.
+
+They get other origins from now on, so that nothing can be reached that is stored under those of
+before. The browser is told to delete that when it next shows Views of the same program. Views that
+are open now keep what they have until they are closed.
+
+Exit codes: 0 cleared, 2 there is no such storage.""",
+        StorageClearOptions,
+    )
+    command.argument("what", "WHAT", "A server's name, or an origin, as listed.", nargs="?")
+    command.flag("--all", "Clear everything.")
+    return command
+
+
 COMMANDS: Mapping[str, Callable[[], Command]] = {
     "gateway": _gateway,
     "gateway install": _install,
@@ -817,6 +872,8 @@ COMMANDS: Mapping[str, Callable[[], Command]] = {
     "check": _check,
     "login": _login,
     "logout": _logout,
+    "storage": _storage,
+    "storage clear": _storage_clear,
     "js": _js,
     "demo": _demo,
 }

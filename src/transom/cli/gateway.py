@@ -115,7 +115,10 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         csp=options.csp,
         port=options.port,
         many_clients=options.http is not None,
+        ephemeral=options.ephemeral,
+        program=_program(options, servers),
     )
+    identities = _identities(servers)
     async with page:
         if options.port:
             await page.start()  # so that a port which cannot be used is noticed now
@@ -129,6 +132,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
                 view_calls=options.view_calls,
                 approve_view_calls=options.approve_view_calls,
                 settings=settings,
+                identities=identities,
                 label=label,
             )
 
@@ -172,6 +176,23 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
     ]
 
 
+def _identities(servers: list[ServerConfig]) -> dict[str, str]:
+    """What tells each server from all others, by the name that it has in the gateway."""
+    from transom.gateway.merge import server_names
+    from transom.servers.targets import identity_of
+
+    names = server_names([each.name for each in servers])
+    found = [identity_of(s.url or s.command, env=s.env, cwd=s.cwd) for s in servers]
+    return dict(zip(names, found, strict=True))
+
+
+def _program(options: GatewayOptions, servers: list[ServerConfig]) -> str:
+    """What tells this gateway from others, also when its file names more servers than before."""
+    if options.config is not None:
+        return f"gateway {options.config.absolute()}"
+    return f"gateway {next(iter(_identities(servers).values()))}"
+
+
 def _print(text: str) -> None:
     sys.stderr.write(f"transom gateway: {text}\n")
     sys.stderr.flush()
@@ -192,12 +213,16 @@ class SharedPage:
         csp: CspMode = "compat",
         port: int = 0,
         many_clients: bool = False,
+        ephemeral: bool = False,
+        program: str = "",
     ) -> None:
         self.pictures = headless
         self._port = port
         self._many_clients = many_clients
         self._open_browser = open_browser
         self._csp = csp
+        self._ephemeral = ephemeral
+        self._program = program
         self._lock = asyncio.Lock()
         self._renderer: Any = None
 
@@ -250,4 +275,6 @@ class SharedPage:
             on_unopened=_print_address,
             page_timeout=_PAGE_WITHIN,
             share=True,
+            ephemeral=self._ephemeral,
+            program=self._program,
         )

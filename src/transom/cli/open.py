@@ -36,7 +36,7 @@ from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
 from transom.naming import name_of_command, name_of_url
-from transom.servers.targets import Target
+from transom.servers.targets import Target, identity_of
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.renderers import BrowserRenderer, open_in_browser
@@ -189,7 +189,7 @@ def run(options: OpenOptions) -> int:
         _check_screenshot(options.screenshot, headless=options.headless)
         if options.watch and isinstance(target, str):
             raise UsageError("--watch needs a server that runs here: a file, module or command")
-        command = _make_command(options)
+        command = _make_command(options, f"open {identity_of(server)}")
         run_async(
             command.run(
                 server,
@@ -228,7 +228,7 @@ def _folder_of(target: str) -> Path:
     return file.absolute().parent if file.is_file() else Path.cwd()
 
 
-def _make_command(options: OpenOptions) -> OpenCommand:
+def _make_command(options: OpenOptions, program: str) -> OpenCommand:
     if options.headless:
         renderer = HeadlessRenderer(csp=options.csp, timeout=options.timeout)
         before = None
@@ -238,6 +238,8 @@ def _make_command(options: OpenOptions) -> OpenCommand:
             open_page=_open_page,
             port=options.port,
             sandbox_port=options.port and options.port + 1,
+            ephemeral=options.ephemeral,
+            program=program,
         )
         before = renderer.show_page
     return OpenCommand(

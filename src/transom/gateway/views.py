@@ -349,6 +349,7 @@ class ClientViews:
         view_calls: ViewCalls = "spec",
         approve_view_calls: bool = False,
         settings: Mapping[str, ViewSettings] | None = None,
+        identities: Mapping[str, str] | None = None,
         label: str = "",
     ) -> None:
         self._screen = screen
@@ -358,6 +359,7 @@ class ClientViews:
         self._view_calls: ViewCalls = view_calls
         self._approve_view_calls = approve_view_calls
         self._settings = settings or {}
+        self._identities = identities or {}
         self._label = label
         self._messages = ViewMessages()
         self.tasks = CallTasks()
@@ -441,6 +443,7 @@ class ClientViews:
         host = await self._ready()
         async with self._adding:
             if connection.name not in host.servers:
+                connection.identity = self._identities.get(connection.name, "")
                 settings = self._settings_of(connection)
                 await host.add_server(
                     connection.name,

@@ -132,6 +132,7 @@ class Host(CallsTools):
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
     `on_view_failed(view, error)`, `on_view_unresponsive(view)`, `on_view_responsive(view)`,
+    `on_view_changed(view)` when its result, its pin or what the user granted it changed,
     `on_server_lost(name, reason)`,
     `on_size_changed(view, width, height)`, `on_log(view, entry)`, `on_model_context(view)`,
     `on_view_problem(view, problem)` with what went wrong inside a page, for its author, and
@@ -149,6 +150,7 @@ class Host(CallsTools):
     on_view_failed = Event["Host"]()
     on_view_unresponsive = Event["Host"]()
     on_view_responsive = Event["Host"]()
+    on_view_changed = Event["Host"]()
     on_server_lost = Event["Host"]()
     on_message = Event["Host"]()
     on_open_link = Event["Host"]()
@@ -199,6 +201,7 @@ class Host(CallsTools):
         self._tasks = TaskRegister()
         self._task_views: dict[str, tuple[View, ViewOrigin | None]] = {}
         self._approvals = Approvals(policy or Policy(), self.audit, self._report)
+        self._approvals.grants.on_changed = self._grants_changed
         self._servers = ServerTools(
             self._surface,
             self.audit,
@@ -706,7 +709,7 @@ class Host(CallsTools):
             except Refused:
                 allowed = False
         if allowed and view.state == "live" and not view.pinned:
-            view.pinned_by = "view"
+            view.set_pinned_by("view")
         view.record("view", "pinned" if view.pinned else "not pinned", by=view.id, detail=text)
         return view.pinned
 
@@ -734,6 +737,10 @@ class Host(CallsTools):
     def _view_unresponsive(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
         self._fire("on_view_unresponsive", view)
+
+    def _grants_changed(self, view_id: str) -> None:
+        if (view := self._views.get(view_id)) is not None:
+            self._fire("on_view_changed", view)
 
     def _view_ended(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))

@@ -35,6 +35,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     uri: str
     html: str
+    identity: str = ""
+    """What tells its server from all others of the user; "": nothing does, so nothing can last."""
     csp: dict[str, Any] | None = None
     permissions: dict[str, Any] | None = None
     domain: str | None = None
@@ -88,6 +90,7 @@ async def load_page(
         server=server_name,
         uri=uri,
         html=html,
+        identity=getattr(server, "identity", ""),
         csp=as_object(needs.get("csp")) or None,
         permissions=as_object(needs.get("permissions")) or None,
         domain=domain if isinstance(domain, str) else None,

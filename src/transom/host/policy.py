@@ -187,6 +187,14 @@ Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
 """Asks the user. May be async."""
 
 
+class Grant(msgspec.Struct, frozen=True):
+    """A tool that the user allowed for good."""
+
+    tool: str
+    by: Literal["model", "view"] = "model"
+    """Who may call it: the model a tool of the View, or the View one of its server."""
+
+
 class Grants:
     """What the user allowed for good, by View and tool, bound to the definition they saw.
 
@@ -197,10 +205,13 @@ class Grants:
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], tuple[int | None, str]] = {}
+        self.on_changed: Callable[[str], object] = lambda _: None
+        """Called with a View whose grants are others now."""
 
-    def give(self, view_id: str, tool: Tool) -> None:
+    def give(self, grantee: str, tool: Tool) -> None:
         """Allow `tool` for good, while it means the same."""
-        self._given[view_id, tool.name] = (tool.registration, fingerprint(tool))
+        self._given[grantee, tool.name] = (tool.registration, fingerprint(tool))
+        self.on_changed(grantee.removesuffix(_CALLS_SERVER))
 
     def covers(self, view_id: str, tool: Tool) -> bool:
         """Whether `tool`, as it is now, was allowed for good."""
@@ -216,7 +227,7 @@ class Grants:
         """A View has just these tools now: one without a number is another one if it comes back."""
         for key, (registration, _) in list(self._given.items()):
             if key[0] == view_id and registration is None and key[1] not in names:
-                del self._given[key]
+                self._remove(view_id, key)
 
     def granted(self, view_id: str) -> tuple[str, ...]:
         """The names of a View's tools that were allowed for good."""
@@ -224,15 +235,30 @@ class Grants:
 
     def forget(self, view_id: str) -> None:
         """Forget all grants of a View that is gone."""
-        self._forget(view_id, f"{view_id}{_CALLS_SERVER}")
+        for grant in self.of(view_id):
+            self.withdraw(view_id, grant)
 
     def forget_server(self, server: str) -> None:
         """Forget which tools of a server that is gone may open Views."""
-        self._forget(f"{server}{_OPENS}")
-
-    def _forget(self, *grantees: str) -> None:
-        for key in [key for key in self._given if key[0] in grantees]:
+        for key in [key for key in self._given if key[0] == f"{server}{_OPENS}"]:
             del self._given[key]
+
+    def of(self, view_id: str) -> list[Grant]:
+        """All grants of a View."""
+        grantees: dict[str, Literal["model", "view"]]
+        grantees = {view_id: "model", f"{view_id}{_CALLS_SERVER}": "view"}
+        return [Grant(name, grantees[owner]) for owner, name in self._given if owner in grantees]
+
+    def withdraw(self, view_id: str, grant: Grant) -> bool:
+        """Ask again before that tool runs; False: it was not allowed for good."""
+        grantee = view_id if grant.by == "model" else f"{view_id}{_CALLS_SERVER}"
+        return self._remove(view_id, (grantee, grant.tool))
+
+    def _remove(self, view_id: str, key: tuple[str, str]) -> bool:
+        given = self._given.pop(key, None)
+        if given is not None:
+            self.on_changed(view_id)
+        return given is not None
 
 
 class Policy:

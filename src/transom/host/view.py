@@ -41,7 +41,14 @@ from transom.errors import (
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.page import load_page
-from transom.host.policy import ApprovalRequest, Approvals, Limits, model_may_call, same_tool
+from transom.host.policy import (
+    ApprovalRequest,
+    Approvals,
+    Grant,
+    Limits,
+    model_may_call,
+    same_tool,
+)
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import SEPARATOR, Label, owned_name
@@ -245,11 +252,26 @@ class View(CallsTools):
 
     def pin(self) -> None:
         """Keep it open when the host closes Views to make room, or when it asks to be closed."""
-        self.pinned_by = "host"
+        self.set_pinned_by("host")
 
     def unpin(self) -> None:
         """Let it be closed like any other again."""
-        self.pinned_by = None
+        self.set_pinned_by(None)
+
+    def set_pinned_by(self, who: Literal["host", "view"] | None) -> None:
+        """Set who had it pinned."""
+        self.pinned_by = who
+        self._env.fire("on_view_changed", self)
+
+    @property
+    def grants(self) -> list[Grant]:
+        """The tools that the user has allowed for good."""
+        return self._env.approvals.grants.of(self.id)
+
+    def withdraw(self, grant: Grant) -> None:
+        """Take back a grant: the user is asked again before that tool runs."""
+        if self._env.approvals.grants.withdraw(self.id, grant):
+            self.record("approval", "withdrawn", tool=grant.tool)
 
     def mark_used(self) -> None:
         """Make it the most recently used View."""
@@ -650,6 +672,7 @@ class View(CallsTools):
             if result is None:
                 return  # it does not show that call
             self._show_call(call)
+        self._env.fire("on_view_changed", self)
         await self._send_outcome()
 
     async def _send_outcome(self) -> None:

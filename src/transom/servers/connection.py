@@ -104,6 +104,8 @@ class ServerConnection(CachingServer):
     ) -> None:
         super().__init__()
         self.name = name
+        self.identity = ""
+        """What tells the server from all others, also in the next run; "" if nothing does."""
         self.up = False
         """Whether requests reach the server."""
         self.reason = "it was not started"

@@ -21,8 +21,6 @@ import logging
 import os
 import re
 import secrets
-import sys
-import tempfile
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import AsyncGenerator, Callable
@@ -49,9 +47,9 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
 from transom.errors import NotConnected
-from transom.file_lock import try_lock
 from transom.json_values import as_list, as_object, clean
 from transom.servers.targets import server_of
+from transom.state_files import open_lock, state_folder, try_lock, write_private
 
 Ask = Callable[[str], object]
 """Called with the address of a login page that the user is to open; awaited if it can be."""
@@ -128,7 +126,7 @@ class LoginStore:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or _state_folder()
+        self.folder = folder or _logins_folder()
 
     def _file(self, server: str, suffix: str) -> Path:
         return self.folder / (hashlib.sha256(server.encode()).hexdigest()[:32] + suffix)
@@ -151,16 +149,7 @@ class LoginStore:
                 text = msgspec.json.encode(login.secret).decode()
                 keyring.set_password(_KEYRING, login.server, text)
                 login = msgspec.structs.replace(login, secret=None)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made with 0600, and there at once or not at all: another process may be reading.
-        handle, name = tempfile.mkstemp(dir=self.folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(msgspec.json.encode(login))
-            Path(name).replace(self._file(login.server, ".json"))
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_private(self._file(login.server, ".json"), msgspec.json.encode(login))
 
     def delete(self, server: str) -> None:
         """Forget a login."""
@@ -178,8 +167,7 @@ class LoginStore:
     async def locked(self, server: str) -> AsyncGenerator[None]:
         """Hold the lock of a server's login, which others wait for meanwhile."""
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self._file(server, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            handle = open_lock(self._file(server, ".lock"))
         except OSError:  # nothing can be kept there, so nothing can be lost
             yield
             return
@@ -201,21 +189,11 @@ def _read(path: Path) -> StoredLogin | None:
         return None
 
 
-def _state_folder() -> Path:
-    """Where programs of this user keep what they are to remember."""
-    given = Path(os.environ.get("XDG_STATE_HOME", ""))
+def _logins_folder() -> Path:
     try:
-        if given.is_absolute():
-            base = given
-        elif sys.platform == "win32":
-            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Application Support"
-        else:
-            base = Path.home() / ".local" / "state"
+        return state_folder("logins")
     except RuntimeError:
         raise NotConnected("logins cannot be kept: this user has no home folder") from None
-    return base / "transom" / "logins"
 
 
 def _keyring() -> Any:

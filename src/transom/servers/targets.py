@@ -70,6 +70,7 @@ async def connect(
         NotConnected: the server cannot be reached; the text says why.
     """
     connection = ServerConnection(name, way_to(target))
+    connection.identity = identity_of(target)
     try:
         may_ask = isinstance(target, RemoteServer) and target.ask is not None
         async with asyncio.timeout(None if may_ask else timeout):  # connecting limits itself
@@ -93,6 +94,23 @@ def server_of(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2].lower()
     return urlunsplit((parts.scheme.lower(), host, parts.path, "", ""))
+
+
+def identity_of(
+    target: Target, *, env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> str:
+    """What tells a server from all others of this user, also in the next run; "" if nothing does.
+
+    It is the whole URL, or the command with its folder and what is set in its environment: what is
+    started by the same words elsewhere may be another program. It may hold secrets: never show it.
+    """
+    if isinstance(target, str | RemoteServer):
+        return target if isinstance(target, str) else target.url
+    if not _is_command(target):
+        return ""
+    words = [os.fspath(word) for word in target]
+    folder = os.path.abspath(cwd or os.curdir)  # noqa: PTH100 - without following links
+    return msgspec.json.encode([folder, words, sorted((env or {}).items())]).decode()
 
 
 def connected_server(target: Target) -> Server | None:

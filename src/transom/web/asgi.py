@@ -209,8 +209,10 @@ class FindsViews(Protocol):
         ...
 
 
-def sandbox_app(stage: FindsViews) -> Starlette:
+def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: False) -> Starlette:
     """The pages that hold Views, each on an origin of its own.
+
+    `clears` says whether the browser is to delete what it stores for the origin with a `Host`.
 
     Whatever is served here has the View's policy, so that there is no document of its origin
     without one.
@@ -220,9 +222,11 @@ def sandbox_app(stage: FindsViews) -> Starlette:
         mounted = stage.find(request.headers.get("host", ""))
         if mounted is None:
             raise HTTPException(404, "There is no View here")
-        return mounted
+        return mounted.stage.numbered(mounted.host, request.url.query) or mounted
 
     async def page(request: Request) -> Response:
+        if clears(request.headers.get("host", "")):
+            return Response(headers={**_NOTHING, "Clear-Site-Data": '"storage", "cookies"'})
         mounted = find(request)
         policy = {"Content-Security-Policy": mounted.csp}
         return _static("sandbox.html", policy, stage=mounted.stage.page_origin)

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Self
 from transom.background import Background
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, ViewClosed
-from transom.file_lock import try_lock
 from transom.host.host import Host
 from transom.host.page import Page
+from transom.state_files import try_lock
 from transom.web.csp import CspMode
 from transom.web.renderers import BrowserRenderer
 from transom.web.seat import Seat, Seats
@@ -102,6 +102,8 @@ class HeadlessRenderer:
         dark: whether the page is dark.
         timeout: seconds to wait for the browser to start, for pictures, and for a browser that
             answers nothing.
+        profile: the folder of a browser profile that is kept, and with it what Views store, for the
+            next run; one browser at a time can use it. None: a temporary one, and nothing lasts.
         downloads: the folder in which the files of Views are saved; None: they are refused.
         max_download_bytes: how much all Views together may save there.
         on_violation: called with everything a View tried and was not allowed.
@@ -117,6 +119,7 @@ class HeadlessRenderer:
         size: tuple[int, int] = (1100, 800),
         dark: bool = False,
         timeout: float = 30.0,
+        profile: Path | None = None,
         downloads: Path | None = None,
         max_download_bytes: int = 100 * 1024 * 1024,
         on_violation: Callable[[Violation], object] | None = None,
@@ -128,6 +131,8 @@ class HeadlessRenderer:
             open_page=self._open_page,
             page_timeout=timeout,
             confirm=False,
+            ephemeral=profile is None,
+            program="" if profile is None else f"headless {profile.absolute()}",
             on_violation=on_violation,
         )
         self._stage_renderer.before_page = self._retire_page
@@ -144,6 +149,7 @@ class HeadlessRenderer:
         self._on_request = on_request
         self._playwright: Playwright | None = None
         self._context: BrowserContext | None = None
+        self._kept_profile = profile
         self._profile: _Profile | None = None
         self._page: BrowserPage | None = None
         self._retired: BrowserPage | None = None
@@ -295,7 +301,7 @@ class HeadlessRenderer:
                 ) from None
             self._playwright = await async_playwright().start()
         if self._profile is None:
-            self._profile = _Profile()
+            self._profile = _Profile(self._kept_profile)
         try:
             return await self._playwright.chromium.launch_persistent_context(
                 self._profile.path,
@@ -377,25 +383,30 @@ class HeadlessSeat(Seat):
 
 
 class _Profile:
-    """A temporary profile in which framed pages have storage of their own.
+    """A profile, temporary unless one is given, in which framed pages have storage of their own.
 
     Private windows do not give them any, nor does the Chromium of some systems by default. It is
     locked while it is used: what a process that was killed has left is removed by the next one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path | None = None) -> None:
         _remove_abandoned_profiles()
-        self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
-        self._lock = (self.path / _LOCK).open("w")
-        try_lock(self._lock.fileno())
+        self._folder = None
+        if kept is None:
+            self._folder = TemporaryDirectory(prefix=_PROFILE, ignore_cleanup_errors=True)
+        self.path = Path(self._folder.name) if self._folder is not None else kept or Path()
         preferences = self.path / "Default" / "Preferences"
-        preferences.parent.mkdir()
-        preferences.write_text(json.dumps(_PREFERENCES))
+        preferences.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = (self.path / _LOCK).open("w")
+        if not try_lock(self._lock.fileno()) and kept is not None:
+            raise TransomError(f"The profile {kept} is used by another program")
+        if not preferences.exists():
+            preferences.write_text(json.dumps(_PREFERENCES))
 
     def remove(self) -> None:
         self._lock.close()
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def _remove_abandoned_profiles() -> None:

@@ -19,6 +19,7 @@ from transom.web.seat import Seat, Seats
 from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 from transom.web.stage_sharing import RunningStages
+from transom.web.view_storage import ViewStorage
 
 OpenPage = Callable[[str], Awaitable[object]]
 """Opens the Stage's page, given its address."""
@@ -70,6 +71,12 @@ class BrowserRenderer:
             others use this one's. Where that cannot be done, a page is opened as usual.
         confirm: ask the user on the page before links are opened and files are saved. False:
             there is no user, so both are refused.
+        ephemeral: let nothing that Views store last: each View has an origin that is never used
+            again, and no View is remembered. Otherwise a View finds what Views of the same server
+            and resource have stored, also in the next run, if its server is given as a command or
+            a URL.
+        program: what tells this program from others of the user that show Views at the same time.
+            What Views store belongs to one program, which has ports of its own for that.
         on_violation: called with everything a View tried and was not allowed.
         on_unopened: called with the address once whenever a page is needed that could not be
             opened, for the user to open it by hand; the View waits for that. Unless given, a View
@@ -90,13 +97,18 @@ class BrowserRenderer:
         page_timeout: float = 30.0,
         confirm: bool = True,
         share: bool = False,
+        ephemeral: bool = False,
+        program: str = "",
         on_violation: Callable[[Violation], object] | None = None,
         on_unopened: Callable[[str], object] | None = None,
     ) -> None:
         self.stage = Stage(csp=csp, shared=share)
         if on_violation is not None:
             self.stage.on_violation = on_violation
-        self._server = StageServer(self.stage, port=port, sandbox_port=sandbox_port)
+        storage = None if ephemeral else ViewStorage(program)
+        self._server = StageServer(
+            self.stage, port=port, sandbox_port=sandbox_port, storage=storage
+        )
         self._open_page = open_page
         self._on_unopened = on_unopened
         self._reported_unopened = False
@@ -108,7 +120,14 @@ class BrowserRenderer:
         self._running = False
         self.before_page: Callable[[], object] = _ignore
         """Called whenever a page is wanted, before anybody looks whether there is one."""
-        self.seats = Seats(lambda _: self.stage, self._show_page, lambda: self.url, confirm=confirm)
+        self.seats = Seats(
+            lambda _: self.stage,
+            self._show_page,
+            lambda: self.url,
+            confirm=confirm,
+            storage=storage,
+            keeps_closed=True,
+        )
         self.seats.add_stage(self.stage)
         self._own = Seat(self.seats, mark="")
 

@@ -11,8 +11,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import logging
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,16 +25,20 @@ from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
 from transom.host.host import Host
 from transom.host.page import Page
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny, Grant
 from transom.host.view import View
 from transom.host.view_requests import Download
 from transom.json_values import clean
-from transom.types import EmbeddedResource, ResourceContents
-from transom.web.stage import DisplayMode, FailedView, Stage
+from transom.types import EmbeddedResource, ResourceContents, ToolResult
+from transom.web.stage import DisplayMode, GoneView, Stage
+from transom.web.view_storage import RecentView, ViewStorage
 
 SaveFile = Callable[[str, bytes], Awaitable[None]]
 """Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
 
+_log = logging.getLogger("transom.web")
+
+_WRITTEN_WITHIN = 2.0
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
 _MAX_TOOL_NAME = 128
@@ -42,7 +50,8 @@ class Seats:
 
     `stage_of` is the Stage that a View is on, by what the Stage calls it, and `show_page` the one
     to open it on. `confirm`: somebody is there who can be asked. `save` takes the files of Views if
-    nobody is.
+    nobody is. `storage` has the origins of Views whose storage lasts. `keeps_closed`: a View that
+    was closed can be opened again on the page.
     """
 
     def __init__(
@@ -52,13 +61,19 @@ class Seats:
         url: Callable[[], str],
         *,
         confirm: bool,
+        storage: ViewStorage | None = None,
+        keeps_closed: bool = False,
     ) -> None:
         self.stages: list[Stage] = []
         self.stage_of = stage_of
         self.show_page = show_page
         self.url = url
         self.confirm = confirm
+        self.storage = storage
+        self.keeps_closed = keeps_closed
+        self.background = Background(_ignore)
         self.save: SaveFile | None = None
+        self._warned = False
         self._taken: dict[str, Seat] = {}
         self._made = 0
 
@@ -71,6 +86,9 @@ class Seats:
         stage.on_close = self._on_close
         stage.on_retry = self._on_retry
         stage.on_loaded = self._on_loaded
+        stage.on_dismissed = self._on_dismissed
+        stage.on_withdraw = self._on_withdraw
+        stage.on_cleared = self._on_cleared
 
     def new_mark(self) -> str:
         """The mark of the next seat."""
@@ -87,13 +105,30 @@ class Seats:
         for stage in self.stages:
             for key in [key for key in stage.views if _mark_of(key) == seat.mark]:
                 stage.remove(key, "its host was closed")
-            for key in [key for key in stage.failures if _mark_of(key) == seat.mark]:
-                stage.remove_failure(key)
+            for key in [key for key in stage.gone if _mark_of(key) == seat.mark]:
+                stage.remove_gone(key)
+
+    async def label(self, page: Page, stage: Stage) -> str | None:
+        """The label of a View's origin, if what it stores is to last."""
+        storage, port = self.storage, urlsplit(stage.sandbox).port
+        if storage is None or port is None or not page.identity:
+            return None
+        label = await asyncio.to_thread(storage.origin, page, port)
+        if label is not None:
+            stage.clear_storage(await asyncio.to_thread(storage.cleared, port))
+        elif not self._warned:
+            self._warned = True
+            text = f"What Views store does not last: {storage.problem}"
+            _log.warning("%s", text)
+            stage.set_notice(f"{text}.")
+        return label
 
     async def close(self) -> None:
         """Have every Host leave its seat."""
         for seat in list(self._taken.values()):
             await seat.leave()
+        await self.background.aclose(grace=_WRITTEN_WITHIN)
+        self.background = Background(_ignore)
 
     def _on_surroundings(self, changes: dict[str, Any]) -> None:
         for seat in list(self._taken.values()):
@@ -115,6 +150,18 @@ class Seats:
         if (seat := self._taken.get(_mark_of(key))) is not None:
             seat.check_view(key, gone=gone)
 
+    def _on_dismissed(self, key: str) -> None:
+        if (seat := self._taken.get(_mark_of(key))) is not None:
+            seat.forget_view(key)
+
+    def _on_withdraw(self, key: str, tool: str, by: Literal["model", "view"]) -> None:
+        if (seat := self._taken.get(_mark_of(key))) is not None:
+            seat.withdraw(key, Grant(tool, by))
+
+    def _on_cleared(self, origin: str) -> None:
+        if self.storage is not None:
+            self.background.start(asyncio.to_thread(self.storage.confirm_cleared, origin))
+
     def _on_close(self, key: str) -> None:
         seat = self._taken.get(_mark_of(key))
         if (seat is None or not seat.close_view(key)) and (stage := self.stage_of(key)) is not None:
@@ -134,6 +181,10 @@ class Seat:
         self._seats = seats
         self._host: Host | None = None
         self._background = Background(_ignore)
+        self._reopening: set[str] = set()
+        self._recent: dict[str, RecentView] = {}  # of earlier runs, which can be opened again
+        self._recent_ids: dict[str, str] = {}  # under which Views of this run are kept
+        self._offered: set[str] = set()  # servers whose Views of earlier runs were shown
 
     @property
     def url(self) -> str:
@@ -150,8 +201,11 @@ class Seat:
             raise UsageError(f"{page.view_id} is not the id of a View: it has a {_MARK}")
         key = self.key_of(page.view_id)
         stage = await self._seats.show_page(key)
+        label = await self._seats.label(page, stage)
         await stage.wait_for_room(key)
-        return stage.mount(page, key=key, client=self.label)
+        channel = stage.mount(page, key=key, client=self.label, label=label)
+        await self._offer_recent(page, stage)
+        return channel
 
     # --- the Host ----------------------------------------------------------------------------
 
@@ -175,6 +229,8 @@ class Seat:
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
+        host.on_view_changed(self._show_marks)
+        host.on_view_closed(self._show_closed)
         host.on_view_failed(self._show_failure)
         host.on_view_unresponsive(self._show_trouble)
         host.on_view_responsive(self._show_trouble)
@@ -204,10 +260,16 @@ class Seat:
             self._background.start(view.bridge.set_context(**changes))
 
     def reopen_view(self, key: str) -> None:
-        """Open a View again that failed, or whose page was reloaded."""
+        """Open a View again that is gone, or whose page was reloaded."""
         stage = self._seats.stage_of(key)
         if self._host is not None and stage is not None and stage.has_page:
+            self._reopening.add(key)
             self._background.start(self._reopen(self._host, key))
+
+    def withdraw(self, key: str, grant: Grant) -> None:
+        """Ask again before a tool runs that the user had always allowed."""
+        if (view := self._view(key)) is not None:
+            view.withdraw(grant)
 
     def check_view(self, key: str, *, gone: bool) -> None:
         """A View's frame loaded again: the View does so itself, or is no longer there."""
@@ -225,19 +287,80 @@ class Seat:
         return None if self._host is None else self._host.views.get(key.removesuffix(self.mark))
 
     async def _reopen(self, host: Host, key: str) -> None:
+        stage, recent = self._seats.stage_of(key), self._recent.get(key)
+        gone = None if stage is None else stage.gone.get(key)
+        try:
+            if recent is None:
+                await self._reopen_own(host, key)
+            else:
+                view = await host.open_view(recent.server, recent.tool, recent.arguments)
+                self._recent_ids[view.id] = recent.id
+                del self._recent[key]
+                if stage is not None:
+                    stage.remove_gone(key)
+                await view.deliver(ToolResult.from_wire(recent.result))
+        except TransomError as error:
+            if stage is not None and gone is not None and stage.gone.get(key) is gone:
+                # It did not get as far as to be opened: the page still shows what was before.
+                again = msgspec.structs.replace(gone, reason=str(error), failed=True)
+                stage.show_gone(again)
+        finally:
+            self._reopening.discard(key)
+
+    async def _reopen_own(self, host: Host, key: str) -> None:
         view = self._view(key)
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
         elif view is not None and view.state == "unresponsive":
             await view.close("the user reloaded it")
-        stage = self._seats.stage_of(key)
-        failure = None if stage is None else stage.failures.get(key)
-        try:
-            await host.reopen(key.removesuffix(self.mark))
-        except TransomError as error:
-            if stage is not None and failure is not None and stage.failures.get(key) is failure:
-                # It did not get as far as to be opened: the page still shows what was before.
-                stage.fail(msgspec.structs.replace(failure, reason=str(error)))
+        await host.reopen(key.removesuffix(self.mark))
+
+    # --- Views of earlier runs ---------------------------------------------------------------
+
+    @property
+    def _keeps_recent(self) -> bool:
+        """Whether somebody sits there who will come back, and is not one of several."""
+        return self._seats.keeps_closed and self._seats.confirm and not self.label
+
+    def _remember(self, view: View) -> None:
+        """Keep how to open a View again in the next run, as soon as it has a result."""
+        stage, key = self._stage_of(view)
+        mounted = None if stage is None else stage.mounted(key)
+        storage, result = self._seats.storage, view.origin.result
+        if storage is None or not self._keeps_recent or mounted is None or result is None:
+            return
+        recent_id = self._recent_ids.setdefault(view.id, secrets.token_hex(8))
+        tool, arguments = view.origin.tool.name, view.origin.arguments
+        self._seats.background.start(
+            asyncio.to_thread(storage.remember, recent_id, mounted.page, tool, arguments, result)
+        )
+
+    async def _offer_recent(self, page: Page, stage: Stage) -> None:
+        """Show which Views of a server were open in earlier runs, when it shows its first one."""
+        storage = self._seats.storage
+        wanted = page.identity and page.server not in self._offered
+        if storage is None or not self._keeps_recent or not wanted:
+            return
+        self._offered.add(page.server)
+        for view in reversed(await asyncio.to_thread(storage.recent, page)):
+            if view.id in self._recent_ids.values():
+                continue
+            key = self.key_of(f"earlier-{view.id}")
+            self._recent[key] = view
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(view.when))
+            about = _about(view.tool, view.arguments)
+            reason = f"Opened {when}, in an earlier run"
+            shown = GoneView(key, "A View", view.server, "", reason, failed=False, about=about)
+            stage.show_gone(shown)
+
+    def forget_view(self, key: str) -> None:
+        """The user does not want a View again that is gone."""
+        recent = self._recent.pop(key, None)
+        view_id = key.removesuffix(self.mark)
+        recent_id = self._recent_ids.pop(view_id, None) if recent is None else recent.id
+        storage = self._seats.storage
+        if storage is not None and recent_id is not None:
+            self._seats.background.start(asyncio.to_thread(storage.forget, recent_id))
 
     # --- what Views ask for ------------------------------------------------------------------
 
@@ -249,12 +372,30 @@ class Seat:
         stage, key = self._stage_of(view)
         if stage is not None and view.app is not None:
             stage.set_name(key, view.app.name, view.app.version)
+        self._remember(view)
+
+    def _show_marks(self, view: View) -> None:
+        stage, key = self._stage_of(view)
+        if stage is not None:
+            stage.set_marks(key, pinned=view.pinned, grants=view.grants)
+        self._remember(view)
+
+    def _show_closed(self, view: View) -> None:
+        stage, key = self._stage_of(view)
+        again = key in self._reopening or self._host is None or not self._seats.keeps_closed
+        if stage is None or again or key in stage.gone:
+            return
+        about = _about(view.origin.tool.name, view.origin.arguments)
+        reason = f"Closed: {view.reason}"
+        stage.show_gone(
+            GoneView(key, view.id, view.server, self.label, reason, failed=False, about=about)
+        )
 
     def _show_failure(self, view: View, error: BaseException) -> None:
         stage, key = self._stage_of(view)
         cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # somebody closed it
         if stage is not None and not cancelled:
-            stage.fail(FailedView(key, view.id, view.server, self.label, view.reason))
+            stage.show_gone(GoneView(key, view.id, view.server, self.label, view.reason))
 
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)
@@ -341,6 +482,11 @@ class Seat:
 
 def _ignore(_: BaseException) -> None:
     """The Host reports what fails in opening and closing Views."""
+
+
+def _about(tool: str, arguments: dict[str, Any]) -> str:
+    """The call that a View was opened for."""
+    return f"{tool} {msgspec.json.encode(arguments).decode()}" if arguments else tool
 
 
 def _mark_of(key: str) -> str:

@@ -4,8 +4,8 @@
    A new page, reloaded or opened beside the first, takes over: the Views of the one before are
    lost, and `on_lost` is called, so that the host can open them again. A page that was taken over
    from does not take over in turn.
-2. Each View has an origin of its own that no other View has had, so that nothing is left for the
-   next.
+2. A View has the origin that it is given, which Views of the same server and resource share, or
+   else one of its own that no other View has had, so that nothing is left for the next.
 3. Whoever has the token is the page. What it says about a View counts for that View only. The page
    of another Stage may show the Views as well once it was invited, with a token of its own, from
    its own origin.
@@ -16,9 +16,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -26,10 +25,12 @@ import msgspec
 
 from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.page import Page
+from transom.host.policy import Grant
 from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.page_link import CONTROL, Link, ViewChannel
+from transom.web.view_storage import readable_label
 
 __all__ = ["DisplayMode", "Hello", "MountedView", "Questions", "Stage", "Violation"]
 
@@ -50,10 +51,11 @@ class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
 class _PageMessage(msgspec.Struct):
     """What the page sends on its own behalf, as opposed to that of a View.
 
-    The user closes a View, opens one again that failed or does not respond (`closed`, `retry`,
-    `reload`), or answers a question (`answer`). A View is shown in another `mode`, cannot go on
-    (`broken`), or a message of it was not forwarded (`refused`). Its frame has `loaded` again, and
-    shows something else if the `value` is true. The page knows other `surroundings` of its user.
+    The user closes a View, opens one again that is gone or does not respond (`closed`, `retry`,
+    `reload`), answers a question (`answer`), or takes back that a tool always runs (`withdraw`). A
+    View is shown in another `mode`, cannot go on (`broken`), or a message of it was not forwarded
+    (`refused`). Its frame has `loaded` again, and shows something else if the `value` is true. The
+    page knows other `surroundings` of its user, or has another `place` for a View.
     """
 
     do: str
@@ -62,17 +64,23 @@ class _PageMessage(msgspec.Struct):
     mode: DisplayMode = "inline"
     size: ContainerDimensions | None = None
     id: int = 0
+    tool: str = ""
+    by: Literal["model", "view"] = "model"
     value: bool | str | _Surroundings = False
 
 
-class FailedView(msgspec.Struct, frozen=True, tag_field="do", tag="failed"):
-    """A View failed: what it is called by the Stage and to the user, whose it is, and why."""
+class GoneView(msgspec.Struct, frozen=True, tag_field="do", tag="gone"):
+    """A View is not there any more: what the Stage and the user call it, whose it is, and why."""
 
     view: str
     shown: str
     server: str
     client: str
     reason: str
+    failed: bool = True
+    """Whether something went wrong: else it was closed."""
+    about: str = ""
+    """The call that it was opened for."""
 
 
 _MAX_QUESTIONS = 20  # cards a user can be expected to look through
@@ -124,10 +132,13 @@ class Questions:
 
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
-_MAX_FAILURES = 20
+_MAX_GONE = 20
+_MAX_CLOSED = 8  # that are shown
+_MAX_ABOUT = 120
 _MAX_REASON = 200
 _MAX_NAME = 60  # characters that are shown of what a View calls itself
 _MAX_VERSION = 20
+_MAX_TOOL_NAME = 128
 _MAX_KEY = 100
 
 
@@ -161,6 +172,7 @@ class MountedView(msgspec.Struct, eq=False):
     page: Page
     client: str
     host: str
+    number: int
     channel: ViewChannel
     csp: str = ""
     violations: int = 0
@@ -187,12 +199,14 @@ class Stage:
     Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
     context, `on_away()` when the page's socket is gone, `on_over()` when the page is gone for good,
-    `on_retry(view_id)` when the user wants a View opened again that failed or does not respond,
-    `on_loaded(view_id, gone)` when the frame of a View loaded again, and maybe shows something
-    else, `on_place(view_id, wish)` when the page has a place for a View (`free`: unless another
-    page has it, `take`: even then, `again`: even if it was closed) or has none any more (`gone`),
-    and `on_close(view_id)` when the user wants a View closed; without one the View is removed at
-    once.
+    `on_retry(view_id)` when the user wants a View opened again that is gone or does not respond,
+    `on_dismissed(view_id)` when it will not be, `on_withdraw(view_id, tool, by)` when the user
+    takes back that a tool always runs, `on_cleared(origin)` when the browser was told to delete
+    what is stored there, `on_loaded(view_id, gone)` when the frame of a View loaded again, and
+    maybe shows something else, `on_place(view_id, wish)` when the page has a place for a View
+    (`free`: unless another page has it, `take`: even then, `again`: even if it was closed) or has
+    none any more (`gone`), and `on_close(view_id)` when the user wants a View closed; without one
+    the View is removed at once.
     """
 
     def __init__(
@@ -219,6 +233,9 @@ class Stage:
         self.on_mode: Callable[[str, dict[str, Any]], object] = _ignore
         self.on_close: Callable[[str], object] | None = None
         self.on_retry: Callable[[str], object] = _ignore
+        self.on_dismissed: Callable[[str], object] = _ignore
+        self.on_withdraw: Callable[[str, str, Literal["model", "view"]], object] = _ignore
+        self.on_cleared: Callable[[str], object] = _ignore
         self.on_loaded: Callable[[str, bool], object] = _ignore
         self.on_away: Callable[[], object] = _ignore
         self.on_over: Callable[[], object] = _ignore
@@ -227,8 +244,10 @@ class Stage:
         self.patience = patience
         self._views: dict[str, MountedView] = {}
         self._hosts: dict[str, MountedView] = {} if hosts is None else hosts
-        self.failures: dict[str, FailedView] = {}
-        """The Views that failed, the oldest first; `fail` adds one."""
+        self._clearing: set[str] = set()  # origins whose storage the browser should delete
+        self._notice = ""
+        self.gone: dict[str, GoneView] = {}
+        """What is shown of Views that are not there any more, the oldest first."""
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invited: tuple[str, str] | None = None  # a page's origin, and its token
@@ -244,23 +263,31 @@ class Stage:
         """The Views on the Stage."""
         return list(self._views)
 
-    def mount(self, page: Page, *, key: str | None = None, client: str = "") -> ViewChannel:
+    def mount(
+        self, page: Page, *, key: str | None = None, client: str = "", label: str | None = None
+    ) -> ViewChannel:
         """Put a View on the Stage and return the channel to it.
 
         `key` is what the Stage calls it, its own id unless given; the user sees the id. `client` is
-        for whom the View's Host works.
+        for whom the View's Host works. `label` is that of its origin; None: one that is never used
+        again. So it is where a View with other rights has that origin now: who shares an origin
+        shares what it may do.
         """
         key = page.view_id if key is None else key
         if key in self._views:
             raise UsageError(f"View {page.view_id} is already on the Stage")
-        label = re.sub(r"[^a-z0-9-]+", "-", page.view_id.lower()).strip("-")[:32] or "view"
-        name = f"{label}-{secrets.token_hex(6)}"
-        host = urlsplit(self.sandbox).netloc.replace("*", name)
+        hosts = urlsplit(self.sandbox).netloc
+        host = "" if label is None else hosts.replace("*", label)
+        there = self._hosts.get(host)
+        rights = page.csp, page.permissions
+        if not host or (there and (there.page.csp, there.page.permissions) != rights):
+            once = f"{readable_label(page.view_id)}-{secrets.token_hex(6)}"
+            host = hosts.replace("*", once)
         channel = ViewChannel(key, lambda: self._link, self.unmount)
-        mounted = MountedView(self, key, page, client, host, channel)
-        self._views[key] = self._hosts[host] = mounted
         self.mounts += 1
-        self.failures.pop(key, None)
+        mounted = MountedView(self, key, page, client, host, self.mounts, channel)
+        self._views[key] = self._hosts[host] = mounted
+        self.gone.pop(key, None)
         for entry in dropped_entries(page.csp, self.page_origin):
             self.report_violation(mounted, "declared", entry)
         self._show(mounted)
@@ -269,47 +296,87 @@ class Stage:
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""
         if self._drop(view_id, "it was closed") is not None:
-            self.send({"do": "unmount", "view": view_id})
+            self._take_off(view_id)
 
     def remove(self, view_id: str, reason: str) -> None:
         """Take a View off the Stage and close its channel with this reason."""
         mounted = self._drop(view_id, reason)
         if mounted is not None:
-            self.send({"do": "unmount", "view": view_id})
+            self._take_off(view_id)
             mounted.channel.end(f"The View is gone: {reason}")
+
+    def _take_off(self, view_id: str) -> None:
+        if view_id not in self.gone:  # what is shown of it has taken its place
+            self.send({"do": "unmount", "view": view_id})
 
     def _drop(self, view_id: str, reason: str) -> MountedView | None:
         mounted = self._views.pop(view_id, None)
         if mounted is not None:
-            del self._hosts[mounted.host]
+            others = [each for each in self._views.values() if each.host == mounted.host]
+            if others:
+                self._hosts[mounted.host] = others[-1]
+            elif self._hosts.get(mounted.host) is mounted:
+                del self._hosts[mounted.host]
             self._questions.give_up(f"The View is gone: {reason}", view_id)
         return mounted
 
-    def fail(self, failed: FailedView) -> None:
-        """Show in a View's place why it failed, until it is opened again or the user closes that.
+    def show_gone(self, gone: GoneView) -> None:
+        """Show that a View is gone, until it is opened again or the user closes that.
 
         It is shown on the next page as well. Of too many, the oldest are removed.
         """
-        failed = msgspec.structs.replace(failed, reason=clean(failed.reason, _MAX_REASON))
-        self.failures.pop(failed.view, None)
-        self.failures[failed.view] = failed
-        self.send(failed)
-        while len(self.failures) > _MAX_FAILURES:
-            self.remove_failure(next(iter(self.failures)))
+        gone = msgspec.structs.replace(
+            gone, reason=clean(gone.reason, _MAX_REASON), about=clean(gone.about, _MAX_ABOUT)
+        )
+        self.gone.pop(gone.view, None)
+        self.gone[gone.view] = gone
+        self.send(gone)
+        closed = [each.view for each in self.gone.values() if not each.failed]
+        for view_id in [*closed[:-_MAX_CLOSED], *list(self.gone)[:-_MAX_GONE]]:
+            self.remove_gone(view_id)
 
-    def remove_failure(self, view_id: str) -> None:
-        """Remove what `fail` shows."""
-        if self.failures.pop(view_id, None) is not None:
+    def remove_gone(self, view_id: str) -> None:
+        """Remove what `show_gone` shows."""
+        if self.gone.pop(view_id, None) is not None:
             self.send({"do": "unmount", "view": view_id})
 
+    def mounted(self, view_id: str) -> MountedView | None:
+        """A View on the Stage."""
+        return self._views.get(view_id)
+
     def find(self, host: str) -> MountedView | None:
-        """The View whose origin has this `Host`."""
+        """The View whose origin has this `Host`; the last one, if several have it."""
         return self._hosts.get(host)
+
+    def numbered(self, host: str, number: str) -> MountedView | None:
+        """The one of several Views with this `Host`."""
+        found = (each for each in self._views.values() if each.host == host)
+        return next((each for each in found if str(each.number) == number), None)
+
+    def clear_storage(self, origins: Iterable[str]) -> None:
+        """Have the browser delete what it stores for these origins, which are not used any more."""
+        self._clearing.update(origins)
+        if self._clearing:
+            self.send({"do": "clear", "origins": sorted(self._clearing)})
+
+    def take_cleared(self, host: str) -> bool:
+        """Whether the browser asks what to do with an origin that `clear_storage` was given."""
+        origin = f"{urlsplit(self.sandbox).scheme}://{host}"
+        if origin not in self._clearing:
+            return False
+        self._clearing.discard(origin)
+        self.on_cleared(origin)
+        return True
+
+    def set_notice(self, text: str) -> None:
+        """Show the user a line about all Views, on the next page as well."""
+        self._notice = text
+        self.send({"do": "notice", "text": text})
 
     def _show(self, mounted: MountedView) -> None:
         page = mounted.page
         csp = build_csp(page.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
-        mounted.csp = csp + "; report-uri /csp-report"
+        mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
         self.send(
             {
                 "do": "mount",
@@ -317,6 +384,7 @@ class Stage:
                 "shown": page.view_id,
                 "client": mounted.client,
                 "origin": f"{urlsplit(self.sandbox).scheme}://{mounted.host}",
+                "number": mounted.number,
                 "server": page.server,
                 "uri": page.uri,
                 "html": page.html,
@@ -338,6 +406,14 @@ class Stage:
     def set_trouble(self, view_id: str, reason: str) -> None:
         """Show that a View does not respond, and why; with "" that it does."""
         self.send({"do": "trouble", "view": view_id, "reason": clean(reason, _MAX_REASON)})
+
+    def set_marks(self, view_id: str, *, pinned: bool, grants: Sequence[Grant]) -> None:
+        """Show whether a View stays open, and which tools always run for it."""
+        shown = [
+            {"tool": grant.tool, "by": grant.by, "shown": clean(grant.tool, _MAX_TOOL_NAME)}
+            for grant in grants
+        ]
+        self.send({"do": "marks", "view": view_id, "pinned": pinned, "grants": shown})
 
     def save_file(self, name: str, mime: str, data: str) -> None:
         """Have the page save a file; `data` is base64."""
@@ -448,8 +524,11 @@ class Stage:
         self._lose_views("the page was reloaded, or another one took over")
         for mounted in self._views.values():
             self._show(mounted)
-        for card in self.failures.values():
-            self.send(card)
+        for gone in self.gone.values():
+            self.send(gone)
+        if self._notice:
+            self.set_notice(self._notice)
+        self.clear_storage(())
         self._page_ready.clear()
         return fresh, False
 
@@ -478,7 +557,7 @@ class Stage:
 
     # --- messages ----------------------------------------------------------------------------
 
-    def send(self, message: dict[str, Any] | FailedView) -> None:
+    def send(self, message: dict[str, Any] | GoneView) -> None:
         """Send the page a message that is not for a View."""
         if self._link is not None:
             self._link.post(CONTROL, msgspec.json.encode(message))
@@ -504,10 +583,11 @@ class Stage:
                 self.on_place(view[:_MAX_KEY], wish)
             case _PageMessage(view=view) if view in self._views:
                 self._handle_view_message(self._views[view], message)
-            case _PageMessage(do="retry", view=view) if view in self.failures:
+            case _PageMessage(do="retry", view=view) if view in self.gone:
                 self.on_retry(view)
-            case _PageMessage(do="closed", view=view):
-                self.remove_failure(view)
+            case _PageMessage(do="closed", view=view) if view in self.gone:
+                self.remove_gone(view)
+                self.on_dismissed(view)
             case _:
                 pass
 
@@ -520,10 +600,13 @@ class Stage:
                 self.remove(key, "the user closed it")
             case "broken":
                 reason = message.reason[:_MAX_REASON]
-                self.remove(key, reason)
-                self.fail(FailedView(key, page.view_id, page.server, mounted.client, reason))
+                self._drop(key, reason)
+                self.show_gone(GoneView(key, page.view_id, page.server, mounted.client, reason))
+                mounted.channel.end(f"The View is gone: {reason}")
             case "reload":
                 self.on_retry(key)
+            case "withdraw":
+                self.on_withdraw(key, message.tool, message.by)
             case "loaded":
                 self.on_loaded(key, message.value is True)
             case "refused":

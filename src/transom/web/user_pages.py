@@ -154,7 +154,7 @@ class UserPages:
         try:
             await host.reopen(key)
         except TransomError as error:
-            if self._places.get(key) is stage and key not in stage.failures:
+            if self._places.get(key) is stage and key not in stage.gone:
                 _send_absent(stage, key, str(error))
 
     def _lose(self, stage: Stage, key: str) -> None:

@@ -18,18 +18,21 @@ export class Agents {
   #onConnected;
 
   /**
-   * @param {{views: Views, questions: Questions,
+   * @param {{views: Views, questions: Questions, onNotice: (text: string) => void,
    *   onState: (state: string, alone: boolean, why?: string) => void,
    *   onConnected: (agent: Agent) => void}} page
    *   `onState`: how it stands with all of them: `connected` when all are, `reconnecting` when one
    *   is lost (`alone`: and no other is there), `over` when there is none left.
    */
-  constructor({ views, questions, onState, onConnected }) {
+  constructor({ views, questions, onState, onConnected, onNotice }) {
     this.#page = {
       views,
       questions,
       onState: (agent, why) => this.#changed(agent, why),
-      onMessage: ({ do: what, origin, token }) => what === "join" && this.join(origin, token),
+      onMessage: ({ do: what, origin, token, text }) => {
+        if (what === "join") this.join(origin, token);
+        else if (what === "notice") onNotice(text);
+      },
     };
     this.#onState = onState;
     this.#onConnected = onConnected;

@@ -10,6 +10,7 @@ const GONE_AFTER = 30_000; // milliseconds without an agent until the banner say
 const place = document.getElementById("views");
 const bar = document.getElementById("state");
 const banner = document.getElementById("banner");
+const notice = document.getElementById("notice");
 const empty = document.getElementById("empty");
 const nothing = empty.textContent;
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -28,6 +29,10 @@ const agents = new Agents({
   views,
   questions,
   onConnected: (agent) => agent.notify(known()),
+  onNotice(text) {
+    notice.textContent = text;
+    notice.hidden = !text;
+  },
   onState(now, alone, why) {
     if (now !== "reconnecting") hideBanner();
     else if (bar.dataset.state !== now) showBanner(alone ? "the agent" : "an agent");

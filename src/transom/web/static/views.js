@@ -19,6 +19,8 @@ const ICONS = {
   fullscreen: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5",
   pip: "M3 4h14v12H3zM11 10h4v4h-4z",
   close: "M5 5l10 10M15 5L5 15",
+  pin: "M7 3h6M8 3v5l-3 4h10l-3-4V3M10 12v5",
+  key: "M11 9l6-6M14 6l2.5 2.5M12 11.5a3.8 3.8 0 1 1-3.5-3.5 3.8 3.8 0 0 1 3.5 3.5z",
 };
 
 /** The looks of everything here, whatever the styles of the page around it are. */
@@ -81,13 +83,15 @@ export class View extends HTMLElement {
   #loads = 0;
   #reports = 0;
   #trouble = null;
+  #pin = null;
+  #grants = null;
   #height = 0;
   #waiting = 0;
   #buttons = {};
 
   /** Show what an agent mounts; `stage` has `notify(message)`, `send(view, text)`, `place`. */
   start(mount, stage) {
-    const { view, origin, allow, border } = mount;
+    const { view, origin, number, allow, border } = mount;
     const whose = this.#begin(mount, stage, "loading");
     const { shown } = this;
     this.origin = origin;
@@ -96,17 +100,22 @@ export class View extends HTMLElement {
     this.toggleAttribute("data-trouble", false);
     if (!border) this.dataset.border = "none";
     this.own = element("span", { class: "own" }, element("span", { class: "starting", text: "starting…" }));
+    const pinned = { class: "pin", role: "img", title: "It stays open until you close it", "aria-label": "Pinned" };
+    this.#pin = element("span", pinned, icon("pin"));
     const buttons = element(
       "span",
       { class: "buttons" },
+      this.#button("key", "What is always allowed", () => this.#toggleGrants()),
       this.#button("fullscreen", "Full screen", () => this.toggle("fullscreen")),
       this.#button("pip", "Picture in the corner", () => this.toggle("pip")),
       this.#button("close", "Close", () => this.close()),
     );
     const title = `View ${shown}`;
-    this.frame = element("iframe", { sandbox: FLAGS, title, src: `${origin}${PAGE}`, part: "frame" });
+    const src = `${origin}${PAGE}?${number}`;
+    this.frame = element("iframe", { sandbox: FLAGS, title, src, part: "frame" });
     if (allow) this.frame.setAttribute("allow", allow);
-    this.#root.append(caption(whose, this.own, buttons), this.frame);
+    this.#root.append(caption(whose, this.#pin, this.own, buttons), this.frame);
+    this.setMarks({ pinned: false, grants: [] });
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
       this.#stage.notify({ do: "broken", view, reason });
@@ -135,16 +144,18 @@ export class View extends HTMLElement {
     this.#root.replaceChildren();
   }
 
-  /** Show in its place why it could not be shown, and what can be done. */
-  fail(message, stage) {
-    const whose = this.#begin(message, stage, "failed");
-    const { view } = message;
-    const trouble = troubleBar(this.shown, `It could not be shown: ${sentence(message.reason)}`, {
-      "Try again": () => stage.notify({ do: "retry", view }),
-      Close: () => stage.notify({ do: "closed", view }),
-    });
-    this.#root.append(caption(whose), trouble);
-    this.#fireProblem("failed", message.reason);
+  /** Show in its place why it is gone, and what can be done. */
+  showGone(message, stage) {
+    const { view, failed, reason, about } = message;
+    const whose = this.#begin(message, stage, failed ? "failed" : "closed");
+    if (about) whose.append(" ", element("span", { class: "about", text: about }));
+    const text = sentence(failed ? `It could not be shown: ${reason}` : reason);
+    const acts = {
+      [failed ? "Try again" : "Reopen"]: () => stage.notify({ do: "retry", view }),
+      [failed ? "Close" : "Dismiss"]: () => stage.notify({ do: "closed", view }),
+    };
+    this.#root.append(caption(whose), troubleBar(this.shown, text, acts, failed ? "alert" : "group"));
+    if (failed) this.#fireProblem("failed", reason);
   }
 
   #fireProblem(kind, message) {
@@ -181,6 +192,28 @@ export class View extends HTMLElement {
     const own = `calls itself “${name}” ${version}`.trimEnd();
     this.own.textContent = `${name ? `${own} · ` : ""}${uri}`;
     this.own.title = this.own.textContent;
+  }
+
+  /** Whether it stays open, and which tools always run: `[{tool, by, shown}]`. */
+  setMarks({ pinned, grants }) {
+    if (!this.frame) return;
+    this.#pin.hidden = !pinned;
+    this.#buttons.key.hidden = grants.length === 0;
+    const open = this.#grants?.isConnected && grants.length > 0;
+    this.#grants?.remove();
+    this.#grants = grantList(this.shown, grants, ({ tool, by }) =>
+      this.#stage.notify({ do: "withdraw", view: this.view, tool, by }),
+    );
+    if (open) this.#toggleGrants();
+    else this.#buttons.key.setAttribute("aria-expanded", "false");
+  }
+
+  #toggleGrants() {
+    const open = !this.#grants.isConnected;
+    if (open) this.#root.querySelector(".caption").after(this.#grants);
+    else this.#grants.remove();
+    this.#buttons.key.setAttribute("aria-expanded", String(open));
+    this.#stage.hold(this);
   }
 
   // --- how it is shown ------------------------------------------------------------------------
@@ -301,7 +334,7 @@ const caption = (...children) => element("div", { class: "caption", part: "capti
 const sentence = (text) => text.replace(/\.?$/, ".");
 
 /** What is wrong with a View, and buttons for what can be done; `acts` has a function by label. */
-function troubleBar(shown, text, acts) {
+function troubleBar(shown, text, acts, role = "alert") {
   const buttons = Object.entries(acts).map(([label, act]) => {
     const made = element("button", { type: "button", text: label, "aria-label": `${label}: ${shown}` });
     made.addEventListener("click", () => {
@@ -310,8 +343,25 @@ function troubleBar(shown, text, acts) {
     });
     return made;
   });
-  const attributes = { class: "trouble", part: "note", role: "alert" };
+  const attributes = { class: "trouble", part: "note", role };
   return element("div", attributes, element("p", { text }), ...buttons);
+}
+
+/** The tools that always run, with a button each to be asked again. */
+function grantList(shown, grants, withdraw) {
+  const rows = grants.map((grant) => {
+    const who = grant.by === "view" ? "The View calls its server's " : "The model calls ";
+    const label = `Ask again before ${grant.shown}: ${shown}`;
+    const button = element("button", { type: "button", text: "Ask again", "aria-label": label });
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      withdraw(grant);
+    });
+    const text = element("span", {}, who, element("code", { text: grant.shown }));
+    return element("li", {}, text, button);
+  });
+  const about = { class: "grants", part: "grants", role: "region", "aria-label": `Always allowed: ${shown}` };
+  return element("div", about, element("p", { text: "You are not asked before" }), element("ul", {}, ...rows));
 }
 
 const keyOf = (agent, id) => `${agent.number} ${id}`;
@@ -344,11 +394,21 @@ export class Views {
     if (view.placed) view.sendMode();
   }
 
-  /** Show that a View failed, until it is mounted again or dropped. */
-  fail(agent, message) {
+  /** Show that a View is gone, until it is mounted again or dropped. */
+  showGone(agent, message) {
     const view = this.#take(agent, message.view);
-    view.fail(message, this.#around(agent, view));
-    this.#show(view);
+    view.showGone(message, this.#around(agent, view));
+    if (message.failed) this.#show(view);
+    else this.#hold();
+  }
+
+  /** Have the browser ask these origins what to do with what it stores for them: delete it. */
+  clearStorage(origins) {
+    for (const origin of origins) {
+      const frame = element("iframe", { src: `${origin}${PAGE}`, sandbox: "", hidden: "" });
+      frame.addEventListener("load", () => frame.remove());
+      document.body.append(frame);
+    }
   }
 
   #take(agent, id) {

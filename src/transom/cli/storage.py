@@ -1,0 +1,49 @@
+"""`transom storage`: what Views may have stored in the browser."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from transom.cli.commands import StorageClearOptions, StorageOptions
+from transom.errors import TransomError, UsageError
+from transom.web.view_storage import StoredOrigin, ViewStorage
+
+
+def run(options: StorageOptions | StorageClearOptions) -> int:
+    """Do what the command line says; the exit code."""
+    try:
+        if isinstance(options, StorageClearOptions):
+            _clear(options)
+        else:
+            _show()
+    except TransomError as error:
+        sys.stderr.write(f"transom storage: {error}\n")
+        return 2
+    return 0
+
+
+def _show() -> None:
+    found = ViewStorage().origins()
+    for each in found:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.used))
+        sys.stdout.write(f"{each.server}  {each.uri}\n    {each.origin}  last used {when}\n")
+    if not found:
+        sys.stdout.write("Nothing is kept for Views.\n")
+
+
+def _clear(options: StorageClearOptions) -> None:
+    what = options.what
+    if (what is None) != options.all:
+        raise UsageError("name a server or an origin, or everything with --all")
+
+    def is_meant(each: StoredOrigin) -> bool:
+        return what is None or what.rstrip("/") in (each.server, each.origin)
+
+    gone = ViewStorage().clear(is_meant)
+    if not gone and what is not None:
+        raise UsageError(f"Nothing is kept for {what}: see transom storage")
+    for each in gone:
+        sys.stdout.write(f"Cleared {each.server}  {each.uri}\n")
+    if not gone:
+        sys.stdout.write("Nothing is kept for Views.\n")

@@ -1,0 +1,61 @@
+"""What programs of a user remember between runs: the folder, its files, and who may hold one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def state_folder(name: str) -> Path:
+    """Where to keep what a part of Transom remembers; a RuntimeError: this user has no home."""
+    given = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if given.is_absolute():
+        base = given
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path.home() / ".local" / "state"
+    return base / "transom" / name
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only this user can read; it is there at once or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)  # made with 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def open_lock(path: Path) -> int:
+    """Open a file to lock, which is made if it is not there; close it with `os.close`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed, or the process ends; False: somebody else holds it."""
+    with suppress(OSError):
+        _lock(descriptor)
+        return True
+    return False

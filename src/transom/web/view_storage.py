@@ -1,0 +1,327 @@
+"""What is kept for a user's Views between runs: their origins, and how to open them again.
+
+1. A View's origin is made of its user, its server and its resource, with a secret of this user's.
+   The same three lead to the same origin in every run; others never do, and nobody can guess it.
+2. A port is part of an origin. Each program has two of its own, so that programs that run at the
+   same time do not take each other's. One that finds its ports taken keeps nothing, and says so.
+3. Clearing makes other origins: what was stored under those before cannot be reached any more. The
+   browser is asked to delete it when it next shows Views of that program.
+4. Whatever is wrong with the files, Views are shown: as if nothing had been kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from transom.errors import TransomError
+from transom.json_values import clean
+from transom.state_files import open_lock, state_folder, try_lock, write_private
+
+if TYPE_CHECKING:  # not needed to keep anything, and slow to load
+    from transom.host.page import Page
+
+T = TypeVar("T")
+
+_FIRST_PORT, _LAST_PORT = 20_000, 32_000  # below those that systems give to outgoing connections
+_MAX_PROGRAMS = 200
+_MAX_ORIGINS = 1000
+_MAX_CLEARED = 200
+_MAX_SHOWN = 200
+_LOCKED_WITHIN = 2.0
+_MAX_STATE = 4 * 1024 * 1024
+_MAX_RECENT = 20  # Views of one program that can be opened again in its next run
+_MAX_RECENT_BYTES = 1024 * 1024  # of one View's input and result
+_RECENT_FOR = 30 * 86_400.0  # seconds
+
+
+def origin_label(
+    secret: bytes, *, user: str, server: str, identity: str, uri: str, turn: int = 0
+) -> str:
+    """The first part of the host name of a View's origin; the rest is where Views are served.
+
+    Args:
+        secret: what nobody but the host knows; the labels of another secret are others.
+        user: whose storage it is.
+        server: the name of the View's server.
+        identity: what tells that server from others of the same name.
+        uri: the View's resource.
+        turn: how often the storage was cleared.
+    """
+    given = msgspec.json.encode([user, server, identity, uri, turn])
+    digest = base64.b32encode(hmac.digest(secret, given, "sha256")[:20]).decode().lower()
+    return f"{readable_label(server)[:24]}-{digest}"
+
+
+def readable_label(name: str) -> str:
+    """A name as it can stand in a host name."""
+    return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:32].strip("-") or "view"
+
+
+class StoredOrigin(msgspec.Struct):
+    """An origin that Views have had, as it is kept."""
+
+    server: str
+    uri: str
+    port: int
+    used: float
+    """When a View last had it."""
+    turn: int = 0
+    label: str = ""
+
+    @property
+    def origin(self) -> str:
+        """What the browser calls it."""
+        return f"http://{self.label}.localhost:{self.port}"
+
+
+class RecentView(msgspec.Struct, kw_only=True):
+    """How to open a View again in the next run: the call that it was opened for, and its result."""
+
+    id: str
+    server: str
+    identity: str
+    """A digest of the server's."""
+    tool: str
+    arguments: dict[str, Any]
+    result: msgspec.Raw
+    when: float
+
+
+class _State(msgspec.Struct):
+    secret: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    ports: dict[str, tuple[int, int]] = {}
+    origins: dict[str, StoredOrigin] = {}
+    """By their first label and port."""
+    cleared: list[str] = []
+    """Origins whose storage the browser still has."""
+
+
+class ViewStorage:
+    """Keeps what one program's Views need to be as they were. All of it reads and writes files.
+
+    Args:
+        program: what tells this program from others of the user that show Views at the same time.
+            It may hold secrets.
+        user: whose Views these are, where the program has many users.
+        folder: where everything is kept; by default with what else the user's programs remember.
+    """
+
+    def __init__(self, program: str = "", *, user: str = "", folder: Path | None = None) -> None:
+        self.program = program
+        self._user = user
+        self._folder = folder
+        self.problem = ""
+        """Why nothing lasts, if that is so."""
+
+    # --- ports and origins -------------------------------------------------------------------
+
+    def ports(self) -> tuple[int, int]:
+        """The ports of the page and of the Views; a TransomError says why there are none."""
+
+        def choose(state: _State) -> tuple[int, int]:
+            key = _digest(state, self.program)
+            kept = state.ports.pop(key, None)
+            taken = {port for pair in state.ports.values() for port in pair}
+            state.ports[key] = kept or _new_ports(taken)  # the last that was used is last
+            while len(state.ports) > _MAX_PROGRAMS:
+                del state.ports[next(iter(state.ports))]
+            return state.ports[key]
+
+        return self._update(choose)
+
+    def origin(self, page: Page, port: int) -> str | None:
+        """The label of a View's origin at the program's port; None: its storage does not last."""
+        if self.problem or not page.identity:
+            return None
+
+        def use(state: _State) -> str:
+            origins, uri = state.origins, clean(page.uri, _MAX_SHOWN)
+            label_of = partial(
+                origin_label,
+                bytes.fromhex(state.secret),
+                user=self._user,
+                server=page.server,
+                identity=page.identity,
+                uri=page.uri,
+            )
+            first = f"{label_of()}:{port}"
+            turn = origins[first].turn if first in origins else 0
+            label = label_of(turn=turn)
+            origins[first] = StoredOrigin(page.server, uri, port, time.time(), turn, label)
+            if len(origins) > _MAX_ORIGINS:
+                # What was cleared stays, or its old storage would be there again.
+                others = (key for key, each in origins.items() if each.turn == 0 and key != first)
+                del origins[min(others, key=lambda key: origins[key].used, default=first)]
+            return label
+
+        try:
+            return self._update(use)
+        except TransomError as error:
+            self.problem = str(error)
+            return None
+
+    def origins(self) -> list[StoredOrigin]:
+        """The origins that Views have had, the last used first."""
+        found = [each for each in self._read().origins.values() if each.used]
+        return sorted(found, key=lambda each: -each.used)
+
+    def clear(self, which: Callable[[StoredOrigin], bool] = lambda _: True) -> list[StoredOrigin]:
+        """Have Views begin anew at other origins, and forget the Views that used these.
+
+        Args:
+            which: whether an origin is among those; by default all are.
+
+        Returns:
+            The origins that are not used any more.
+        """
+
+        def change(state: _State) -> list[StoredOrigin]:
+            gone = [each for each in state.origins.values() if each.used and which(each)]
+            state.cleared = [*state.cleared, *(each.origin for each in gone)][-_MAX_CLEARED:]
+            for first, each in state.origins.items():
+                if each in gone:
+                    state.origins[first] = msgspec.structs.replace(
+                        each, used=0.0, turn=each.turn + 1, label=""
+                    )
+            return gone
+
+        gone = self._update(change)
+        servers = {each.server for each in gone}
+        for file in self._base().glob("recent/*/*.json"):
+            view = _read_recent(file)
+            if view is None or view.server in servers:
+                file.unlink(missing_ok=True)
+        return gone
+
+    def cleared(self, port: int) -> list[str]:
+        """Origins at this port whose storage the browser should delete."""
+        return [each for each in self._read().cleared if each.endswith(f":{port}")]
+
+    def confirm_cleared(self, origin: str) -> None:
+        """The browser was told."""
+
+        def change(state: _State) -> None:
+            state.cleared = [each for each in state.cleared if each != origin]
+
+        with suppress(TransomError):
+            self._update(change)
+
+    # --- Views of the last run ---------------------------------------------------------------
+
+    def remember(
+        self, recent_id: str, page: Page, tool: str, arguments: dict[str, Any], result: bytes
+    ) -> None:
+        """Keep how to open a View again, in place of what was kept under that id."""
+        if self.problem or not page.identity:
+            return
+        with suppress(TransomError, OSError, msgspec.MsgspecError):
+            state = self._update(lambda state: state)
+            view = RecentView(
+                id=recent_id,
+                server=page.server,
+                identity=_digest(state, page.identity),
+                tool=tool,
+                arguments=arguments,
+                result=msgspec.Raw(result),
+                when=time.time(),
+            )
+            data = msgspec.json.encode(view)
+            if len(data) <= _MAX_RECENT_BYTES:
+                write_private(self._recent(state) / f"{recent_id}.json", data)
+
+    def recent(self, page: Page) -> list[RecentView]:
+        """The Views of a page's server that were open in an earlier run, the latest first.
+
+        Those that are too many or too old are deleted.
+        """
+        if self.problem or not page.identity:
+            return []
+        try:
+            state = self._read()
+            files = list(self._recent(state).glob("*.json"))
+        except (TransomError, OSError):
+            return []
+        views = ((file.stem, _read_recent(file)) for file in files)
+        found = [view for name, view in views if view is not None and view.id == name]
+        found.sort(key=lambda each: -each.when)
+        since = time.time() - _RECENT_FOR
+        kept = [each for each in found[:_MAX_RECENT] if each.when > since]
+        for each in found:
+            if each not in kept:
+                self.forget(each.id)
+        mine = page.server, _digest(state, page.identity)
+        return [each for each in kept if (each.server, each.identity) == mine]
+
+    def forget(self, recent_id: str) -> None:
+        """Do not keep how to open that View again."""
+        with suppress(TransomError, OSError):
+            (self._recent(self._read()) / f"{recent_id}.json").unlink(missing_ok=True)
+
+    def _recent(self, state: _State) -> Path:
+        return self._base() / "recent" / _digest(state, self.program)
+
+    # --- the file ----------------------------------------------------------------------------
+
+    def _base(self) -> Path:
+        try:
+            return self._folder or state_folder("views")
+        except RuntimeError:
+            raise TransomError("this user has no home folder") from None
+
+    def _read(self) -> _State:
+        try:
+            with (self._base() / "state.json").open("rb") as file:
+                return msgspec.json.decode(file.read(_MAX_STATE), type=_State)
+        except (OSError, msgspec.MsgspecError):
+            return _State(secrets.token_hex(32))
+
+    def _update(self, change: Callable[[_State], T]) -> T:
+        """Change what is kept, while no other process does; a TransomError says why it cannot."""
+        folder = self._base()
+        try:
+            lock = open_lock(folder / "state.lock")
+            try:
+                until = time.monotonic() + _LOCKED_WITHIN
+                while not try_lock(lock):
+                    if time.monotonic() > until:
+                        raise TransomError(f"another program holds {folder / 'state.lock'}")
+                    time.sleep(0.01)
+                state = self._read()
+                result = change(state)
+                write_private(folder / "state.json", msgspec.json.encode(state))
+                return result
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise TransomError(f"{folder} cannot be used: {error.strerror}") from error
+
+
+def _digest(state: _State, text: str) -> str:
+    """What stands for a text that may hold secrets."""
+    return hmac.digest(bytes.fromhex(state.secret), text.encode(), "sha256").hex()[:32]
+
+
+def _new_ports(taken: set[int]) -> tuple[int, int]:
+    free = [port for port in range(_FIRST_PORT, _LAST_PORT) if port not in taken]
+    first, second = secrets.SystemRandom().sample(free, 2)
+    return first, second
+
+
+def _read_recent(file: Path) -> RecentView | None:
+    try:
+        with file.open("rb") as opened:
+            return msgspec.json.decode(opened.read(2 * _MAX_RECENT_BYTES), type=RecentView)
+    except (OSError, msgspec.MsgspecError):
+        return None

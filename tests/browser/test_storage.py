@@ -1,0 +1,345 @@
+"""What Views store: it lasts for those of the same server and resource, and reaches nobody else."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from mcp.server.mcpserver import MCPServer
+from playwright.async_api import expect
+
+from tests.browser.hosting import Told, User, lasting_browser, text_of
+from tests.browser.views import html, page
+from transom import Host, Policy
+from transom.host.view import View
+from transom.server import Views
+from transom.servers import ServerConnection, connect
+from transom.web.headless import HeadlessRenderer
+from transom.web.view_storage import ViewStorage
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+STORING = """
+tools.keep = ({ text }) => { localStorage.setItem("note", text); return "kept"; };
+tools.note = () => localStorage.getItem("note") ?? "nothing";
+tools.origin = () => location.ancestorOrigins[0];
+tools.told = () => told.map(({ method, params }) => ({ method, params }));
+"""
+
+# Everything that a page can try to get at what another one stored, or at its windows.
+SPYING = """
+tools.spy = async ({ origin }) => {
+  const found = [];
+  const look = (window, depth) => {
+    if (depth > 4) return;
+    for (let i = 0; i < window.length; i += 1) {
+      try { found.push(window[i].localStorage.getItem("note")); } catch { /* another origin's */ }
+      look(window[i], depth + 1);
+    }
+  };
+  look(top, 0);
+  found.push(localStorage.getItem("note"), document.cookie);
+  for (const name of (await indexedDB.databases()).map(({ name }) => name)) found.push(name);
+  const frame = document.createElement("iframe");
+  frame.src = `${origin}/transom-view`;
+  document.body.append(frame);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  try { found.push(frame.contentWindow.localStorage.getItem("note")); } catch { /* stopped */ }
+  return found.filter(Boolean);
+};
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def user(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[User]:
+    """A user with a browser that keeps what pages store, as private windows do not."""
+    async with lasting_browser(tmp_path_factory.mktemp("browser") / "profile") as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state folder of a user who has never shown a View."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def server(script: str = "") -> MCPServer:
+    """A server with two resources, which `show` and `other` open."""
+    views = Views()
+    made = MCPServer("tests", extensions=[views])
+    for name in ("show", "other"):
+        opened = views.add(f"ui://tests/{name}.html", html=html(STORING + script))
+
+        @views.tool(opens=opened, name=name, annotations={"readOnlyHint": True})
+        def show(label: str = "") -> str:
+            """Open a View."""
+            return f"shown {label}"
+
+    return made
+
+
+@asynccontextmanager
+async def hosted(
+    renderer: Any, script: str = "", identity: str = "tests", hostile: str = ""
+) -> AsyncIterator[Host]:
+    """A Host with that server, and maybe a hostile one that was started by the same command."""
+    async with (
+        connected(identity, script) as first,
+        connected(identity, hostile) as second,
+        Host(renderer=renderer, audit=None, policy=Policy.trusting(), open_timeout=40) as host,
+    ):
+        await host.add_server("tests", first)
+        if hostile:
+            await host.add_server("hostile", second)
+        yield host
+
+
+@asynccontextmanager
+async def connected(identity: str, script: str) -> AsyncIterator[ServerConnection]:
+    connection = await connect(server(script))
+    connection.identity = identity
+    try:
+        yield connection
+    finally:
+        await connection.aclose()
+
+
+async def show(host: Host, tool: str = "show", label: str = "") -> View:
+    note = ((await host.call_tool(tool, {"label": label})).meta or {})["transom/view"]
+    assert note["state"] == "live", note
+    return host.views[note["id"]]
+
+
+async def note(view: View) -> str:
+    return await text_of(view.call_tool("note"))
+
+
+async def origin(view: View) -> str:
+    return await text_of(view.call_tool("origin"))
+
+
+# --- it lasts --------------------------------------------------------------------------------
+
+
+async def test_what_a_view_stores_lasts_over_a_reload_a_closed_view_and_the_next_run(
+    user: User,
+) -> None:
+    async with hosted(user.renderer()) as host:
+        view = await show(host)
+        await view.call_tool("keep", {"text": "page 7"})
+        told = Told(host)
+        await user.page.reload()
+        assert await note(await told.opened.get()) == "page 7"
+        await host.views[view.id].close()
+        assert await note(await show(host)) == "page 7"
+    await user.page.close()
+    async with hosted(user.renderer()) as host:
+        assert await note(await show(host)) == "page 7"
+
+
+async def test_what_a_view_stores_lasts_when_the_browser_is_started_again(tmp_path: Path) -> None:
+    seen: list[str] = []
+    for _ in range(2):
+        async with hosted(HeadlessRenderer(profile=tmp_path / "profile")) as host:
+            view = await show(host)
+            seen.append(await note(view))
+            await view.call_tool("keep", {"text": "page 7"})
+    assert seen == ["nothing", "page 7"]
+
+
+async def test_nothing_lasts_where_that_is_wanted(user: User) -> None:
+    origins: set[str] = set()
+    for _ in range(2):
+        async with hosted(user.renderer(ephemeral=True)) as host:
+            for _ in range(2):
+                view = await show(host)
+                assert await note(view) == "nothing"
+                await view.call_tool("keep", {"text": "page 7"})
+                origins.add(await origin(view))
+    assert len(origins) == 4
+    assert ViewStorage().origins() == []
+
+
+async def test_views_of_servers_that_cannot_be_told_apart_have_origins_of_their_own(
+    user: User,
+) -> None:
+    async with hosted(user.renderer(), identity="") as host:
+        assert await origin(await show(host)) != await origin(await show(host))
+
+
+async def test_a_port_that_is_taken_is_said_and_views_are_shown_all_the_same(
+    user: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = ViewStorage().ports()[1]
+    with socket.create_server(("127.0.0.1", port)):
+        async with hosted(user.renderer()) as host:
+            view = await show(host)
+            assert await note(view) == "nothing"
+            text = f"What Views store does not last: port {port}, where they had their storage, is"
+            await expect(user.page.locator("#notice")).to_contain_text(text)
+            assert text in caplog.text
+            await user.page.reload()
+            await expect(user.page.locator("#notice")).to_contain_text(text)
+    async with hosted(user.renderer()) as host:
+        assert f":{port}" in await origin_of(user, await show(host))
+        assert await user.page.locator("#notice").is_hidden()
+
+
+async def origin_of(user: User, view: View) -> str:
+    return await user.run_in_view(view.id, "location.ancestorOrigins[0]")
+
+
+# --- and reaches nobody else -----------------------------------------------------------------
+
+
+async def test_storage_of_one_server_or_resource_never_reaches_another(user: User) -> None:
+    async with hosted(user.renderer(), hostile=SPYING) as host:
+        kept = await show(host)
+        await kept.call_tool("keep", {"text": "secret"})
+        target = await origin_of(user, kept)
+        for tool in ("hostile__show", "other"):
+            spy = await show(host, tool)
+            assert await note(spy) == "nothing"
+            assert await origin_of(user, spy) != target
+        spy = next(view for view in host.views.values() if view.server == "hostile")
+        assert await text_of(spy.call_tool("spy", {"origin": target})) == "[]"
+    await user.page.close()
+    # A server that is called the same, and has the same resource, but is started otherwise.
+    async with hosted(user.renderer(), SPYING, "another command") as host:
+        spy = await show(host)
+        assert await note(spy) == "nothing"
+        assert await text_of(spy.call_tool("spy", {"origin": target})) == "[]"
+
+
+async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_same_rights(
+    user: User,
+) -> None:
+    async with user.renderer() as renderer:
+        await renderer.show_page()
+        more = {"csp": {"connectDomains": ["https://x.example"]}}
+        rights = {
+            "one-1": {},
+            "two-1": {},
+            "three-1": more,
+            "four-1": {"permissions": {"camera": {}}},
+        }
+        for view_id, given in rights.items():
+            renderer.stage.mount(page(view_id, **given), label="shared")
+            await user.in_view(view_id).locator("h1").wait_for()
+        found = [
+            await user.run_in_view(view_id, "location.ancestorOrigins[0]") for view_id in rights
+        ]
+        assert found[0] == found[1]
+        assert found[0].startswith("http://shared.localhost:")
+        assert len(set(found)) == 3
+        # What those that share an origin may load is what each of them may.
+        mounted = [renderer.stage.mounted(view_id) for view_id in rights]
+        policies = [each.csp.partition("; report-uri")[0] for each in mounted if each is not None]
+        assert policies[0] == policies[1] == policies[3] != policies[2]
+
+
+# --- clearing --------------------------------------------------------------------------------
+
+
+async def test_what_was_cleared_is_gone_from_the_browser_too(user: User) -> None:
+    async with hosted(user.renderer()) as host:
+        view = await show(host)
+        await view.call_tool("keep", {"text": "page 7"})
+        before = await origin(view)
+    await user.page.close()
+    [gone] = ViewStorage().clear()
+    assert gone.origin == before
+    assert ViewStorage().origins() == []
+    async with hosted(renderer := user.renderer()) as host:
+        told = asyncio.Queue[str]()
+        confirm = renderer.stage.on_cleared
+        renderer.stage.on_cleared = lambda where: (told.put_nowait(where), confirm(where))
+        view = await show(host)
+        assert await note(view) == "nothing"
+        assert await origin(view) != before
+        assert await told.get() == before
+        await user.page.locator("body > iframe").wait_for(state="detached")
+        # The origin of before, as it would be if it were used again.
+        channel = renderer.stage.mount(
+            (mounted := renderer.stage.mounted(view.id)).page,
+            key="again",
+            label=before.split("//")[1].split(".")[0],
+        )
+        frame = user.page.frame_locator("#view-again iframe").frame_locator("iframe")
+        await frame.locator("h1").wait_for()
+        assert mounted is not None
+        read = "() => [location.ancestorOrigins[0], localStorage.getItem('note')]"
+        assert await frame.locator("h1").evaluate(read) == [before, None]
+        await channel.aclose()
+    assert ViewStorage().cleared(int(before.rpartition(":")[2])) == []
+
+
+# --- opened again ----------------------------------------------------------------------------
+
+
+def card(user: User, text: str) -> Any:
+    return user.page.locator("transom-view[data-state=closed]").filter(has_text=text)
+
+
+async def test_a_closed_view_can_be_opened_again_with_its_input_and_result(
+    user: User,
+) -> None:
+    async with hosted(user.renderer()) as host:
+        view = await show(host, label="first")
+        told = Told(host)
+        await user.page.get_by_role("button", name=f"Close: {view.id}").click()
+        await told.closed.get()
+        await expect(card(user, "tests-1 from tests")).to_contain_text('show {"label":"first"}')
+        await expect(card(user, "tests-1 from tests")).to_contain_text(
+            "Closed: the user closed it."
+        )
+        await user.page.reload()
+        await user.page.get_by_role("button", name="Reopen: tests-1").click()
+        again = await told.opened.get()
+        assert (again.id, await card(user, "tests-1").count()) == ("tests-1", 0)
+        said = await text_of(again.call_tool("told"))
+        assert '"label":"first"' in said
+        assert "shown first" in said
+        await user.page.get_by_role("button", name="Close: tests-1").click()
+        await user.page.get_by_role("button", name="Dismiss: tests-1").click()
+        await user.page.get_by_text("No View is open").wait_for()
+
+
+async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
+    user: User,
+) -> None:
+    async with hosted(user.renderer()) as host:
+        for label in ("first", "second"):
+            await show(host, label=label)
+        await host.views["tests-1"].call_tool("keep", {"text": "page 7"})
+    await user.page.close()
+    async with hosted(user.renderer()) as host:
+        await show(host, label="third")
+        first, second = card(user, '"first"'), card(user, '"second"')
+        await expect(first).to_contain_text("A View from tests")
+        await second.get_by_role("button", name="Dismiss").click()
+        told = Told(host)
+        await first.get_by_role("button", name="Reopen").click()
+        again = await told.opened.get()
+        assert again.id == "tests-2"
+        assert "shown first" in await text_of(again.call_tool("told"))
+        assert await note(again) == "page 7"
+        assert await user.page.locator("transom-view[data-state=closed]").count() == 0
+    await user.page.close()
+    async with hosted(user.renderer()) as host:
+        await show(host, label="fourth")
+        await expect(card(user, "A View from tests")).to_have_count(2)
+        await expect(card(user, '"second"')).to_have_count(0)
+
+
+async def test_views_of_another_server_are_not_offered(user: User) -> None:
+    async with hosted(user.renderer()) as host:
+        await show(host, label="first")
+    await user.page.close()
+    async with hosted(user.renderer(), identity="another command") as host:
+        await show(host)
+        assert await user.page.locator("transom-view[data-state=closed]").count() == 0
