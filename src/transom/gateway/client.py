@@ -37,6 +37,11 @@ from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
 from transom.servers.envelope import (
     CAPABILITIES_KEY,
+    CLIENT_KEY,
+    DISCOVERY_VERSION,
+    HANDSHAKE_VERSIONS,
+    LOG_LEVEL_KEY,
+    PROTOCOL_KEY,
     SUBSCRIPTION_KEY,
     envelope_of,
     is_modern,
@@ -143,10 +148,6 @@ class Client:
         """Send a request at once. The result fails with the client's error."""
         return self._session.send(method, params, on_progress=on_progress)
 
-    async def request(self, method: str, params: bytes | None) -> bytes:
-        """Send a request; the result as JSON. Cancelling it is told to the client."""
-        return bytes(await self.send_request(method, params))
-
     def progress_relay(self, params: Raw | None) -> OnProgress | None:
         """What passes progress on to the client; None when its request did not ask for that."""
         return progress_relay(params, self.notify)
@@ -243,11 +244,14 @@ class Stream:
         """The params for a server, which does not know the gateway's resources."""
         if not self._filter.own_uris:
             return wire.encode(self._params)
-        theirs = [
-            uri for uri in self._filter.resource_subscriptions if not uri.startswith(OWN_RESOURCES)
-        ]
-        notifications = {**members(self._params.get("notifications")), _URIS: theirs}
+        notifications = {**members(self._params.get("notifications")), _URIS: self.server_uris}
         return wire.encode({**self._params, "notifications": notifications})
+
+    @property
+    def server_uris(self) -> list[str]:
+        """The resources of servers that it asks for."""
+        wanted = dict.fromkeys(self._filter.resource_subscriptions)
+        return [uri for uri in wanted if not uri.startswith(OWN_RESOURCES)]
 
     # --- acknowledging -----------------------------------------------------------------------
 
@@ -263,6 +267,15 @@ class Stream:
         if _URIS in self._honoured:
             self._honoured[_URIS] = Raw(wire.encode(list(dict.fromkeys(uris))))
         self._no_longer_wait_for(server)
+
+    def acknowledge_for(self, server: str, uris: list[str], *, prompts: bool) -> None:
+        """The same for a server that knows no streams, but notifies of changes."""
+        honoured: dict[str, object] = {}
+        if prompts and self._filter.has_list("prompts"):
+            honoured["promptsListChanged"] = True
+        if self._filter.resource_subscriptions:
+            honoured[_URIS] = uris
+        self.acknowledge(server, _raw({"notifications": honoured}))
 
     def skip(self, server: str) -> None:
         """A server knows no streams, or is not there: the gateway still has the stream."""
@@ -323,6 +336,9 @@ class Stream:
         return wire.encode({**given, "_meta": meta})
 
 
+_NOBODY: Final = Raw(b'{"name":"unknown","version":"0"}')
+
+
 class ClientState:
     """What a client said about itself, and what it asked for to last."""
 
@@ -332,6 +348,8 @@ class ClientState:
         self.initialized = False
         self.envelope: Mapping[str, Raw] | None = None
         """What a 2026-07-28 client says about itself with each request."""
+        self.tried_modern = False
+        """Whether there ever was such a request."""
         self.log_level: bytes | None = None
         """The params of its last `logging/setLevel`."""
         self._notify = notify
@@ -339,22 +357,42 @@ class ClientState:
         self._subscribed: set[str] = set()
 
     @property
-    def modern(self) -> bool:
-        """Whether it speaks 2026-07-28."""
-        return self.envelope is not None
+    def introductions(self) -> list[tuple[str, bytes]]:
+        """The requests by which servers learn of the client: method, params.
+
+        The first is that of its own version. The other is for servers that do not know that.
+        """
+        modern = self.own_envelope
+        if modern is None:
+            return []
+        handshake = {
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
+            "capabilities": with_ui(modern.get(CAPABILITIES_KEY)),
+            "clientInfo": modern.get(CLIENT_KEY, _NOBODY),
+        }
+        both = [
+            ("server/discover", with_envelope(None, modern) or b"{}"),
+            ("initialize", self.initialize or wire.encode(handshake)),
+        ]
+        return both if self.envelope is not None else both[::-1]
 
     @property
-    def introduction(self) -> tuple[str, bytes] | None:
-        """The request by which servers learn of the client: method, params."""
-        if self.envelope is not None:
-            return "server/discover", with_envelope(None, self.envelope) or b"{}"
-        return None if self.initialize is None else ("initialize", self.initialize)
+    def own_envelope(self) -> Mapping[str, Raw] | None:
+        """What a 2026-07-28 server is told of the client, whatever its version."""
+        if self.envelope is not None or self.initialize is None:
+            return self.envelope
+        given = members(self.initialize)
+        level = members(self.log_level).get("level")
+        return {
+            PROTOCOL_KEY: _raw(DISCOVERY_VERSION),
+            CLIENT_KEY: given.get("clientInfo", _NOBODY),
+            CAPABILITIES_KEY: given["capabilities"],
+            **({} if level is None else {LOG_LEVEL_KEY: level}),
+        }
 
     def supports(self, capability: str) -> bool:
         """Whether the client said that it can do this."""
-        if self.envelope is not None:
-            return capability in members(self.envelope.get(CAPABILITIES_KEY))
-        return capability in members(members(self.initialize).get("capabilities"))
+        return capability in members((self.own_envelope or {}).get(CAPABILITIES_KEY))
 
     def take_initialize(self, params: Raw | None) -> None:
         """The client introduces itself; also one that tried 2026-07-28 first."""
@@ -369,6 +407,7 @@ class ClientState:
         if envelope is None:
             return request
         self.envelope = envelope
+        self.tried_modern = True
         params = with_envelope(request.params, envelope)
         return wire.Request(request.id, request.method, None if params is None else Raw(params))
 

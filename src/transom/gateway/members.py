@@ -1,9 +1,11 @@
 """The servers behind a proxy: started, introduced to the client, and asked.
 
 1. A server can be used from when it has answered the client's introduction: `initialize`, or
-   `server/discover` for a 2026-07-28 client. One that cannot be started, or does not answer, is
-   left out with a warning and tried again.
-2. A proxy with one server does not wait for that: whatever the client sends first reaches it.
+   `server/discover` for a 2026-07-28 client. One that does not know this is introduced by the
+   other, and requests are translated from then on (`Member.forward`). One that cannot be started,
+   or does not answer, is left out with a warning and tried again.
+2. A proxy with one server does not wait for that, unless it has to know which version the server
+   speaks: whatever the client sends first reaches it.
 3. The client's introduction waits for all of several servers, but not for long: who is late comes
    late, and the client is notified of the changed lists.
 4. A server that was started again is introduced again, and told what the client asked for to last.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
@@ -23,6 +26,8 @@ from transom.background import Background
 from transom.channel import Channel
 from transom.errors import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     SERVER_ERROR,
     InvalidResult,
     NotConnected,
@@ -32,10 +37,17 @@ from transom.errors import (
 )
 from transom.gateway.client import ClientState
 from transom.gateway.config import ServerConfig
-from transom.gateway.merge import fits_template
-from transom.json_values import Json, as_object
+from transom.gateway.merge import as_newer, fits_template
+from transom.json_values import Json, as_list, as_object, members
 from transom.json_values import member as member_of
-from transom.servers.connection import Connect, ServerConnection
+from transom.protocol import wire
+from transom.servers.connection import Connect, ServerConnection, is_unsupported_version
+from transom.servers.envelope import (
+    DISCOVERY_VERSION,
+    LOG_LEVEL_KEY,
+    is_modern,
+    without_envelope,
+)
 from transom.servers.process import ServerProcess
 from transom.servers.targets import RemoteServer, reach_remote
 from transom.servers.tasks import has_tasks
@@ -47,6 +59,9 @@ LISTS: Final = ("tools", "resources", "prompts")
 _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
 }  # what a server can do that was never asked
+RESOURCE_NOT_FOUND: Final = -32002
+_NO_INITIALIZE: Final = (METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, -32020, -32022)
+"""What a server may answer to `initialize` that speaks 2026-07-28 only."""
 _PATIENCE = 15.0  # seconds a request waits for a server that is being started again
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
@@ -76,6 +91,10 @@ class Member:
         self.connection = connection
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""
+        self.modern: bool | None = None
+        """Whether it speaks 2026-07-28, as it was introduced; None: nobody knows."""
+        self.on_updated: Callable[[wire.Notification], object] = lambda _: None
+        """Called when a resource changed that an older client subscribed to."""
         self.failure: str | None = None
         """Why it cannot be used, as far as that is known."""
         self.capabilities: dict[str, Json] | None = None
@@ -84,6 +103,11 @@ class Member:
         """How many of its requests the client has not answered."""
         self.subscriptions: dict[str, bytes] = {}
         """By resource: the params that the client subscribed with."""
+        self.log_level: str | None = None
+        """What it was told to log for 2026-07-28 requests, by a server before that."""
+        self.streams: Counter[str] = Counter()
+        """By resource: how many 2026-07-28 streams it is subscribed to for."""
+        self._listening: dict[str, asyncio.Future[Raw]] = {}
         self.uris: frozenset[str] = frozenset()
         """The resources that it listed."""
         self.templates: tuple[str, ...] = ()
@@ -125,10 +149,69 @@ class Member:
     ) -> bytes:
         """Send a request on, once the server is there and has read what was sent before.
 
-        It is sent without waiting when there is nothing to wait for.
+        It is sent without waiting when there is nothing to wait for. When the server speaks another
+        version than the request, both are translated.
         """
         await self.ready()
-        return await self.connection.forward(method, params, on_progress=on_progress)
+        connection = self.connection
+        if self.modern is None or self.modern is is_modern(params):
+            return await connection.forward(method, params, on_progress=on_progress)
+        if self.modern:
+            return await self._forward_to_newer(method, params, on_progress)
+        await self._set_level(params)
+        try:
+            sent = without_envelope(params)
+            return as_newer(method, await connection.forward(method, sent, on_progress=on_progress))
+        except ProtocolError as error:
+            if error.code == RESOURCE_NOT_FOUND:  # which is not a code of 2026-07-28
+                raise ProtocolError(INVALID_PARAMS, error.message, error.data) from None
+            raise
+
+    async def _set_level(self, params: Raw | bytes | None) -> None:
+        """Have a server before 2026-07-28 log what a request wants to be told."""
+        level: object = member_of(params, "_meta", LOG_LEVEL_KEY)
+        if isinstance(level, str) and level != self.log_level and self.can("logging"):
+            self.log_level = level
+            with suppress(ProtocolError):
+                given = wire.encode({"level": level})
+                await self.connection.forward("logging/setLevel", given)
+
+    async def _forward_to_newer(
+        self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None
+    ) -> bytes:
+        """What a 2026-07-28 server has for a request of an older client."""
+        uri: object = member_of(params, "uri")
+        match method:
+            case "ping" | "logging/setLevel":  # each request says what is to be logged
+                return b"{}"
+            case "resources/subscribe" if isinstance(uri, str):
+                self.listen(uri)
+                return b"{}"
+            case "resources/unsubscribe" if isinstance(uri, str):
+                if (listening := self._listening.pop(uri, None)) is not None:
+                    listening.cancel()
+                return b"{}"
+            case _:
+                given = None if params is None else bytes(params)
+                return await self.connection.request(method, given, on_progress=on_progress)
+
+    def listen(self, uri: str) -> None:
+        """Have a 2026-07-28 server notify of a resource."""
+
+        def handle(notification: wire.Notification) -> None:
+            if notification.method == "notifications/resources/updated":
+                given = members(notification.params)
+                given.pop("_meta", None)
+                self.on_updated(wire.Notification(notification.method, Raw(wire.encode(given))))
+
+        def ended(future: asyncio.Future[Raw]) -> None:
+            if not future.cancelled():
+                future.exception()  # it may be refused: nothing is promised
+
+        if uri not in self._listening or self._listening[uri].done():
+            wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
+            listening = self._listening[uri] = self.connection.listen(wanted, handle, stamp=True)
+            listening.add_done_callback(ended)
 
 
 class Members:
@@ -205,7 +288,7 @@ class Members:
             member.connection.start_later(reason)
             self._failed(member, reason)
             return False
-        if self._state.introduction is not None:
+        if self._state.introductions:
             self._background.start(self._introduce_running(member))
         return True
 
@@ -248,7 +331,7 @@ class Members:
 
     # --- introducing -------------------------------------------------------------------------
 
-    async def initialize(self) -> list[Member]:
+    async def introduce_all(self) -> list[Member]:
         """Introduce the client to all of several servers; those that can be used then."""
         self._begin_introducing()
         await self._until(self._all_settled, _ALL_WITHIN)
@@ -257,16 +340,6 @@ class Members:
         if not self.present:
             raise ProtocolError(SERVER_ERROR, f"No server can be used: {self._failures()}")
         return self.present
-
-    async def discover(self) -> list[Member] | None:
-        """Introduce a 2026-07-28 client to all of several servers; None: not all speak that."""
-        self._begin_introducing()
-        await self._until(
-            lambda: self._all_settled() or any(each.failure for each in self._all),
-            _DISCOVERED_WITHIN,
-        )
-        self._introducing = False
-        return self.present if len(self.present) == len(self._all) else None
 
     def _begin_introducing(self) -> None:
         self._introducing = True
@@ -290,7 +363,7 @@ class Members:
         """Introduce the client to a server that runs already. One that refuses is restarted."""
         try:
             async with asyncio.timeout(_INTRODUCED_WITHIN):
-                await self._introduce(member)
+                await self.introduce(member)
         except (ProtocolError, InvalidResult, TimeoutError) as error:
             reason = str(error) or f"it did not answer within {_INTRODUCED_WITHIN:g} s"
             self._failed(member, reason)
@@ -301,54 +374,96 @@ class Members:
         if member.present and not self._introducing:
             self._on_came(member)
 
-    async def _introduce(self, member: Member) -> None:
-        """Send a server the client's introduction."""
-        introduction = self._state.introduction
-        if introduction is None:
-            return
-        method, params = introduction
-        try:
-            answer = await member.connection.forward(method, params)
-            if not self._introduces_by(method):
-                return  # the client has introduced itself in another way since
-            version = "protocolVersion" if method == "initialize" else "supportedVersions"
-            readable = isinstance(member_of(answer, version), str | list)
-            if not readable and member is not self.only:  # the only one's is the client's to judge
-                raise InvalidResult(f"its answer to {method} cannot be read")
-        except (ProtocolError, InvalidResult):
-            if method == "initialize":
-                raise
-            if self._introduces_by(method):
-                self._failed(member, "it does not speak 2026-07-28")
-            return
-        self.take_answer(member, answer)
-        if method == "initialize" and self._state.initialized:
-            member.connection.notify("notifications/initialized")
+    async def introduce(self, member: Member, params: Raw | bytes | None = None) -> None:
+        """Introduce the client to a server: as it did itself, or else as the server knows it.
 
-    def _introduces_by(self, method: str) -> bool:
-        introduction = self._state.introduction
-        return introduction is not None and introduction[0] == method
+        Args:
+            member: the server.
+            params: of the client's own introduction, if they are at hand.
 
-    def take_answer(self, member: Member, answer: bytes) -> None:
-        """A server has answered the client's introduction."""
+        Raises:
+            ProtocolError, InvalidResult, NotConnected: what the server answered to the first.
+        """
+        attempts = self._state.introductions
+        if not attempts:
+            return
+        first, began = attempts[0][0], len(attempts)
+        if params is not None:
+            attempts[0] = (first, bytes(params))
+        refusal: TransomError | None = None
+        for count, (method, given) in enumerate(attempts):
+            patient = count >= began or method == "initialize"
+            try:
+                async with asyncio.timeout(None if patient else _DISCOVERED_WITHIN):
+                    answer = await member.connection.forward(method, given)
+                self._check(member, method, answer)
+            except TimeoutError:
+                # It may not answer what it does not know, or have taken long to start.
+                refusal = refusal or NotConnected(f"Server {member.name} does not answer {method}")
+                if count == 0:
+                    attempts.append((method, given))
+            except (ProtocolError, InvalidResult) as error:
+                refusal = refusal or error
+                if count == 0 and not self._knows_other(member, method, error):
+                    break
+            else:
+                if self._state.introductions[0][0] == first:  # else the client began anew since
+                    self.take_answer(member, answer, modern=method == "server/discover")
+                return
+        if refusal is not None:
+            raise refusal
+
+    def _knows_other(
+        self, member: Member, method: str, error: ProtocolError | InvalidResult
+    ) -> bool:
+        """Whether a server that refuses an introduction may know the other one."""
+        if method == "server/discover":
+            return not is_unsupported_version(error)
+        if member is self.only and self._state.tried_modern and is_unsupported_version(error):
+            return False  # it was slow to start: its client goes back to that by itself
+        return isinstance(error, InvalidResult) or error.code in _NO_INITIALIZE
+
+    def _check(self, member: Member, method: str, answer: bytes) -> None:
+        if method == "initialize":
+            known = isinstance(member_of(answer, "protocolVersion"), str)
+        else:
+            known = DISCOVERY_VERSION in as_list(member_of(answer, "supportedVersions"))
+        # The only one's answer is the client's to judge.
+        if not known and (member is not self.only or self._state.introductions[0][0] != method):
+            raise InvalidResult(f"its answer to {method} cannot be read")
+
+    def take_answer(self, member: Member, answer: bytes, *, modern: bool) -> None:
+        """A server has answered the client's introduction, or the other one."""
         member.introduction = answer
         member.failure = None
+        member.modern = modern
         member.capabilities = as_object(member_of(answer, "capabilities"))
-        member.connection.introduced(member.capabilities, lambda: self._state.envelope)
+        connection = member.connection
+        if not modern:
+            connection.introduced(member.capabilities)
+            if self._state.initialized or self._state.envelope is not None:
+                connection.notify("notifications/initialized")
+            return
+        connection.introduced(member.capabilities, lambda: self._state.own_envelope)
+        if self._state.envelope is None:  # the client has no streams, but wants to be notified
+            connection.listen_to_lists()
 
     async def _resume(self, connection: ServerConnection) -> None:
         """Bring a server that was started again up to date."""
         member = self[connection.name]
-        if self.only is None or self._state.initialize is not None:
-            await self._introduce(member)
+        if self.only is None or self._state.initialize is not None or member.modern is False:
+            await self.introduce(member)
         # What it does not want any more is no reason to do without it.
-        logs = member is self.only or member.can("logging")
+        logs = not member.modern and (member is self.only or member.can("logging"))
         if self._state.log_level is not None and logs:
             with suppress(ProtocolError):
                 await member.connection.forward("logging/setLevel", self._state.log_level)
-        for params in list(member.subscriptions.values()):
+        for uri, params in list(member.subscriptions.items()):
             with suppress(ProtocolError):
-                await member.connection.forward("resources/subscribe", params)
+                if member.modern:
+                    member.listen(uri)
+                else:
+                    await member.connection.forward("resources/subscribe", params)
 
     # --- asking several ----------------------------------------------------------------------
 

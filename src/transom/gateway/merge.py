@@ -19,7 +19,7 @@ from msgspec import Raw
 from transom.host.surface import looks_owned, owned_name, owner_of, view_stem
 from transom.json_values import as_list, as_object, member, members, with_member
 from transom.protocol import wire
-from transom.servers.envelope import HANDSHAKE_VERSIONS
+from transom.servers.envelope import DISCOVERY_VERSION, HANDSHAKE_VERSIONS
 from transom.servers.tasks import TASKS_EXTENSION
 from transom.version import __version__
 
@@ -30,6 +30,15 @@ _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _INFO: Final = {"name": "transom-gateway", "version": __version__}
 
 _TASKS: Final[dict[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+_COMPLETE: Final = {"resultType": "complete"}
+_UNCACHED: Final = {"ttlMs": 0, "cacheScope": "private"}
+_CACHED: Final = frozenset(
+    {
+        *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
+        *("resources/read", "server/discover"),
+    }
+)
+"""What a 2026-07-28 client may keep the result of."""
 
 # What a server that is not there yet may be able to do once it comes.
 _POSSIBLE: Final[Mapping[str, Any]] = {
@@ -63,31 +72,61 @@ def _own_tasks(version: object) -> dict[str, Any]:
     return {"tasks": _TASKS} if version == HANDSHAKE_VERSIONS[-1] else {}
 
 
-def merge_initialized(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
+def as_initialized(answer: bytes, name: str, requested: str) -> bytes:
+    """What a server said about itself, as a client before 2026-07-28 expects it."""
+    given = members(answer)
+    if "protocolVersion" in given:
+        return answer
+    found = {
+        "protocolVersion": requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+        "capabilities": given.get("capabilities", {}),
+        "serverInfo": members(given.get("_meta")).get(_SERVER_INFO, {"name": name, "version": "0"}),
+    }
+    if "instructions" in given:
+        found["instructions"] = given["instructions"]
+    return wire.encode(found)
+
+
+def as_discovered(answer: bytes) -> bytes:
+    """What a server said about itself, as a 2026-07-28 client expects it."""
+    given = members(answer)
+    if "supportedVersions" in given:
+        return answer
+    found: dict[str, Any] = {
+        "supportedVersions": [DISCOVERY_VERSION],
+        "capabilities": given.get("capabilities", {}),
+    }
+    if "serverInfo" in given:
+        found["_meta"] = {_SERVER_INFO: given["serverInfo"]}
+    if "instructions" in given:
+        found["instructions"] = given["instructions"]
+    return as_modern(wire.encode(found))
+
+
+def merge_initialized(answers: Mapping[str, bytes], requested: str, *, missing: bool) -> bytes:
     """The result of `initialize` for several servers."""
-    versions = [str(member(each, "protocolVersion")) for each in answers.values()]
-    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(min(versions))}
-    capabilities = _merged_capabilities(answers, possible)
+    told = {name: as_initialized(each, name, requested) for name, each in answers.items()}
+    version = min(str(member(each, "protocolVersion")) for each in told.values())
+    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(version)}
     merged: dict[str, Any] = {
-        "protocolVersion": min(versions),
-        "capabilities": capabilities,
+        "protocolVersion": version,
+        "capabilities": _merged_capabilities(told, possible),
         "serverInfo": _INFO,
     }
-    return wire.encode({**merged, **_merged_instructions(answers)})
+    return wire.encode({**merged, **_merged_instructions(told)})
 
 
-def merge_discovered(answers: Mapping[str, bytes]) -> bytes | None:
-    """The result of `server/discover` for several servers; None: they have no version in common."""
-    offered = [as_list(member(each, "supportedVersions")) for each in answers.values()]
-    common = [version for version in offered[0] if all(version in each for each in offered)]
-    if not common:
-        return None
+def merge_discovered(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
+    """The result of `server/discover` for several servers."""
+    told = {name: as_discovered(each) for name, each in answers.items()}
+    offered = [as_list(member(each, "supportedVersions")) for each in told.values()]
+    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(None)}
     merged: dict[str, Any] = {
-        "supportedVersions": common,
-        "capabilities": _merged_capabilities(answers, _own_tasks(None)),
+        "supportedVersions": [v for v in offered[0] if all(v in each for each in offered)],
+        "capabilities": _merged_capabilities(told, possible),
         "_meta": {_SERVER_INFO: _INFO},
     }
-    return as_modern(wire.encode({**merged, **_merged_instructions(answers)}))
+    return as_modern(wire.encode({**merged, **_merged_instructions(told)}))
 
 
 def _merged_capabilities(
@@ -127,11 +166,13 @@ def _union(one: Any, other: Any) -> Any:
 
 def as_modern(result: bytes) -> bytes:
     """A listing or a resource of the gateway's own, with what a 2026-07-28 result must say."""
-    given = members(result)
-    given["resultType"] = Raw(b'"complete"')
-    given["ttlMs"] = Raw(b"0")
-    given["cacheScope"] = Raw(b'"private"')
-    return wire.encode(given)
+    return wire.encode({**members(result), **_COMPLETE, **_UNCACHED})
+
+
+def as_newer(method: str, result: bytes) -> bytes:
+    """A result of a server before 2026-07-28, with what a newer one would say."""
+    cached = _UNCACHED if method in _CACHED else {}
+    return wire.encode({**members(result), **_COMPLETE, **cached})
 
 
 # --- names -----------------------------------------------------------------------------------

@@ -7,6 +7,9 @@
    and a request goes to the server that has what it names. What belongs to no server in particular
    goes to all of them (notifications, the log level), or to the first that knows the method.
 3. With one server nothing is renamed or merged, and its errors and pages are its own.
+   Each request says which version of MCP it speaks. Where its server speaks another, both are
+   translated: `Member.forward` for requests, `Inputs` for what the client is asked, and the
+   notifications here.
 4. A request goes to its server in the order in which it came, unless something has to be found out
    first. What a server sent before a result reaches the client before that result.
 5. Every request of the client is answered once. When a server goes, its requests fail and its Views
@@ -42,9 +45,12 @@ from transom.gateway.client import (
     Stream,
     progress_relay,
 )
-from transom.gateway.members import LISTS, Member, Members
+from transom.gateway.inputs import ASKING, Inputs
+from transom.gateway.members import LISTS, RESOURCE_NOT_FOUND, Member, Members
 from transom.gateway.merge import (
     Names,
+    as_discovered,
+    as_initialized,
     as_modern,
     merge_discovered,
     merge_initialized,
@@ -54,8 +60,8 @@ from transom.gateway.merge import (
 )
 from transom.gateway.views import STANDING_TOOLS, ClientViews, ToolCall, ToolHead
 from transom.host.policy import model_may_call
+from transom.json_values import as_object, members, with_entries, with_member, without_marks
 from transom.json_values import member as member_of
-from transom.json_values import members, with_entries, with_member, without_marks
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
 from transom.servers.envelope import is_modern
@@ -67,7 +73,6 @@ _ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of sever
 _MAX_ASKING = 1000  # requests of one server that the client has not answered
 _MAX_TASKS = 10_000
 _TASK_METHODS = ("tasks/get", "tasks/result", "tasks/update", "tasks/cancel")
-_RESOURCE_NOT_FOUND = -32002
 _FIRST_REQUESTS = frozenset({"initialize", "server/discover", "ping"})
 
 T = TypeVar("T")
@@ -96,6 +101,7 @@ class Proxy:
             wait_for_servers=lambda: self._members.wait_writable(),
         )
         self._state = ClientState(self._client.notify)
+        self._inputs = Inputs(self._client, self._state)
         connections = [
             ServerConnection(
                 name,
@@ -104,7 +110,9 @@ class Proxy:
                 on_request=lambda request, name=name: self._handle_server_request(
                     self._members[name], request
                 ),
-                on_notification=self._handle_server_notification,
+                on_notification=lambda notification, name=name: self._handle_server_notification(
+                    self._members[name], notification
+                ),
                 backpressure=self._client.wait_writable,
             )
             for name, (_, connect) in zip(names, servers, strict=True)
@@ -112,6 +120,10 @@ class Proxy:
         self._members = Members(
             connections, self._state, on_lost=self._server_lost, on_came=self._server_came
         )
+        for each in self._members:
+            each.connection.answer_input = partial(self._inputs.answer, server=each.name)
+            each.connection.subscribe(partial(self._server_list_changed, each))
+            each.on_updated = self._notify_client
         self._introducing: asyncio.Future[Any] | None = None
         self._tools = _Directory(Names(names, STANDING_TOOLS), self._relist_tools)
         self._prompts = _Directory(Names(names), self._relist_prompts)
@@ -138,7 +150,7 @@ class Proxy:
             "tasks/list": self._list_tasks,
             **dict.fromkeys(_TASK_METHODS, self._request_task),
         }
-        views.attach(self._client, self._state)
+        views.attach(self._client, self._state, self._inputs)
 
     async def run(self) -> None:
         """Start the servers and serve the client until it is gone."""
@@ -147,6 +159,7 @@ class Proxy:
             await self._client.serve()
         finally:
             self.closing = True
+            self._inputs.close()
             await self._client.aclose()
             await asyncio.gather(self._views.aclose(), self._members.aclose())
 
@@ -168,34 +181,51 @@ class Proxy:
             return None
         params = None if request.params is None else bytes(request.params)
         if params is None or b'"_meta"' not in params:  # neither an envelope nor a progress token
-            return only.connection.send_request(method, params)
-        request = self._state.take_request(request)
+            return None if only.modern else only.connection.send_request(method, params)
+        given, request = request, self._state.take_request(request)
+        if (request is not given) is not bool(only.modern):
+            return None  # it has to be translated, or nobody knows whether
         relay = self._client.progress_relay(request.params)
         return only.connection.send_request(method, request.params, on_progress=relay)
 
     async def _handle_request(self, request: wire.Request) -> bytes:
         """Answer a request of the client's; the result as JSON."""
         request = self._state.take_request(request)
-        if self._members.only is None and request.method not in _FIRST_REQUESTS:
+        modern, only = is_modern(request.params), self._members.only
+        unknown = only is None or (modern and only.modern is None)
+        if unknown and request.method not in _FIRST_REQUESTS:
             await self._introduced()
-        return await self._handlers.get(request.method, self._forward_any)(request)
+        handler = self._handlers.get(request.method, self._forward_any)
+        if modern and request.method in ASKING:
+            return await self._inputs.run(request, lambda: handler(request))
+        return await handler(request)
 
     def _handle_notification(self, notification: wire.Notification) -> None:
-        """Pass a notification of the client's on to every server."""
+        """Pass a notification of the client's on to every server of its version."""
         if notification.method == "notifications/initialized":
             self._state.initialized = self._state.initialize is not None
+        modern = self._state.initialize is None
         for each in self._members.present:
-            each.connection.notify(notification.method, notification.params)
+            if each.modern is None or each.modern is modern:
+                each.connection.notify(notification.method, notification.params)
 
     async def _introduced(self) -> None:
-        """Wait until several servers know of the client."""
-        if self._state.introduction is None:
+        """Wait until the servers know of the client."""
+        if not self._state.introductions:
             raise ProtocolError(INVALID_REQUEST, "The first request must be initialize")
-        introducing = self._introducing
-        if introducing is None:  # 2026-07-28: any request may be the first
-            introducing = self._introducing = asyncio.ensure_future(self._members.discover())
+        introducing, only = self._introducing, self._members.only
+        if introducing is None or (only is not None and introducing.done()):
+            # 2026-07-28: any request may be the first
+            work = self._members.introduce_all() if only is None else self._introduce_only(only)
+            introducing = self._introducing = asyncio.ensure_future(work)
         if not introducing.done():
             await asyncio.wait([introducing])
+        if not introducing.cancelled():
+            introducing.exception()  # each request fails by itself
+
+    async def _introduce_only(self, only: Member, params: Raw | bytes | None = None) -> None:
+        await only.ready()
+        await self._members.introduce(only, params)
 
     # --- to and from servers -----------------------------------------------------------------
 
@@ -203,6 +233,7 @@ class Proxy:
         self, request: wire.Request, server: Member, params: Raw | bytes | None = None
     ) -> bytes:
         """Have a server answer; with other params than the client's, if they are given."""
+        self._inputs.concerns(server.name)
         return await server.forward(
             request.method,
             request.params if params is None else params,
@@ -230,8 +261,14 @@ class Proxy:
     async def _forward_any(self, request: wire.Request) -> bytes:
         return await self._forward_first(request, self._members.able())
 
-    def _handle_server_request(self, member: Member, request: wire.Request) -> SentRequest:
+    def _handle_server_request(
+        self, member: Member, request: wire.Request
+    ) -> bytes | Awaitable[bytes | Raw]:
         """Have the client answer a request of a server's."""
+        if self._state.initialize is None:
+            if request.method == "ping":
+                return b"{}"
+            return self._inputs.ask(request.method, request.params, member.name)
         if member.asking >= _MAX_ASKING:
             text = f"{_MAX_ASKING} requests are already waiting for the client"
             raise ProtocolError(SERVER_ERROR, text)
@@ -239,22 +276,38 @@ class Proxy:
         def answered(_: object) -> None:
             member.asking -= 1
 
-        sent = self._client.send_request(
-            request.method,
-            None if request.params is None else bytes(request.params),
-            on_progress=progress_relay(request.params, member.connection.notify),
-        )
+        relay = progress_relay(request.params, member.connection.notify)
+        sent = self._inputs.send(request.method, request.params, relay)
         member.asking += 1
         sent.add_done_callback(answered)
         return sent
 
-    def _handle_server_notification(self, notification: wire.Notification) -> None:
-        """Pass a notification of a server's on to the client."""
-        method, params = notification.method, notification.params
+    def _handle_server_notification(self, member: Member, notification: wire.Notification) -> None:
+        """Pass a notification of a server's on to the client, or to the streams that want it."""
+        method = notification.method
+        if member.modern is False:
+            uri: object = member_of(notification.params, "uri")
+            if method == "notifications/resources/updated" and isinstance(uri, str):
+                self._state.notify_resource_updated(uri)
+            elif method.endswith("/list_changed"):
+                self._state.notify_list_changed(method.split("/")[1], handshake=False)
+            if self._state.initialize is None and (
+                method != "notifications/message" or member.log_level is None
+            ):
+                return  # there is nobody who takes what was not asked for
         unsolicited = self._state.initialize is not None and not self._state.initialized
         if unsolicited and self._members.only is None and method.endswith("/list_changed"):
             return  # one server was quicker than others, and the client has not listed anything
-        self._client.notify(method, None if params is None else bytes(params))
+        self._notify_client(notification)
+
+    def _notify_client(self, notification: wire.Notification) -> None:
+        params = notification.params
+        self._client.notify(notification.method, None if params is None else bytes(params))
+
+    def _server_list_changed(self, member: Member, method: str) -> None:
+        """A list changed. Who began with `initialize` hears of it from a 2026-07-28 server, too."""
+        if member.modern and self._state.initialized:
+            self._client.notify(method)
 
     def _server_lost(self, member: Member, reason: str) -> None:
         """A server is gone: so are its Views and what it listed."""
@@ -271,28 +324,32 @@ class Proxy:
 
     async def _initialize(self, request: wire.Request) -> bytes:
         self._state.take_initialize(request.params)
+        requested = str(member_of(request.params, "protocolVersion"))
         only = self._members.only
         if only is not None:
-            answer = await self._forward(request, only, self._state.initialize)
-            self._members.take_answer(only, answer)
+            await self._introduce(self._introduce_only(only))
+            answer = as_initialized(only.introduction or b"{}", only.name, requested)
             return with_own_capabilities(answer)
-        present = await self._introduce(self._members.initialize())
+        present = await self._introduce(self._members.introduce_all())
         missing = len(present) < len(list(self._members))
-        return merge_initialized(_answers(present), missing=missing)
+        return merge_initialized(_answers(present), requested, missing=missing)
 
     async def _discover(self, request: wire.Request) -> bytes:
         only = self._members.only
+        if only is not None and (only.modern or not is_modern(request.params)):
+            return with_own_capabilities(await self._forward(request, only))
         if only is not None:
-            answer = await self._forward(request, only)
-            self._members.take_answer(only, answer)
-            return with_own_capabilities(answer)
-        merged = None
-        if self._state.modern:
-            present = await self._introduce(self._members.discover())
-            merged = None if present is None else merge_discovered(_answers(present))
-        if merged is None:  # upon which the client begins with `initialize`
+            if only.modern is None:
+                await self._introduce(self._introduce_only(only, request.params))
+            return with_own_capabilities(as_discovered(only.introduction or b"{}"))
+        if not is_modern(request.params):
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found: server/discover")
-        return merged
+        await self._introduced()
+        present = self._members.present
+        if not present:
+            raise ProtocolError(SERVER_ERROR, "No server can be used")
+        missing = len(present) < len(list(self._members))
+        return merge_discovered(_answers(present), missing=missing)
 
     async def _introduce(self, introducing: Awaitable[T]) -> T:
         task = self._introducing = asyncio.ensure_future(introducing)
@@ -360,6 +417,8 @@ class Proxy:
             if not connection.up:
                 stream.skip(server.name)
                 await connection.wait_up(None)
+            if server.modern is False:
+                await self._listen_to_older(server, stream)
             try:
                 return bytes(await connection.listen(stream.server_params, handle))
             except ConnectionClosed:
@@ -371,6 +430,32 @@ class Proxy:
                     return None
                 stream.refuse(server.name)
                 return error
+
+    async def _listen_to_older(self, server: Member, stream: Stream) -> None:
+        """Subscribe to what a stream wants of a server before 2026-07-28, until it is cancelled."""
+        honoured: list[str] = []
+        can = as_object((server.capabilities or {}).get("resources")).get("subscribe") is True
+        try:
+            for uri in stream.server_uris if can else ():
+                if self._members.owner(uri) not in (None, server):
+                    continue
+                server.streams[uri] += 1
+                honoured.append(uri)
+                if uri not in server.subscriptions:
+                    params = server.subscriptions[uri] = wire.encode({"uri": uri})
+                    with suppress(TransomError):
+                        await server.connection.forward("resources/subscribe", params)
+            stream.acknowledge_for(server.name, honoured, prompts=server.can("prompts"))
+            await asyncio.Event().wait()
+        finally:
+            for uri in honoured:
+                server.streams[uri] -= 1
+                if not server.streams[uri]:
+                    del server.streams[uri], server.subscriptions[uri]
+                    if server.connection.up:
+                        server.connection.send_request(
+                            "resources/unsubscribe", wire.encode({"uri": uri})
+                        ).add_done_callback(_retrieve)
 
     # --- lists -------------------------------------------------------------------------------
 
@@ -618,11 +703,12 @@ class Proxy:
 
     async def _forward_to_owner(self, request: wire.Request, uri: str) -> tuple[Member, bytes]:
         text = f"Resource not found: {uri[:1000]}"
+        code = INVALID_PARAMS if is_modern(request.params) else RESOURCE_NOT_FOUND
         return await self._members.first(
             self._members.candidates(uri),
             request.method,
             request.params,
-            ProtocolError(_RESOURCE_NOT_FOUND, text, {"uri": uri}),
+            ProtocolError(code, text, {"uri": uri}),
             on_progress=self._client.progress_relay(request.params),
         )
 
@@ -708,6 +794,11 @@ class _Directory:
                 await self._relist()
                 self._relisted_at = now
         return self.names.meant(shown)
+
+
+def _retrieve(future: asyncio.Future[Raw]) -> None:
+    if not future.cancelled():
+        future.exception()  # nobody waits for it
 
 
 def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:

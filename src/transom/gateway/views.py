@@ -36,6 +36,7 @@ from transom.errors import (
 )
 from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
+from transom.gateway.inputs import Inputs
 from transom.gateway.tasks import MAX_TASK_TIME, CallTasks, task_request
 from transom.host.policy import (
     ApprovalRequest,
@@ -375,14 +376,14 @@ class ClientViews:
         self._adding = asyncio.Lock()
         self._tools_changed = Debounced(self._notify_tools_changed, _log_problem, delay=_COALESCE)
 
-    def attach(self, client: Client, state: ClientState) -> None:
+    def attach(self, client: Client, state: ClientState, inputs: Inputs) -> None:
         """Say whose Views these are."""
         self._client = client
         self._state = state
+        self._inputs = inputs
         self._elicitation = Elicitation(
-            lambda method, params: client.request(method, wire.encode(params)),
-            possible=lambda: state.supports("elicitation"),
-            modern=lambda: state.modern,
+            inputs.ask,
+            possible=lambda: inputs.possible("elicitation"),
             otherwise=self._ask_on_page,
         )
 
@@ -420,7 +421,7 @@ class ClientViews:
             naming=self._style,
             call_timeout=None,
         )
-        if self._state.supports("sampling") and not self._state.modern:
+        if self._state.supports("sampling"):
             host.on_create_message = self._create_message
         host.on_message = self._message
         host.on_model_context = self._model_context
@@ -522,7 +523,7 @@ class ClientViews:
     async def call(self, call: ToolCall) -> bytes:
         """Call a tool of a View, or one that stands for them."""
         host = await self._ready()
-        asking = self._elicitation.begin(member(call.params) or {})
+        self._inputs.concerns(*host.servers)
         task = task_request(call.params)
         try:
             arguments = self._with_view_id(call)
@@ -534,8 +535,6 @@ class ClientViews:
         except ProtocolError:
             raise
         except TransomError as error:
-            if asking.wanted is not None:
-                return asking.wanted
             result = _error_result(error)
         if call.modern and call.name == LIST_VIEW_TOOLS:
             result = self._with_handles(result)
@@ -807,8 +806,8 @@ class ClientViews:
         whose = f"⟦View {view.id}⟧ of server {view.server} asks for this."
         given: object = message.get("systemPrompt")
         message["systemPrompt"] = f"{whose}\n\n{given}" if given else whose
-        sent = self._client.request("sampling/createMessage", wire.encode(message))
-        return msgspec.json.decode(await sent)
+        asking = self._inputs.ask("sampling/createMessage", wire.encode(message), view.server)
+        return msgspec.json.decode(await asking)
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
         if self._on_page is None:

@@ -123,6 +123,8 @@ class ServerConnection(CachingServer):
         self.on_lost = on_lost
         self.on_restored = on_restored
         self._backpressure = backpressure
+        self.answer_input: Callable[[bytes], Awaitable[dict[str, Any]]] | None = None
+        """Gives the `inputResponses` for a result that requires input; None: nobody can."""
         self._envelope: Envelope = _no_envelope
         self._channel: Channel | None = None
         self._session: Session | None = None
@@ -372,14 +374,19 @@ class ServerConnection(CachingServer):
                 self._session.notify_soon(method, None if params is None else bytes(params))
 
     def listen(
-        self, params: bytes | Raw | None, on_notification: Callable[[wire.Notification], object]
+        self,
+        params: bytes | Raw | None,
+        on_notification: Callable[[wire.Notification], object],
+        *,
+        stamp: bool = False,
     ) -> asyncio.Future[Raw]:
         """Open a 2026-07-28 subscription (`subscriptions/listen`).
 
         Args:
-            params: what to subscribe to, with the envelope.
+            params: what to subscribe to, with the envelope unless it is added here.
             on_notification: called with what belongs to this subscription: the acknowledgement,
                 then the changes, each with the subscription's id in its `_meta`.
+            stamp: whether to add the envelope of requests that are made here.
 
         Returns:
             The future of the result, which comes when the subscription is over.
@@ -387,10 +394,16 @@ class ServerConnection(CachingServer):
         Raises:
             ConnectionClosed: the server is gone.
         """
-        ended = self.send_request("subscriptions/listen", params)
+        given = with_envelope(params, self._envelope()) if stamp else params
+        ended = self.send_request("subscriptions/listen", given)
         self._subscriptions[ended.id] = on_notification
         ended.add_done_callback(lambda _: self._subscriptions.pop(ended.id, None))
         return ended
+
+    async def _answer_input(self, result: bytes) -> dict[str, Any]:
+        if self.answer_input is None:
+            return await super()._answer_input(result)
+        return await self.answer_input(result)
 
     async def _send(
         self, method: str, params: bytes | None, on_progress: OnProgress | None
@@ -461,8 +474,7 @@ class ServerConnection(CachingServer):
             return False  # some servers do not answer what they do not know
         except ProtocolError as error:
             # Anything else than "modern, but not this version" is the answer of an older server.
-            supported = _supported(error)
-            if supported and not any(version in HANDSHAKE_VERSIONS for version in supported):
+            if is_unsupported_version(error):
                 raise
             return False
         try:
@@ -473,10 +485,7 @@ class ServerConnection(CachingServer):
             return False
         self.protocol_version = DISCOVERY_VERSION
         self.introduced(answer.capabilities, lambda: envelope)
-        lists = announced_lists(answer.capabilities)
-        self._must_listen = "tools" in lists
-        if lists:
-            self._listener = asyncio.create_task(self._keep_listening(lists))
+        self.listen_to_lists()
         return True
 
     async def _initialize(self, timeout: float) -> None:
@@ -503,10 +512,17 @@ class ServerConnection(CachingServer):
         self.introduced(answer.capabilities)
         self.notify("notifications/initialized")
 
+    def listen_to_lists(self) -> None:
+        """Have a 2026-07-28 server notify of changed lists, as far as it does so."""
+        lists = announced_lists(self._capabilities)
+        self._must_listen = "tools" in lists
+        if self._listener is not None:
+            self._listener.cancel()
+        self._listener = asyncio.create_task(self._keep_listening(lists)) if lists else None
+
     async def _keep_listening(self, lists: list[str]) -> None:
         """Subscribe to changes of these lists, and again when the subscription is lost."""
-        wanted = {"notifications": {f"{kind}ListChanged": True for kind in lists}}
-        params = with_envelope(wire.encode(wanted), self._envelope())
+        params = wire.encode({"notifications": {f"{kind}ListChanged": True for kind in lists}})
         attempts = 0
 
         def handle(notification: wire.Notification) -> None:
@@ -521,7 +537,7 @@ class ServerConnection(CachingServer):
 
         while True:
             try:
-                await self.listen(params, handle)
+                await self.listen(params, handle, stamp=True)
                 return  # the server ended it, and may change its lists without notice from now on
             except ConnectionClosed:
                 return
@@ -566,6 +582,12 @@ def _answer_ping(request: wire.Request) -> bytes:
     if request.method == "ping":
         return b"{}"
     raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+
+
+def is_unsupported_version(error: BaseException) -> bool:
+    """Whether a 2026-07-28 server refuses the version of a request, and every older one too."""
+    supported = _supported(error) if isinstance(error, ProtocolError) else []
+    return bool(supported) and not any(version in HANDSHAKE_VERSIONS for version in supported)
 
 
 def _supported(error: ProtocolError) -> list[str]:

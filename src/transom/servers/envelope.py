@@ -63,8 +63,10 @@ def envelope_of(params: Raw | bytes | None) -> Members | None:
 
 
 def is_modern(params: Raw | bytes | None) -> bool:
-    """Whether a request is one of 2026-07-28: it has an envelope."""
-    return params is not None and _MARK in bytes(params) and envelope_of(params) is not None
+    """Whether a request is one of 2026-07-28: it has an envelope, though maybe not a whole one."""
+    if params is None or _MARK not in bytes(params):
+        return False
+    return PROTOCOL_KEY in members(members(params).get("_meta"))
 
 
 def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None) -> bytes | None:
@@ -77,6 +79,19 @@ def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None
     meta[CAPABILITIES_KEY] = with_ui(envelope.get(CAPABILITIES_KEY))
     given["_meta"] = _raw(meta)
     return wire.encode(given)
+
+
+def without_envelope(params: Raw | bytes | None) -> bytes | None:
+    """Params as a server before 2026-07-28 knows them."""
+    given = members(params)
+    meta = members(given.pop("_meta", None))
+    for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY):
+        meta.pop(key, None)
+    for key in ("inputResponses", "requestState"):
+        given.pop(key, None)
+    if meta:
+        given["_meta"] = _raw(meta)
+    return wire.encode(given) if given else None
 
 
 # --- results and notifications ---------------------------------------------------------------

@@ -1,0 +1,237 @@
+"""What a client is asked while it waits for an answer: elicitation, sampling, roots.
+
+1. Who began with `initialize` is sent a request.
+2. From 2026-07-28 a client is asked by the answer to its own request: a result that requires input.
+   It calls again with the same params and its answers. Meanwhile the work goes on waiting here, for
+   a while; what is asked for in the meantime comes with the next answer.
+3. An answer counts once, and for the very call that it was asked for. A call with other params, or
+   with a state that nobody knows any more, begins anew.
+4. Servers before 2026-07-28 do not say for which request they ask. It is the newest one that they
+   work on, whose client can be asked this. Nobody is asked for anything out of the blue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, Final
+
+from msgspec import Raw
+
+from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
+from transom.gateway.client import Client, ClientState
+from transom.json_values import as_object, member, members
+from transom.protocol import wire
+from transom.servers.envelope import CAPABILITIES_KEY, is_modern
+from transom.servers.server import InputRequired
+from transom.session import OnProgress, SentRequest
+
+ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""The requests that may be answered with a result that requires input."""
+_CAPABILITIES: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+_PATIENCE = 600.0  # seconds that a call waits for its client to call again
+_MAX_WAITING = 256
+_MAX_QUESTIONS = 16  # of one call, at a time
+
+
+class _Call:
+    """A request of 2026-07-28 that is worked on, over one round or several."""
+
+    def __init__(self, request: wire.Request) -> None:
+        self.request = request
+        self.can = as_object(member(request.params, "_meta", CAPABILITIES_KEY))
+        self.about: set[str] = set()
+        self.questions: dict[str, tuple[dict[str, Any], asyncio.Future[bytes]]] = {}
+        self.asked = asyncio.Event()
+        self.work: asyncio.Future[bytes]
+        self.expiry: asyncio.TimerHandle | None = None
+
+    def answer(self, request: wire.Request) -> None:
+        """Take the answers of a client that calls again."""
+        for key, given in members(members(request.params).get("inputResponses")).items():
+            _, answer = self.questions.pop(key, ({}, None))
+            if answer is not None and not answer.done():
+                answer.set_result(bytes(given))
+
+    async def ask(self, method: str, params: Raw | bytes | None) -> bytes:
+        """Ask for one input with the next answer."""
+        if len(self.questions) >= _MAX_QUESTIONS:
+            raise ProtocolError(
+                SERVER_ERROR, f"The client is asked {_MAX_QUESTIONS} things already"
+            )
+        key = f"transom-{secrets.token_hex(4)}"
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        question = {"method": method, "params": Raw(bytes(params or b"{}"))}
+        self.questions[key] = question, answer
+        self.asked.set()
+        try:
+            return await answer
+        finally:
+            self.questions.pop(key, None)
+
+
+class Inputs:
+    """Asks the client of a proxy, in the way of its version."""
+
+    def __init__(self, client: Client, state: ClientState) -> None:
+        self._client = client
+        self._state = state
+        self._live: list[_Call] = []
+        self._waiting: dict[str, _Call] = {}
+        self._current: ContextVar[_Call | None] = ContextVar("call", default=None)
+
+    # --- requests of 2026-07-28 --------------------------------------------------------------
+
+    async def run(self, request: wire.Request, work: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Work on a request; its result, or one that requires input."""
+        call = self._waiting_for(request)
+        if call is None:
+            call = _Call(request)
+            self._current.set(call)  # for whatever works on this request
+            call.work = asyncio.ensure_future(work())
+            self._live.append(call)
+        asked = asyncio.ensure_future(call.asked.wait())
+        try:
+            if not call.questions:
+                await asyncio.wait([call.work, asked], return_when=asyncio.FIRST_COMPLETED)
+            if not call.work.done():
+                return self._wait(call)
+            self._drop(call)
+            return call.work.result()
+        except asyncio.CancelledError:
+            self._drop(call)
+            raise
+        finally:
+            asked.cancel()
+
+    def concerns(self, *servers: str) -> None:
+        """Say which servers work on the request at hand."""
+        call = self._current.get()
+        if call is not None:
+            call.about.update(servers)
+
+    def _waiting_for(self, request: wire.Request) -> _Call | None:
+        """The call that this request goes on with."""
+        state = member(request.params, "requestState")
+        call = self._waiting.pop(state, None) if isinstance(state, str) else None
+        if call is None:
+            return None
+        if call.expiry is not None:
+            call.expiry.cancel()
+        if _asked(call.request) != _asked(request):
+            self._drop(call)
+            return None
+        call.asked.clear()
+        call.answer(request)
+        return call
+
+    def _wait(self, call: _Call) -> bytes:
+        """Keep a call until its client calls again; what the client is answered."""
+        state = f"transom.{secrets.token_urlsafe(16)}"
+        self._waiting[state] = call
+
+        def expire() -> None:
+            if self._waiting.pop(state, None) is not None:
+                self._drop(call)
+
+        call.expiry = asyncio.get_running_loop().call_later(_PATIENCE, expire)
+        if len(self._waiting) > _MAX_WAITING:
+            self._drop(self._waiting.pop(next(iter(self._waiting))))
+        questions = {key: question for key, (question, _) in call.questions.items()}
+        return wire.encode(
+            {"resultType": "input_required", "inputRequests": questions, "requestState": state}
+        )
+
+    def _drop(self, call: _Call) -> None:
+        if call.expiry is not None:
+            call.expiry.cancel()
+        call.work.cancel()
+        for _, answer in call.questions.values():
+            if not answer.done():
+                text = "The client does not wait for an answer any more"
+                answer.set_exception(ProtocolError(SERVER_ERROR, text))
+                answer.exception()  # there may be nobody left to hear it
+        if call in self._live:
+            self._live.remove(call)
+
+    def close(self) -> None:
+        """Give up what waits."""
+        self._waiting.clear()
+        for call in list(self._live):
+            self._drop(call)
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def _call_for(self, capability: str, server: str | None) -> _Call | None:
+        current = self._current.get()
+        if current is not None and current in self._live:  # else it is over, but somebody's task
+            return current if capability in current.can else None
+        found = (each for each in reversed(self._live) if server in each.about)
+        return next((each for each in found if capability in each.can), None)
+
+    def possible(self, capability: str, server: str | None = None) -> bool:
+        """Whether somebody can be asked: for the request at hand, or one that a server works on."""
+        if self._call_for(capability, server) is not None:
+            return True
+        return self._state.initialize is not None and self._state.supports(capability)
+
+    async def ask(
+        self, method: str, params: Raw | bytes | None, server: str | None = None
+    ) -> bytes:
+        """Ask the client; its answer as JSON.
+
+        Raises:
+            ProtocolError: it cannot be asked, or answered with an error.
+        """
+        call = self._call_for(_CAPABILITIES.get(method, ""), server)
+        if call is not None:
+            return await call.ask(method, params)
+        if self._state.initialize is None:
+            text = f"No request is being worked on whose client answers {method[:200]}"
+            raise ProtocolError(METHOD_NOT_FOUND, text)
+        return bytes(await self.send(method, params))
+
+    def send(
+        self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None = None
+    ) -> SentRequest:
+        """Ask a client that began with `initialize`."""
+        given = None if params is None else bytes(params)
+        return self._client.send_request(method, given, on_progress=on_progress)
+
+    async def answer(self, result: bytes, server: str) -> dict[str, Any]:
+        """The `inputResponses` for a server's result that requires input.
+
+        Raises:
+            InputRequired: nobody can be asked all of it.
+        """
+        wanted = members(members(result).get("inputRequests"))
+        methods = {key: member(each, "method") for key, each in wanted.items()}
+        if len(wanted) > _MAX_QUESTIONS or not all(
+            isinstance(method, str) and self.possible(_CAPABILITIES.get(method, ""), server)
+            for method in methods.values()
+        ):
+            raise InputRequired(result)
+        asking = (
+            self.ask(methods[key], members(each).get("params"), server)
+            for key, each in wanted.items()
+        )
+        return dict(zip(wanted, map(Raw, await asyncio.gather(*asking)), strict=True))
+
+
+def _asked(request: wire.Request) -> tuple[str, dict[str, Any]]:
+    """What must be the same when a client calls again."""
+    params = members(request.params)
+    for key in ("_meta", "inputResponses", "requestState"):
+        params.pop(key, None)
+    return request.method, {key: member(value) for key, value in params.items()}
+
+
+def may_ask(request: wire.Request) -> bool:
+    """Whether a request may be answered with a result that requires input."""
+    return request.method in ASKING and is_modern(request.params)
