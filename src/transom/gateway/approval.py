@@ -65,7 +65,7 @@ class Elicitation:
     def __init__(
         self,
         ask_client: Callable[[str, bytes], Awaitable[bytes]],
-        possible: Callable[[], bool],
+        possible: Callable[[ApprovalRequest], bool],
         otherwise: Approve,
     ) -> None:
         self._ask_client = ask_client
@@ -74,8 +74,7 @@ class Elicitation:
 
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask; give it to `Policy(approve=...)`."""
-        # A server's call cannot be answered with a question about its View: it is done by then.
-        if not self._possible() or (request.opens and self._modern()):
+        if not self._possible(request):
             answer = self._otherwise(request)
             return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
         question = {

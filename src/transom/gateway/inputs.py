@@ -24,7 +24,7 @@ from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client, ClientState
 from transom.json_values import as_object, member, members
 from transom.protocol import wire
-from transom.servers.envelope import CAPABILITIES_KEY, is_modern
+from transom.servers.envelope import CAPABILITIES_KEY
 from transom.servers.server import InputRequired
 from transom.session import OnProgress, SentRequest
 
@@ -55,9 +55,9 @@ class _Call:
     def answer(self, request: wire.Request) -> None:
         """Take the answers of a client that calls again."""
         for key, given in members(members(request.params).get("inputResponses")).items():
-            _, answer = self.questions.pop(key, ({}, None))
-            if answer is not None and not answer.done():
-                answer.set_result(bytes(given))
+            asked = self.questions.pop(key, None)
+            if asked is not None and not asked[1].done():
+                asked[1].set_result(bytes(given))
 
     async def ask(self, method: str, params: Raw | bytes | None) -> bytes:
         """Ask for one input with the next answer."""
@@ -175,6 +175,11 @@ class Inputs:
         found = (each for each in reversed(self._live) if server in each.about)
         return next((each for each in found if capability in each.can), None)
 
+    @property
+    def asks_by_answer(self) -> bool:
+        """Whether the request at hand is one of 2026-07-28."""
+        return self._current.get() in self._live
+
     def possible(self, capability: str, server: str | None = None) -> bool:
         """Whether somebody can be asked: for the request at hand, or one that a server works on."""
         if self._call_for(capability, server) is not None:
@@ -230,8 +235,3 @@ def _asked(request: wire.Request) -> tuple[str, dict[str, Any]]:
     for key in ("_meta", "inputResponses", "requestState"):
         params.pop(key, None)
     return request.method, {key: member(value) for key, value in params.items()}
-
-
-def may_ask(request: wire.Request) -> bool:
-    """Whether a request may be answered with a result that requires input."""
-    return request.method in ASKING and is_modern(request.params)

@@ -30,6 +30,7 @@ _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _INFO: Final = {"name": "transom-gateway", "version": __version__}
 
 _TASKS: Final[dict[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+_NONE: Final = Raw(b"{}")
 _COMPLETE: Final = {"resultType": "complete"}
 _UNCACHED: Final = {"ttlMs": 0, "cacheScope": "private"}
 _CACHED: Final = frozenset(
@@ -79,7 +80,7 @@ def as_initialized(answer: bytes, name: str, requested: str) -> bytes:
         return answer
     found = {
         "protocolVersion": requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-        "capabilities": given.get("capabilities", {}),
+        "capabilities": given.get("capabilities", _NONE),
         "serverInfo": members(given.get("_meta")).get(_SERVER_INFO, {"name": name, "version": "0"}),
     }
     if "instructions" in given:
@@ -94,7 +95,7 @@ def as_discovered(answer: bytes) -> bytes:
         return answer
     found: dict[str, Any] = {
         "supportedVersions": [DISCOVERY_VERSION],
-        "capabilities": given.get("capabilities", {}),
+        "capabilities": given.get("capabilities", _NONE),
     }
     if "serverInfo" in given:
         found["_meta"] = {_SERVER_INFO: given["serverInfo"]}

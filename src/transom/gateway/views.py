@@ -383,7 +383,11 @@ class ClientViews:
         self._inputs = inputs
         self._elicitation = Elicitation(
             inputs.ask,
-            possible=lambda: inputs.possible("elicitation"),
+            # Once a server's call is done, its result must not depend on whether its client calls
+            # again to answer a question about the View.
+            possible=lambda request: (
+                inputs.possible("elicitation") and not (request.opens and inputs.asks_by_answer)
+            ),
             otherwise=self._ask_on_page,
         )
 
