@@ -3,6 +3,8 @@
 import asyncio
 
 # region app
+import os
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
@@ -29,6 +31,7 @@ views = WebViews(
     servers=connect_servers,
     sandbox="https://{view}.views-of-example.com",
     origins=["https://chat.example.com"],
+    secret=os.environ.get("CHAT_SECRET", "of 32 characters or more, which stay the same"),
     make_host=lambda user, renderer: Host(
         renderer=renderer,
         policy=Policy(approve=renderer.approve),

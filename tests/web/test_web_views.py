@@ -24,6 +24,8 @@ from transom.web import WebViews
 from transom.web.seat import Seat
 from transom.web.stage import Stage
 
+SECRET = "a secret of thirty-two characters or more"
+
 
 class UserPage(StagePage):
     """A page of somebody who is signed in; `wish` is what it does with Views that are offered."""
@@ -374,6 +376,18 @@ async def test_views_of_two_users_have_origins_that_differ_and_cannot_be_guessed
             assert answer.status_code == 404
 
 
+async def test_with_a_secret_a_users_view_has_the_origin_it_had_and_nobody_elses() -> None:
+    seen: dict[str, list[str]] = {"ada": [], "bob": []}
+    for secret in (SECRET, SECRET, SECRET[::-1]):
+        async with site(secret=secret) as shop:
+            for user, origins in seen.items():
+                async with shop.page(user) as page:
+                    await play(await shop.views.host(user))
+                    origins.append((await page.heard("mount"))["origin"].partition(".")[0])
+    assert seen["ada"][0] == seen["ada"][1]
+    assert len({*seen["ada"], *seen["bob"]}) == 4
+
+
 # --- where pages may be ----------------------------------------------------------------------
 
 
@@ -412,13 +426,14 @@ async def test_what_is_not_set_up_for_production_says_what_to_set(
     page.go_to("http://chat.example.com")
     with pytest.raises(InvalidStatus):
         await page.connect()
-    assert "set WebViews(sandbox=..., origins=...)" in caplog.text
+    assert "set WebViews(sandbox=..., origins=..., secret=...)" in caplog.text
 
 
 async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
     production = {
         "sandbox": "https://{view}.views.example.com",
         "origins": ["https://chat.example.com"],
+        "secret": SECRET,
     }
     async with site(**production) as shop:
         page = shop.page("ada")
@@ -444,6 +459,11 @@ async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
         ({"sandbox": "http://{view}.views.example.com"}, "it is https"),
         ({"sandbox": "https://{view}.views.example.com/path"}, "cannot be used"),
         ({"sandbox": "https://{view}.views.example.com"}, "needs the origins of your pages"),
+        (
+            {"sandbox": "https://{view}.v.example", "origins": ["https://chat.example"]},
+            "WebViews(secret=...) has to be set",
+        ),
+        ({"secret": "short"}, "at least 32 characters"),
         ({"origins": ["https://chat.example.com"]}, "needs a sandbox, too"),
         (
             {"sandbox": "https://{view}.v.example.com", "origins": ["http://chat.example.com"]},

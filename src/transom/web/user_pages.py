@@ -18,6 +18,7 @@ from weakref import WeakSet
 from transom.background import Background
 from transom.errors import Refused, TransomError
 from transom.host.host import Host
+from transom.host.page import Page
 from transom.host.view import View
 from transom.json_values import clean
 from transom.web.page_link import Link
@@ -34,7 +35,8 @@ _UNSEEN = "no page shows it any more"
 class UserPages:
     """The pages of one user. `seat` is the renderer of the user's Host.
 
-    `find_host` has that Host, and makes it if need be; `on_away` is called when no page is left.
+    `find_host` has that Host, if there is one; `on_away` is called when no page is left; `label_of`
+    has the label of a View's origin, if what it stores is to last.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class UserPages:
         *,
         show_within: float,
         on_away: Callable[[], object],
+        label_of: Callable[[Page], str] | None = None,
     ) -> None:
         self._find_host = find_host
         self._show_within = show_within
@@ -54,6 +57,7 @@ class UserPages:
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._background = Background(_ignore)
         seats = Seats(self._places.get, self._show_page, lambda: "", confirm=True)
+        seats.label_of = label_of
         self._stages = seats.stages
         self._seats = seats
         self.seat = Seat(seats, mark="")

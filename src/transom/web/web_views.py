@@ -15,6 +15,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Self
 
 from starlette.applications import Starlette
@@ -27,12 +28,14 @@ from starlette.websockets import WebSocket
 from transom.background import Background
 from transom.errors import Refused, UsageError
 from transom.host.host import Host
+from transom.host.page import Page
 from transom.host.policy import Policy
 from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file
 from transom.web.csp import CspMode
 from transom.web.seat import Seat
 from transom.web.stage import MountedView, Stage, Violation
 from transom.web.user_pages import UserPages
+from transom.web.view_storage import origin_label
 
 __all__ = ["WebViews"]
 
@@ -46,22 +49,32 @@ _TEMPLATE = re.compile(r"(https?)://\{view\}\.([a-z0-9-]+(?:\.[a-z0-9-]+)*)(:[0-
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
+_MIN_SECRET = 32
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
 _FAILED = 1011  # after which a page tries again
-_UNCONFIGURED = (
-    "Views are set up for development on this machine only: set WebViews(sandbox=..., origins=...)"
-)
+_SETTINGS = "WebViews(sandbox=..., origins=..., secret=...)"
+_UNCONFIGURED = f"Views are set up for development on this machine only: set {_SETTINGS}"
 
 
 class _User:
     """What there is of one user."""
 
-    def __init__(self, name: str, show_within: float) -> None:
+    def __init__(self, name: str, show_within: float, secret: bytes | None) -> None:
         self.name = name
         self.used = time.monotonic()
         self.host: Host | None = None
         self.starting: asyncio.Task[Host] | None = None
-        self.pages = UserPages(lambda: self.host, show_within=show_within, on_away=self.mark_used)
+        self.pages = UserPages(
+            lambda: self.host,
+            show_within=show_within,
+            on_away=self.mark_used,
+            label_of=None if secret is None else partial(self._label, secret),
+        )
+
+    def _label(self, secret: bytes, page: Page) -> str:
+        return origin_label(
+            secret, user=self.name, server=page.server, identity=page.identity, uri=page.uri
+        )
 
     def mark_used(self) -> None:
         self.used = time.monotonic()
@@ -101,6 +114,10 @@ class WebViews:
             its certificate. None: `*.localhost` on the same port, for development on this machine.
         origins: the origins of the pages that may show Views, such as `https://chat.example.com`.
             Needed with `sandbox`.
+        secret: at least 32 characters that nobody else knows, and that stay the same, such as those
+            of `secrets.token_hex()`. The names of Views are made of it: a user's View finds what
+            it stored before, and nobody can guess where it is. Needed with `sandbox`; without one,
+            nothing that Views store lasts.
         path: where the script and the socket are served.
         make_host: makes a user's Host, given the renderer that it has to use; by default
             `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`, which asks the user
@@ -113,7 +130,7 @@ class WebViews:
         on_violation: called with everything a View tried and was not allowed.
 
     Raises:
-        UsageError: `sandbox` or `origins` cannot be used; the text says what to set.
+        UsageError: `sandbox`, `origins` or `secret` cannot be used; the text says what to set.
     """
 
     def __init__(
@@ -123,6 +140,7 @@ class WebViews:
         servers: ConnectServers | None = None,
         sandbox: str | None = None,
         origins: Sequence[str] = (),
+        secret: str | None = None,
         path: str = "/transom",
         make_host: MakeHost | None = None,
         csp: CspMode = "compat",
@@ -143,6 +161,7 @@ class WebViews:
         self._recheck = 60.0
         self._origins = frozenset(origins)
         self._sandbox, self._sandbox_host = _read_sandbox(sandbox, origins)
+        self._secret = _read_secret(secret, needed=sandbox is not None)
         self._users: dict[str, _User] = {}
         self._hosts: dict[str, MountedView] = {}
         self._background = Background(_report)
@@ -205,7 +224,7 @@ class WebViews:
         if entry is None:
             if len(self._users) >= self._max_users:
                 self._make_room()
-            entry = self._users[user] = _User(user, self._show_within)
+            entry = self._users[user] = _User(user, self._show_within, self._secret)
             if not self._sweeping:
                 self._sweeping = True
                 self._background.start(self._sweep())
@@ -391,6 +410,15 @@ def _read_sandbox(sandbox: str | None, origins: Sequence[str]) -> tuple[str, re.
             )
     hosts = rf"[a-z0-9-]+\.{re.escape(found[2])}{found[3] or ''}"
     return sandbox.replace("{view}", "*"), re.compile(hosts)
+
+
+def _read_secret(secret: str | None, *, needed: bool) -> bytes | None:
+    if (secret is None and needed) or (secret is not None and len(secret) < _MIN_SECRET):
+        raise UsageError(
+            "WebViews(secret=...) has to be set: at least 32 characters that stay the same and "
+            "that nobody else knows, such as secrets.token_hex() makes"
+        )
+    return None if secret is None else secret.encode()
 
 
 def _report(error: BaseException) -> None:
