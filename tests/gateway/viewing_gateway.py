@@ -1,11 +1,11 @@
-"""`transom gateway` with Views in Python: `viewing_gateway.py SURFACE -- COMMAND`."""
+"""`transom gateway` with Views in Python: `viewing_gateway.py SURFACE CONFIG.json | -- COMMAND`."""
 
 import asyncio
 import sys
 from importlib import import_module
 from typing import Any
 
-from transom.gateway.config import server_from_command
+from transom.gateway.config import read_config, server_from_command
 from transom.gateway.stdio import serve_stdio
 from transom.gateway.views import ClientViews
 
@@ -37,8 +37,11 @@ class Screen:
 
 async def main() -> None:
     surface: Any = sys.argv[1]
-    server = server_from_command(sys.argv[3:], name="orders")
-    await serve_stdio([server], ClientViews(Screen(), surface=surface))
+    if sys.argv[2] == "--":
+        servers = [server_from_command(sys.argv[3:], name="orders")]
+    else:
+        servers = read_config(sys.argv[2])
+    await serve_stdio(servers, ClientViews(Screen(), surface=surface))
 
 
 if __name__ == "__main__":
