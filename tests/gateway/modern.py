@@ -179,8 +179,8 @@ def _dump(value: Any) -> Any:
     return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-async def sdk_script(command: list[str], mode: str) -> dict[str, Any]:
-    """What `mcp.Client` gets in this mode."""
+async def sdk_script(target: list[str] | str, mode: str) -> dict[str, Any]:
+    """What `mcp.Client` gets in this mode, from a command or a URL."""
     heard: dict[str, Any] = {}
     logs: list[Any] = []
 
@@ -199,9 +199,11 @@ async def sdk_script(command: list[str], mode: str) -> dict[str, Any]:
     async def log(params: Any) -> None:
         logs.append(_dump(params))
 
-    options = StdioServerParameters(command=command[0], args=command[1:], cwd=ROOT)
+    where: Any = target
+    if isinstance(target, list):
+        where = StdioServerParameters(command=target[0], args=target[1:], cwd=ROOT)
     async with Client(
-        options,
+        where,
         mode=mode,
         log_level="info" if mode == "auto" else None,
         elicitation_callback=elicit,

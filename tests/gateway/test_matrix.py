@@ -219,7 +219,7 @@ async def keeps_the_contract(client: Client, *, modern: bool) -> None:
 
     steps: list[None] = []
     assert await client.call("work", {}, lambda: steps.append(None)) == ("worked", False)
-    assert 1 <= len(steps) <= 3
+    assert len(steps) <= 3  # a client may drop what comes together with the result
 
     before_hanging = (await client.call("was_cancelled", {}))[0]
     begun = asyncio.Event()

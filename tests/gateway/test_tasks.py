@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.memory import Server, gateway, text, words
+from tests.gateway.memory import Server, gateway, text, tool, words
 from transom import App, ToolError
 from transom.errors import ProtocolError
 
@@ -191,3 +191,56 @@ async def test_servers_are_not_asked_about_the_tasks_of_views():
         await at.server.now.until(lambda: at.server.now.requests("subscriptions/listen"))
         [asked] = at.server.now.requests("subscriptions/listen")
         assert asked["notifications"] == {"taskIds": ["theirs"], "toolsListChanged": True}
+
+
+async def test_a_2026_07_28_servers_task_is_one_for_an_older_client():
+    made = {"taskId": "t", "status": "working", "ttlMs": 5, "pollIntervalMs": 20}
+    done = {**made, "status": "completed", "result": text("shown")}
+    states = iter([made, made, done])
+    refused = {"error": {"code": -32022, "message": "Unsupported protocol version"}}
+    server = Server(
+        {
+            "initialize": refused,
+            "tools/call": {**made, "resultType": "task"},
+            "tasks/get": lambda _: {**next(states), "resultType": "complete"},
+        }
+    )
+    async with gateway(server) as at:
+        await at.tools()
+        task = (await at.ask("tools/call", {"name": "show", "task": {"ttl": 5}}))["task"]
+        assert (task["taskId"], task["ttl"], task["pollInterval"]) == ("t", 5, 20)
+        [call] = at.server.now.requests("tools/call")
+        assert TASKS in call["_meta"][f"{META}clientCapabilities"]["extensions"]
+        assert (await at.ask("tasks/get", {"taskId": "t"}))["status"] == "working"
+        shown, about = words(await at.ask("tasks/result", {"taskId": "t"}))
+        assert shown == "shown"
+        assert f"View {VIEW} is open" in about
+
+
+async def test_an_older_servers_tool_that_must_run_as_a_task_can_be_called_by_a_newer_client():
+    task = {"task": {"taskId": "t", "status": "working", "ttl": None}}
+    refused = {"error": {"code": -32601, "message": "Method not found"}}
+    finished = asyncio.Event()
+
+    async def result(_: Any) -> Any:
+        await finished.wait()
+        return text("worked")
+
+    server = Server(
+        {
+            "server/discover": refused,
+            "tools/call": lambda params: task if "task" in params else refused,
+            "tasks/result": result,
+            "tasks/cancel": task["task"],
+        }
+    )
+    server.tools = [tool("work", execution={"taskSupport": "required"})]
+    async with gateway(server, modern=True) as at:
+        await at.tools()
+        cancelled = await at.begin("tools/call", {"name": "work"})
+        await at.server.now.until(lambda: at.server.now.requests("tasks/result"))
+        await at.client.tell("notifications/cancelled", {"requestId": cancelled.id})
+        await at.server.now.until(lambda: at.server.now.requests("tasks/cancel"))
+        finished.set()
+        answer = await at.call("work")
+        assert (words(answer), answer["resultType"]) == (["worked"], "complete")

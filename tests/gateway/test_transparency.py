@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from tests.gateway import everything, modern
 from tests.gateway.raw_client import GATEWAY, raw_client
+from transom.gateway.config import server_from_command
+from transom.gateway.http import HttpGateway, serving
+from transom.gateway.members import connect_to
+from transom.gateway.views import ClientViews
 
 # What may differ, by what was asked. The official server leaves these unanswered, so that whoever
 # asked waits for ever; the gateway cannot tell a server what it cannot read, and says so.
@@ -86,12 +92,27 @@ async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
     assert found == {}
 
 
+@asynccontextmanager
+async def gateway_at(transport: str) -> AsyncIterator[list[str] | str]:
+    """Where the gateway of the server is, for a client over stdio or HTTP."""
+    if transport == "stdio":
+        yield behind_the_gateway(modern.COMMAND)
+        return
+    server = server_from_command(modern.COMMAND, name="modern")
+    gateway = HttpGateway([("modern", connect_to(server))], lambda _: ClientViews(None))
+    async with serving(gateway, "127.0.0.1", 0) as url:
+        yield url
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, version: str):
-    direct, through = await asyncio.gather(
-        modern.sdk_script(modern.COMMAND, mode),
-        modern.sdk_script(behind_the_gateway(modern.COMMAND), mode),
-    )
+async def test_the_sdk_client_gets_the_same_behind_the_gateway(
+    mode: str, version: str, transport: str
+):
+    async with gateway_at(transport) as target:
+        direct, through = await asyncio.gather(
+            modern.sdk_script(modern.COMMAND, mode), modern.sdk_script(target, mode)
+        )
     assert direct["version"] == version
     found = differences(direct, through)
     theirs, ours = found.pop("call known")

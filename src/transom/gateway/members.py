@@ -38,7 +38,7 @@ from transom.errors import (
 from transom.gateway.client import ClientState
 from transom.gateway.config import ServerConfig
 from transom.gateway.merge import as_newer, fits_template
-from transom.json_values import Json, as_list, as_object, members
+from transom.json_values import Json, as_list, as_object, members, with_member
 from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection, is_unsupported_version
@@ -50,7 +50,7 @@ from transom.servers.envelope import (
 )
 from transom.servers.process import ServerProcess
 from transom.servers.targets import RemoteServer, reach_remote
-from transom.servers.tasks import has_tasks
+from transom.servers.tasks import has_tasks, task_id_in
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
@@ -161,10 +161,34 @@ class Member:
         await self._set_level(params)
         try:
             sent = without_envelope(params)
+            if method == "tools/call" and self._must_be_task(sent):
+                return as_newer(method, await self._call_as_task(sent))
             return as_newer(method, await connection.forward(method, sent, on_progress=on_progress))
         except ProtocolError as error:
             if error.code == RESOURCE_NOT_FOUND:  # which is not a code of 2026-07-28
                 raise ProtocolError(INVALID_PARAMS, error.message, error.data) from None
+            raise
+
+    def _must_be_task(self, params: bytes | None) -> bool:
+        """Whether a call has to be a task, which a newer client cannot ask for."""
+        name: object = member_of(params, "name")
+        tool = self.connection.tool_cache.known(name) if isinstance(name, str) else None
+        execution = None if tool is None else tool.execution
+        return execution is not None and execution.task_support == "required"
+
+    async def _call_as_task(self, params: bytes | None) -> bytes:
+        """Call a tool as a task of 2025-11-25, and wait for its result."""
+        connection = self.connection
+        result = await connection.forward("tools/call", with_member(params, "task", {}))
+        id = task_id_in(result)
+        if id is None:
+            return result
+        asked = wire.encode({"taskId": id})
+        try:
+            return await connection.forward("tasks/result", asked)
+        except asyncio.CancelledError:
+            with suppress(TransomError):
+                connection.send_request("tasks/cancel", asked).add_done_callback(_retrieve)
             raise
 
     async def _set_level(self, params: Raw | bytes | None) -> None:
@@ -549,6 +573,11 @@ class Members:
         likely = [each for each in able if any(fits_template(uri, t) for t in each.templates)]
         yield from likely
         yield from (each for each in able if each not in likely)
+
+
+def _retrieve(sent: asyncio.Future[Raw]) -> None:
+    if not sent.cancelled():
+        sent.exception()  # nobody waits for it any more
 
 
 def _report(error: BaseException) -> None:
