@@ -147,7 +147,7 @@ class Gateways:
         path = self.config(server, count)
         return [PYTHON, "-m", "tests.gateway.viewing_gateway", "both", str(path)]
 
-    async def at(self, transport: str, server: str = "fastmcp", count: int = 1) -> Any:
+    async def at(self, transport: str, server: str, count: int) -> Any:
         """What a client connects to."""
         if transport == "stdio":
             return self.command(server, count)
@@ -345,7 +345,7 @@ class TypeScript(Client):
 async def test_the_official_client_for_typescript_keeps_the_contract(
     era: str, transport: str, gateways: Gateways
 ):
-    target = await gateways.at(transport)
+    target = await gateways.at(transport, era, 1)
     process = await asyncio.create_subprocess_exec(
         *("node", str(HERE / "matrix_client.mjs"), MODES[era]),
         *([target] if isinstance(target, str) else target),
@@ -401,7 +401,7 @@ async def test_fastmcps_client_keeps_the_contract(era: str, transport: str, gate
     async def elicited(*_: Any) -> Any:
         return ANSWER
 
-    target = await gateways.at(transport)
+    target = await gateways.at(transport, era, 1)
     async with fastmcp_client(MODES[era], target, elicitation_handler=elicited) as client:
         await keeps_the_contract(FastMcp(client), modern=era == "2026-07-28")
 
