@@ -18,7 +18,8 @@ from transom.servers.process import ServerProcess
 
 _COMES_UP_WITHIN = 60.0  # seconds: a server may be downloaded first
 _REFUSED = re.compile(  # what the gateway and the connection to it say around the server's reason
-    r"it refused the connection: (?:Server \S+ is not running: )?|transom gateway: | \(-\d+\)$"
+    r"it refused the connection: (?:Server \S+ is (?:not running|gone): )?"
+    r"|transom gateway: | \(-\d+\)$"
 )
 
 
