@@ -256,8 +256,8 @@ _COMMAND = "[-- COMMAND…]"
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 _CSP = ("compat", "strict")
 _EPHEMERAL_HELP = (
-    "Keep nothing for Views: what they store in the browser is not there the next time, and none "
-    "can be opened again in the next run. `transom storage` shows what is kept otherwise."
+    "Keep nothing for Views: what they store in the browser is gone the next time, and none can be "
+    "reopened in the next run. `transom storage` shows what is kept without this option."
 )
 _CSP_HELP = (
     "What a View's page may run. `compat`: inline scripts, eval, WebAssembly, `blob:` and `data:` "
@@ -836,8 +836,8 @@ def _storage() -> Command:
         """\
 Show what Views may have stored: for which server and resource, where, and when it was last used.
 
-A View finds what Views of the same server and resource have stored in your browser before. No other
-server's Views do. `transom storage clear` makes it all begin anew; `--ephemeral` keeps nothing.
+A View finds what earlier Views of the same server and resource stored in your browser. Views of
+other servers do not. `transom storage clear` deletes it; `--ephemeral` keeps nothing.
 
 Exit codes: 0 shown, 2 it cannot be read.""",
         StorageOptions,
@@ -850,11 +850,11 @@ def _storage_clear() -> Command:
         "transom.cli.storage",
         "[WHAT] [--all]",
         """\
-Let Views find nothing of what was stored, and forget which ones were open.
+Delete what Views have stored, and forget which ones were open.
 
-They get other origins from now on, so that nothing can be reached that is stored under those of
-before. The browser is told to delete that when it next shows Views of the same program. Views that
-are open now keep what they have until they are closed.
+Views get new origins from now on and cannot reach what is stored under the old ones. The browser
+deletes that the next time it shows Views of the same program. Views that are open now keep what
+they have until they are closed.
 
 Exit codes: 0 cleared, 2 there is no such storage.""",
         StorageClearOptions,
