@@ -221,11 +221,13 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         self._in_flight[id] = stream
         watching: list[asyncio.Task[None]] = []
-        watch = loop.call_later(
-            _WATCH_AFTER,
-            lambda: watching.append(asyncio.create_task(self._watch(stream, receive))),
-        )
-        begin = loop.call_later(_KEEP_ALIVE, stream.begin)
+        timers: list[asyncio.TimerHandle] = []
+
+        def watch() -> None:
+            watching.append(asyncio.create_task(self._watch(stream, receive)))
+            timers.append(loop.call_later(_KEEP_ALIVE, stream.begin))
+
+        timers.append(loop.call_later(_WATCH_AFTER, watch))
         try:
             await self._pass_on(body)
             await stream.wait_begun()
@@ -238,10 +240,8 @@ class HttpClient:
             else:
                 await self._send_events(stream, send)
         finally:
-            watch.cancel()
-            begin.cancel()
-            for task in watching:
-                task.cancel()
+            for each in (*timers, *watching):
+                each.cancel()
             self._answered(id)
 
     @abstractmethod
