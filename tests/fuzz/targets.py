@@ -280,7 +280,7 @@ def check(data: bytes) -> None:
     for part in [*parts, b"", b"", b"", b""][:4]:
         try:
             given.append(msgspec.json.decode(part))
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # msgspec has its own for bytes that are no text
             given.append(None)
     tools, resources, read, called = given
     if read is None:

@@ -297,7 +297,13 @@ async def test_a_report_tells_what_was_blocked(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"csp-report": 7}', b'{"csp-report":{"blocked-uri":[1]}}', b"\xff"]
+    "body",
+    [
+        *(b"", b"{", b"[]", b'{"csp-report": 7}', b'{"csp-report":{"blocked-uri":[1]}}', b"\xff"),
+        b'{"csp-report":{"blocked-uri":"\xff"}}',
+        b'{"csp-report":{"other":' + b"[" * 10_000,
+    ],
+    ids=range(8),
 )
 async def test_a_report_that_makes_no_sense_is_dropped(stage: Stage, body: bytes) -> None:
     seen: list[Violation] = []

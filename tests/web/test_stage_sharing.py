@@ -415,6 +415,8 @@ async def test_after_one_that_fails_the_next_is_asked(
         [b"x" * 100_000 + b"\n"],
         [b"{}\n"],
         [b"nonsense\n"],
+        [b'{"version": "\xff"}\n'],
+        [b'{"other":' + b"[" * 10_000 + b"\n"],
         [b'{"version": "?"}\n', b'{"origin": "http://127.0.0.1:1", "token": "t"}\n'],
         [b"ASK", b'{"origin": "https://evil.example", "token": "t"}\n'],
         [b"ASK", b'{"origin": "http://127.0.0.1:1", "token": 7}\n'],

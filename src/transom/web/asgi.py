@@ -271,7 +271,7 @@ class _ReportBody(msgspec.Struct, rename="kebab"):
 def _read_report(body: bytes) -> tuple[str, str, str] | None:
     try:
         report = msgspec.json.decode(body, type=_ReportBody).csp_report
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):  # no text, no JSON, too deep, or no report
         return None
     directive = report.effective_directive or report.violated_directive
     return directive, report.blocked_uri, report.source_file

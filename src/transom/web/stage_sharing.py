@@ -201,5 +201,5 @@ async def _send(writer: asyncio.StreamWriter, message: object) -> None:
 async def _receive(reader: asyncio.StreamReader, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await reader.readuntil(b"\n"), type=kind)
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
+    except (EOFError, asyncio.LimitOverrunError, ValueError, RecursionError) as error:
         raise PeerError("That is not what a Stage sends") from error
