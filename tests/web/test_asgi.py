@@ -1,16 +1,19 @@
 """What the two apps answer, and to whom."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.web.page import StagePage
 from transom.host.page import Page
+from transom.web.asgi import PageSocket
 from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 
@@ -294,6 +297,30 @@ async def test_a_report_tells_what_was_blocked(stage: Stage) -> None:
         Violation("orders-1", "img-src", "https://evil.example/x", "srcdoc"),
         Violation("orders-1", "font-src", "data"),
     ]
+
+
+async def test_what_a_page_sends_after_the_end_disturbs_nobody(stage: Stage) -> None:
+    frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    closed = asyncio.Event()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "websocket.close":
+            closed.set()
+
+    websocket = WebSocket({"type": "websocket"}, frames.get, send)
+    frames.put_nowait({"type": "websocket.connect"})
+    await websocket.accept()
+    hello = json.dumps({"token": stage.token, "page": None, "received": 0})
+    frames.put_nowait({"type": "websocket.receive", "text": hello})
+    frames.put_nowait({"type": "websocket.receive", "text": "0"})
+    running = asyncio.create_task(PageSocket(websocket, stage.connect_page).run())
+    while not stage.has_page:  # noqa: ASYNC110 - within a few turns
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    stage.page_lost("it is over")
+    await closed.wait()
+    frames.put_nowait({"type": "websocket.receive", "text": "0"})
+    await running
 
 
 @pytest.mark.parametrize(

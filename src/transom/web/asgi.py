@@ -156,7 +156,10 @@ class PageSocket:
                 text = await self._websocket.receive_text()
             hello = msgspec.json.decode(text, type=Hello)
             link, resumed = self._connect(hello)
-        except (TimeoutError, msgspec.DecodeError, PeerError, WebSocketDisconnect, KeyError):
+        except (
+            *(TimeoutError, msgspec.DecodeError, RecursionError),
+            *(PeerError, WebSocketDisconnect, KeyError),
+        ):
             await self._close(_UNKNOWN, "Who are you?")
             return
         except Refused as error:
@@ -172,6 +175,8 @@ class PageSocket:
                 link.feed(await self._websocket.receive_text())
         except WebSocketDisconnect as gone:
             leaving = gone.code in (_LEAVING, _GOING_AWAY)
+        except RuntimeError:
+            pass  # this side has closed it, and the page was still sending
         except KeyError:
             await self._close(_BROKEN, "A frame is text")
         except PeerError as error:

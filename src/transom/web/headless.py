@@ -310,6 +310,8 @@ class HeadlessRenderer:
                 viewport={"width": self._size[0], "height": self._size[1]},
                 color_scheme="dark" if self._dark else "light",
                 accept_downloads=False,
+                # What a browser leaves behind that is killed goes with its profile.
+                env={**os.environ, "TMPDIR": str(self._profile.path)},
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
