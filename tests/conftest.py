@@ -33,7 +33,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=list(promises()),
         help="only the tests of this promise of docs/security.md",
     )
-    parser.addoption("--all-faults", action="store_true", help="the whole fault matrix")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
