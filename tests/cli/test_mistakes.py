@@ -11,7 +11,7 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def text_of(answer: dict[str, Any]) -> str:
     return "\n    ".join(block["text"].replace("\n", "\n    ") for block in blocks)
 
 
-def compare(name: str, texts: list[str], folder: Path, server: str = "") -> None:
+def compare(name: str, texts: Iterable[str], folder: Path, server: str = "") -> None:
     """Without what differs from run to run and from machine to machine."""
     text = "\n".join(texts)
     if server:
@@ -132,11 +132,11 @@ async def test_a_mistake_of_a_server_is_named(tmp_path: Path, mistake: str):
     # Two of them are not about Views, which take long to open.
     plain = ["--plain"] if mistake in {"throwing-tool", "bad-schema"} else []
     behind = ["--headless", "--", *server.split(), *plain]
-    texts = [
-        await printed(tmp_path, "open", server, tool, "--headless", "--timeout", "50"),
-        await printed(tmp_path, "check", server, *calls, "--timeout", "50"),
-        await answered(tmp_path, behind, [tool]),
-    ]
+    texts = await asyncio.gather(
+        printed(tmp_path, "open", server, tool, "--headless", "--timeout", "50"),
+        printed(tmp_path, "check", server, *calls, "--timeout", "50"),
+        answered(tmp_path, behind, [tool]),
+    )
     compare(mistake, texts, tmp_path, server)
 
 
@@ -148,18 +148,16 @@ async def test_mistakes_in_pages_are_named(tmp_path: Path):
     # One that never connects is waited for; the others need a browser, which may start slowly.
     limits = {"no_connect": "5"}
     behind = ["--headless", "--", *server.split()]
-    texts = [
+    texts = await asyncio.gather(
         *[
-            await printed(
+            printed(
                 tmp_path, "open", server, tool, "--headless", "--timeout", limits.get(tool, "50")
             )
             for tool in tools
         ],
-        *await asyncio.gather(
-            printed(tmp_path, "check", server, "--browser", "--ignore", "A2", "--timeout", "50"),
-            answered(tmp_path, behind, ["syntax_error", "blocked_fetch"], first="show_orders"),
-        ),
-    ]
+        printed(tmp_path, "check", server, "--browser", "--ignore", "A2", "--timeout", "50"),
+        answered(tmp_path, behind, ["syntax_error", "blocked_fetch"], first="show_orders"),
+    )
     compare("pages", texts, tmp_path, server)
 
 
@@ -222,10 +220,11 @@ page = views.add("orders.html", html="<!doctype html><title>Orders</title>")
 async def test_a_file_that_cannot_be_served_is_explained(tmp_path: Path, mistake: str, source: str):
     (tmp_path / "orders.py").write_text(source)
     behind = ["--", sys.executable, "orders.py"]
-    texts = [
-        await printed(tmp_path, "open", "orders.py", "--timeout", "50"),
-        await printed(tmp_path, "check", "orders.py", "--timeout", "50"),
+    runs = [
+        printed(tmp_path, "open", "orders.py", "--timeout", "50"),
+        printed(tmp_path, "check", "orders.py", "--timeout", "50"),
     ]
     if mistake == "crash-at-import":  # the others are about `open FILE` and `check FILE`
-        texts.append(await answered(tmp_path, behind, []))
+        runs.append(answered(tmp_path, behind, []))
+    texts = await asyncio.gather(*runs)
     compare(mistake, texts, tmp_path)

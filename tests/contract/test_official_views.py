@@ -36,12 +36,18 @@ CESIUM = """
 """
 
 
+EMPTY = """<!doctype html>
+<script type="module">
+  import { App } from "transom";
+  await new App({ name: "empty", version: "1" }).connect();
+</script>
+"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[HeadlessRenderer]:
     async with HeadlessRenderer() as made:
-        async with model_of(
-            "Host", server_of("<!doctype html><title>t</title>"), made.seat()
-        ) as it:
+        async with model_of("Host", server_of(EMPTY), made.seat()) as it:
             await it.call_any("open_sample")  # from now on there is a page
 
         async def answer(route: Route) -> None:

@@ -199,7 +199,7 @@ def test_every_request_and_notification_of_the_official_schema_is_tried():
     ("definition", "struct", "beyond"),
     [
         ("McpUiHostContext", t.HostContext, {"extra"}),
-        ("McpUiHostCapabilities", t.HostCapabilities, {"tools"}),
+        ("McpUiHostCapabilities", t.HostCapabilities, {"tools", "appTools"}),
         ("McpUiAppCapabilities", t.AppCapabilities, set()),
         ("McpUiSupportedContentBlockModalities", t.Modalities, set()),
         ("McpUiHostStyles", t.HostStyles, set()),

@@ -50,6 +50,7 @@ DISABLED_FEATURES = (
     "AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
     "DestroyProfileOnBrowserClose"
 )
+_LONGEST_TMPDIR = 50
 _ARGUMENTS = [
     DISABLED_FEATURES,
     "--disable-gpu",
@@ -85,6 +86,15 @@ def find_chromium() -> str | None:
     """The machine's own Chromium or Chrome; None: use the one Playwright brings."""
     given = os.environ.get("TRANSOM_CHROMIUM")
     return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+def _environment(profile: Path) -> dict[str, str | float | bool]:
+    """Have what a killed browser leaves behind go with its profile.
+
+    Among it is a socket, and the path of one has 107 bytes at most.
+    """
+    short = len(os.fsencode(profile)) <= _LONGEST_TMPDIR
+    return {**os.environ, **({"TMPDIR": str(profile)} if short else {})}
 
 
 def chromium_arguments() -> list[str]:
@@ -310,8 +320,7 @@ class HeadlessRenderer:
                 viewport={"width": self._size[0], "height": self._size[1]},
                 color_scheme="dark" if self._dark else "light",
                 accept_downloads=False,
-                # What a browser leaves behind that is killed goes with its profile.
-                env={**os.environ, "TMPDIR": str(self._profile.path)},
+                env=_environment(self._profile.path),
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,
