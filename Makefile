@@ -27,7 +27,7 @@ demo: ## show Transom at work
 
 test: check ## check, then run every test (ARGS go to pytest)
 	@scripts/setup
-	@$(PYTHON_IN_VENV) -m pytest -q -n 3 --dist worksteal $(ARGS)
+	@$(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS)
 
 test-all: ## run every test with each of Python 3.11, 3.12 and 3.13 that is found
 	@scripts/test-all $(ARGS)

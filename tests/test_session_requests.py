@@ -301,6 +301,25 @@ async def test_a_cancelled_request_tells_the_other_side_and_ignores_its_answer()
         assert b.session.peer.outgoing == 0
 
 
+def test_what_still_waits_when_its_event_loop_is_closed_is_cancelled():
+    async def leave_it_waiting() -> asyncio.Task[object]:
+        near, _ = memory_pair()
+        session, _ = logged_session(near, lambda _: b"{}")
+        session.start()
+
+        async def wait() -> object:
+            return await session.send("m")
+
+        task = asyncio.create_task(wait())
+        await turns()
+        session._outbox._send_nowait = None  # as over a socket, where a task writes
+        return task
+
+    with asyncio.Runner() as runner:
+        task = runner.run(leave_it_waiting())
+    assert task.cancelled()
+
+
 async def test_a_request_cancelled_as_its_answer_arrives_ends_once():
     async with bare() as b:
         for answer in ({"result": {}}, {"error": {"code": 1, "message": "no"}}):

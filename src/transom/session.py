@@ -566,6 +566,8 @@ class Session:
         return sent
 
     def _sent_cancelled(self, sent: SentRequest, reason: str) -> None:
+        if not sent.get_loop().is_running():
+            return  # it is being closed, which cancels whatever is left
         if sent.method in _NEVER_CANCELLED:
             self._pending.pop(sent.id, None)
             self.peer.cancel(sent.id)

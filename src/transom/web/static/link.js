@@ -59,11 +59,15 @@ export class Link {
     this.#kept.push([this.#sent, frame, view]);
     const waiting = (this.#waiting.get(view) ?? 0) + frame.length;
     this.#waiting.set(view, waiting);
-    if (this.#socket?.ready) this.#socket.send(frame);
+    if (this.#open) this.#socket.send(frame);
     if (waiting > MAX_WAITING && view !== CONTROL) {
       this.#discard(view);
       this.#on.flood(view);
     }
+  }
+
+  get #open() {
+    return this.#socket?.ready && this.#socket.readyState === WebSocket.OPEN;
   }
 
   /** Keep the numbers of what a View sent, and nothing else of it. */
@@ -227,7 +231,7 @@ export class Link {
     clearTimeout(this.#ackTimer);
     this.#ackTimer = 0;
     this.#acknowledged = this.#received;
-    if (this.#socket?.ready) this.#socket.send(String(this.#received));
+    if (this.#open) this.#socket.send(String(this.#received));
   }
 
   #end(why) {

@@ -166,6 +166,7 @@ export class View extends HTMLElement {
   /** Show a sentence in its place, and buttons for what can be done. */
   note(text, acts = {}) {
     this.#end("noted");
+    this.toggleAttribute("data-held", false); // it is no longer among those that are released
     const shown = this.getAttribute("view") ?? this.shown;
     this.#root.append(troubleBar(shown, text, acts));
   }
