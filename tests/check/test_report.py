@@ -5,6 +5,7 @@ import json
 from xml.etree import ElementTree as ET
 
 import jsonschema_rs
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -164,6 +165,15 @@ def test_what_looks_like_markup_is_printed_as_it_is():
     text = printed(Report(target="[red]x[/red]", findings=(finding("B2", "error", "[bold]`a`"),)))
     assert "[red]x[/red]" in text
     assert "[bold]`a`" in text
+
+
+def test_a_command_is_printed_on_one_line_however_long_it_is():
+    command = f"python {'/long folder' * 20}/orders.py"
+    report = msgspec.structs.replace(REPORT, target=command, notes=(f"not called: {command}",))
+    for text in (printed(report), printed(nothing_checked(command, f"{command} is gone"))):
+        assert f"transom check {command}\n" in text
+    assert f"Remark: not called: {command}\n" in printed(report)
+    assert f"Not checked: {command} is gone\n" in text
 
 
 def test_every_rule_is_listed_and_can_be_explained():

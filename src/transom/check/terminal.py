@@ -25,16 +25,20 @@ _NAMES = {"error": ("error", "errors"), "warn": ("warning", "warnings"), "info":
 
 def print_report(console: Console, report: Report, *, show_all: bool = False) -> None:
     """Print the report. Of many findings of one rule only the first are shown."""
-    console.print(_heading(report))
+    # Commands and paths are copied from these lines: only the terminal may break them.
+    for line in _heading(report):
+        console.print(line, soft_wrap=True)
+    if not report.findings:  # a table starts with an empty line
+        console.print()
     if report.failure is not None:
         what = "Not all was checked: " if report.checked else "Not checked: "
-        console.print(Text.assemble((what, "bold red"), report.failure))
+        console.print(Text.assemble((what, "bold red"), report.failure), soft_wrap=True)
         console.print()
     if report.findings:
         console.print(_table(report.findings, show_all=show_all, plain=not console.is_terminal))
     for note in report.notes:
         if note != report.failure:
-            console.print(Text.assemble(("Remark: ", "bold"), note))
+            console.print(Text.assemble(("Remark: ", "bold"), note), soft_wrap=True)
     if report.notes:
         console.print()
     if report.failure is None or report.checked:
@@ -76,15 +80,13 @@ def explanation(rule: Rule) -> RenderableType:
     return Padding(Group(heading, facts, "", body, "", source), (0, 0, 1, 0))
 
 
-def _heading(report: Report) -> RenderableType:
+def _heading(report: Report) -> list[Text]:
     seen = ""
     if report.failure is None or report.tools:
         seen = f"{_count(report.tools, 'tool', 'tools')} · {_count(report.views, 'View', 'Views')}"
     parts = [part for part in (report.server, seen) if part]
     heading = Text.assemble(("transom check ", "bold"), (report.target, "bold cyan"))
-    lines = [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
-    # A table starts with an empty line.
-    return Padding(Group(*lines), (0, 0, 0 if report.findings else 1, 0))
+    return [heading, Text(" · ".join(parts), style="dim")] if parts else [heading]
 
 
 def _table(findings: Sequence[Finding], *, show_all: bool, plain: bool) -> Table:
