@@ -67,12 +67,11 @@ class Site:
         """That user's page, when it is connected."""
         await context.add_cookies([{"name": "user", "value": user, "url": self.origin}])
         page = await context.new_page()
-        entry = self.views._users.get(user)
-        before = 0 if entry is None else len(entry.pages)
+        welcomed = asyncio.Event()
+        page.on("websocket", lambda opened: opened.on("framereceived", lambda _: welcomed.set()))
         await page.goto(self.origin)
         async with asyncio.timeout(30):
-            while len(getattr(self.views._users.get(user), "pages", ())) == before:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+            await welcomed.wait()
         return page
 
 

@@ -24,7 +24,7 @@ _MAX_KEPT = 60
 
 
 def _mutated(target: str, data: bytes, most: int, seed: int) -> bytes:
-    """The input with one part changed, left out, doubled or made anew, mostly as JSON."""
+    """The input with one part changed, left out, doubled or replaced, mostly as JSON."""
     import atheris
 
     mutator = Mutator(seed)

@@ -126,7 +126,7 @@ async def test_what_an_older_server_asks_for_is_a_newer_clients_to_answer_when_i
         assert client.got("elicitation/create") == []
 
 
-async def test_a_call_with_other_params_or_a_strange_state_begins_anew():
+async def test_a_call_with_other_params_or_a_strange_state_starts_over():
     one = older("one", "greet")
     asking(one)
     async with gateway(one, greet=False) as client:

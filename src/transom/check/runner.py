@@ -19,7 +19,7 @@ from transom.check.snapshot import (
     CallKind,
     Client,
     ListedTool,
-    Listing,
+    ListedTools,
     Lists,
     ServedPage,
     Snapshot,
@@ -191,14 +191,14 @@ class _Collection:
 
     async def _visit_modern(self) -> Lists:
         """List the tools as MCP 2026-07-28 does: twice, after calls, and on another connection."""
-        listings: list[Listing] = []
+        listings: list[ListedTools] = []
         hints: list[CacheHint] = []
 
         async def listed(server: Conversation, when: str, *, after_calls: bool = False) -> None:
             tools, problem = await server.list_all("tools/list", "tools")
             if problem is not None:
                 raise NoAnswer(problem)
-            listings.append(Listing.from_entries(when, tools, after_calls=after_calls))
+            listings.append(ListedTools.from_entries(when, tools, after_calls=after_calls))
 
         async def look(server: Conversation) -> Visit:
             await server.open(handshake=False)

@@ -240,7 +240,7 @@ class Visit(msgspec.Struct, frozen=True):
     """Why the tools could not be listed, or not all of them."""
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ListedTools(msgspec.Struct, frozen=True):
     """The tools as they were listed once in MCP 2026-07-28, by name; `when` ends a sentence."""
 
     when: str
@@ -250,7 +250,7 @@ class Listing(msgspec.Struct, frozen=True):
     @classmethod
     def from_entries(
         cls, when: str, entries: Sequence[JsonObject], *, after_calls: bool = False
-    ) -> Listing:
+    ) -> ListedTools:
         """Read a listing, whose entries may be anything."""
         found = (ListedTool.from_entry(at, entry) for at, entry in enumerate(entries, 1))
         return cls(when, {tool.name: tool.raw for tool in found}, after_calls)
@@ -267,7 +267,7 @@ class CacheHint(msgspec.Struct, frozen=True):
 class Lists(msgspec.Struct, frozen=True):
     """What a server listed in MCP 2026-07-28, several times."""
 
-    listings: tuple[Listing, ...] = ()
+    listings: tuple[ListedTools, ...] = ()
     hints: tuple[CacheHint, ...] = ()
     problem: str | None = None
     """Why there is nothing to look at."""

@@ -5,7 +5,7 @@
    It calls again with the same params and its answers. Meanwhile the work goes on waiting here, for
    a while; what is asked for in the meantime comes with the next answer.
 3. An answer counts once, and for the very call that it was asked for. A call with other params, or
-   with a state that nobody knows any more, begins anew.
+   with a state that nobody knows any more, starts over.
 4. Servers before 2026-07-28 do not say for which request they ask. It is the newest one that they
    work on, whose client can be asked this. Nobody is asked for anything out of the blue.
 """

@@ -431,7 +431,7 @@ class Members:
                 if count == 0 and not self._knows_other(member, method, error):
                     break
             else:
-                if self._state.introductions[0][0] == first:  # else the client began anew since
+                if self._state.introductions[0][0] == first:  # else the client came again
                     self.take_answer(member, answer, modern=method == "server/discover")
                 return
         if refusal is not None:

@@ -178,7 +178,7 @@ class ViewStorage:
         return sorted(found, key=lambda each: -each.used)
 
     def clear(self, which: Callable[[StoredOrigin], bool] = lambda _: True) -> list[StoredOrigin]:
-        """Have Views begin anew at other origins, and forget the Views that used these.
+        """Have Views start over at other origins, and forget the Views that used these.
 
         Args:
             which: whether an origin is among those; by default all are.
@@ -297,7 +297,7 @@ class ViewStorage:
                 while not try_lock(lock):
                     if time.monotonic() > until:
                         raise TransomError(f"another program holds {folder / 'state.lock'}")
-                    time.sleep(0.01)
+                    time.sleep(0.01)  # no event loop waits: this runs in a thread or a command
                 state = self._read()
                 result = change(state)
                 write_private(folder / "state.json", msgspec.json.encode(state))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transom.check.rule import Hits, rule, show
-from transom.check.snapshot import Listing, Snapshot
+from transom.check.snapshot import ListedTools, Snapshot
 from transom.json_values import type_name
 
 _DAY = 24 * 3600 * 1000
@@ -69,7 +69,7 @@ def cache_hints_make_sense(seen: Snapshot) -> Hits:
             yield hint.what, f"{hint.what}: ttlMs lets clients keep the answer for {days} days."
 
 
-def _differences(first: Listing, other: Listing) -> Iterator[str]:
+def _differences(first: ListedTools, other: ListedTools) -> Iterator[str]:
     """How the tools of two listings differ, apart from their order."""
     gone = [name for name in first.tools if name not in other.tools]
     come = [name for name in other.tools if name not in first.tools]

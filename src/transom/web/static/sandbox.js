@@ -27,7 +27,7 @@
     });
     document.body.append(inner);
     watch(inner.contentWindow); // it is the one that the page will have
-    inner.addEventListener("load", ({ target }) => watch(target.contentWindow)); // loaded anew
+    inner.addEventListener("load", ({ target }) => watch(target.contentWindow)); // it was loaded again
   }
 
   // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves.
