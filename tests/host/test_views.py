@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.bare_view import BareView, text, tool, until
 from tests.host.shop import URI, BareRenderer, Heard, editor, hosting, shop, tool_names
-from transom import Allow, App, Deny, Host, InProcessRenderer, Limits, Policy
+from transom import Allow, AllowAlways, App, Deny, Host, InProcessRenderer, Limits, Policy
 from transom.errors import (
     ConnectionClosed,
     InvalidResult,
@@ -20,6 +20,7 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
+from transom.host.open_views import HostRecords
 from transom.host.policy import ApprovalRequest
 from transom.host.surface import owned_name
 from transom.host.view import View
@@ -535,6 +536,59 @@ async def test_a_reopened_view_needs_its_server():
         await host.remove_server("orders")
         with pytest.raises(ConnectionClosed, match="Server orders is gone"):
             await host.reopen("orders-1")
+
+
+async def test_another_host_goes_on_with_the_views_of_one_that_is_gone():
+    log: list[Any] = []
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> Any:
+        asked.append(request.tool.name)
+        return AllowAlways()
+
+    policy, pages = Policy(approve=approve), {URI: editor(log)}
+    async with hosting(renderer=InProcessRenderer(pages), policy=policy) as host:
+        for status in ("late", "open", "new"):
+            await host.call_tool("show_orders", {"status": status})
+        host.views["orders-1"].pin()
+        await host.call_tool("orders-1__write", {"words": "x"})
+        await host.views["orders-2"].close("enough")
+        data = msgspec.msgpack.encode(host.records())
+    log.clear()
+    async with hosting(renderer=InProcessRenderer(pages), policy=policy) as host:
+        host.restore(msgspec.msgpack.decode(data, type=HostRecords))
+        assert host.was_view("orders-3")
+        assert not host.was_view("orders-4")
+        with pytest.raises(ViewClosed, match="View orders-2 is closed: enough"):
+            await host.call_tool("orders-2__read")
+        view = await host.reopen("orders-1")
+        assert log == [("input", {"status": "late"}), ("result", "orders: late")]
+        assert view.pinned_by == "host"
+        await host.call_tool("orders-1__write", {"words": "y"})
+        assert asked == ["write"]
+        assert not (await host.reopen("orders-2")).pinned
+        await host.call_tool("orders-2__write", {"words": "z"})
+        assert asked == ["write", "write"]
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"]["id"] == "orders-4"
+
+
+async def test_a_view_of_another_host_that_cannot_be_opened_yet_keeps_its_pin_and_grants():
+    policy, pages = Policy(approve=lambda _: AllowAlways()), {URI: editor()}
+    async with hosting(renderer=InProcessRenderer(pages), policy=policy) as host:
+        await host.call_tool("show_orders")
+        host.views["orders-1"].pin()
+        await host.call_tool("orders-1__write", {"words": "x"})
+        records = host.records()
+    async with hosting(renderer=InProcessRenderer({}), policy=Policy()) as host:
+        host.restore(records)
+        with pytest.raises(ViewClosed, match="could not be opened"):
+            await host.reopen("orders-1")
+        host.renderer = InProcessRenderer(pages)
+        assert (await host.reopen("orders-1")).pinned
+        await host.call_tool("orders-1__write", {"words": "y"})
+        await host.views["orders-1"].close()
+        assert host.records().grants == []
 
 
 async def test_results_of_closed_views_are_kept_only_as_far_as_there_is_room(

@@ -532,16 +532,108 @@ async def closed(host: Host) -> None:
                 await asyncio.sleep(0.01)
 
 
+async def idle(shop: Site, user: str) -> None:
+    """Wait until that user has no Host any more."""
+    async with asyncio.timeout(20):
+        while user in shop.views.users:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.02)
+
+
 async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> None:
     async with site(idle=0.08) as shop, shop.page("bob"):
         host = await shop.views.host("ada")
         await shop.views.host("bob")
-        async with asyncio.timeout(20):
-            while "ada" in shop.views.users:  # noqa: ASYNC110 - nobody is told
-                await asyncio.sleep(0.02)
+        await idle(shop, "ada")
         assert shop.views.users == ["bob"]
         await closed(host)
         assert await shop.views.host("ada") is not host
+
+
+async def test_the_next_host_of_a_user_goes_on_with_the_views_and_gives_no_id_twice() -> None:
+    async with site(idle=0.08) as shop:
+        got: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+        def run(page: UserPage, key: str, end: PageEnd) -> None:
+            page._run(key, end)
+            page.apps[key].on_tool_result(lambda result: got.put_nowait((key, result.text)))
+
+        async with shop.page("ada") as page:
+            host = await shop.views.host("ada")
+            await play(host, "Ode")
+            closed_by_user = await play(host, "Requiem")
+            await page.tell(do="closed", view=closed_by_user.id)
+            await page.heard("absent")
+            await page.leave()
+        await idle(shop, "ada")
+        async with shop.page("ada", wish="") as page:
+            page.on_mount = lambda key, end: run(page, key, end)
+            await page.place("music-1", "free")  # as an old conversation does that is opened again
+            assert await got.get() == ("music-1", "playing Ode")
+            await page.place("music-2", "free")
+            absent = await page.heard("absent")
+            assert (absent["view"], absent["reason"]) == ("music-2", "the user closed it")
+            await page.place("music-2", "again")
+            assert await got.get() == ("music-2", "playing Requiem")
+            await page.place("music-3", "take")
+            absent = await page.until(lambda p: [m for m in p.told if m["do"] == "absent"][1:])
+            assert absent[0]["again"] is False
+            page.wish = "take"
+            third = await play(await shop.views.host("ada"))
+            assert third.id == "music-3"
+
+
+async def test_ids_go_on_after_a_user_signed_out_while_a_view_was_open(shop: Site) -> None:
+    for number in (1, 2, 3):
+        async with shop.page("ada"):
+            assert (await play(await shop.views.host("ada"))).id == f"music-{number}"
+            await asyncio.gather(shop.views.close("ada"), shop.views.close("ada"))
+        async with shop.page("bob"):
+            assert (await play(await shop.views.host("bob"))).id == f"music-{number}"
+            await shop.views.close("bob")
+
+
+async def test_a_user_who_comes_back_while_the_host_is_closing_finds_the_views(shop: Site) -> None:
+    async with shop.page("ada"):
+        await play(await shop.views.host("ada"))
+        closing = asyncio.create_task(shop.views.close("ada"))
+        await asyncio.sleep(0)
+        async with shop.page("ada") as page:
+            await page.place("music-1")
+            await page.view("music-1")
+        await closing
+
+
+async def test_a_place_that_is_gone_before_there_is_a_host_gets_no_view(shop: Site) -> None:
+    async with shop.page("ada"):
+        await play(await shop.views.host("ada"))
+    await shop.views.close("ada")
+    async with shop.page("ada") as page:
+        await page.place("music-1", "take")
+        await page.place("music-1", "gone")
+        assert (await play(await shop.views.host("ada"))).id == "music-2"
+        assert page.views.keys() == {"music-2"}
+
+
+async def test_of_users_who_were_long_away_the_ids_are_kept_and_not_the_views(
+    shop: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transom.web.web_views._MAX_RECORD_BYTES", 6000)
+    monkeypatch.setattr("transom.web.web_views._MAX_RECORDS", 2)
+    users = ("ada", "bob", "cleo")
+    for user in users:
+        async with shop.page(user):
+            await play(await shop.views.host(user), "x" * 2000)
+            await shop.views.close(user)
+    seen: list[str] = []
+    for user in users:
+        async with shop.page(user) as page:
+            await page.place("music-1", "again")
+            told = await page.until(lambda p: [m for m in p.told if m["do"] in ("mount", "absent")])
+            seen.append(told[0]["do"])
+            assert (await play(await shop.views.host(user))).id == (
+                "music-1" if user == "ada" else "music-2"
+            )
+    assert seen == ["absent", "absent", "mount"]
 
 
 async def test_there_are_so_many_users_and_no_more_and_the_least_used_makes_room() -> None:

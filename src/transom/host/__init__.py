@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
     from transom.host.bridge import Bridge
     from transom.host.host import AttachesToHost, Host
+    from transom.host.open_views import HostRecords
     from transom.host.page import Page
     from transom.host.policy import (
         Allow,
@@ -39,6 +40,7 @@ __all__ = [
     "Deny",
     "Download",
     "Host",
+    "HostRecords",
     "InProcessRenderer",
     "Limits",
     "MakeApp",
@@ -58,6 +60,7 @@ _HOMES = {
     "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
     "bridge": ("Bridge",),
     "host": ("AttachesToHost", "Host"),
+    "open_views": ("HostRecords",),
     "page": ("Page",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Limits", "Policy"),
     "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),

@@ -37,7 +37,7 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools
-from transom.host.open_views import OpenViews
+from transom.host.open_views import HostRecords, OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import Approvals, Limits, Opening, Policy, Reuse, ViewSettings
 from transom.host.refresh import Refresh, wait_refreshed
@@ -616,6 +616,23 @@ class Host(CallsTools):
         await view.opened()
         return view
 
+    def records(self) -> HostRecords:
+        """What it takes to go on with the Views of this host in another one, with the same servers.
+
+        That is: the calls that they were opened for, with their results, who pinned them, what the
+        user allowed for good, and which ids were given. `on_view_opened`, `on_view_changed`,
+        `on_view_closed` and `on_view_failed` say when there is something new.
+        """
+        return HostRecords(*self._views.records(), self._approvals.grants.records())
+
+    def restore(self, records: HostRecords) -> None:
+        """Go on with the Views of another host, when the servers are connected.
+
+        They are closed here until `reopen` opens them. No View gets an id that one had there.
+        """
+        self._views.restore(records.views, records.numbers)
+        self._approvals.grants.restore(records.grants)
+
     def set_context(self, **changes: Any) -> None:
         """Change the surroundings of Views, those that are open too.
 
@@ -744,9 +761,9 @@ class Host(CallsTools):
 
     def _view_ended(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
-        self._approvals.grants.forget(view.id)
         self._views.remove(view)
         if view.state == "closed":
+            self._approvals.grants.forget(view.id)
             view.record("view", "closed", detail=view.reason)
             self._fire("on_view_closed", view)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from itertools import islice
+from typing import Literal
 
 import msgspec
 
 from transom.errors import Refused, ViewClosed
-from transom.host.policy import Reuse
+from transom.host.policy import GivenGrant, Reuse
 from transom.host.renderers import Renderer
 from transom.host.surface import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
@@ -24,12 +25,29 @@ _REASON_ONLY = 100  # bytes that a closed View costs without its input and resul
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class ClosedView(msgspec.Struct, frozen=True):
-    """What is kept of a closed View: why it closed, and how to open it again."""
+class ViewRecord(msgspec.Struct, frozen=True):
+    """How to open a View again, in its host or in another one."""
 
-    reason: str
     origin: ViewOrigin
-    size: int
+    reason: str = ""
+    """Why it was closed; empty: it is open."""
+    pinned_by: Literal["host", "view"] | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        origin = self.origin
+        return len(_encode(origin.arguments)) + len(origin.result or b"") + _REASON_ONLY
+
+
+class HostRecords(msgspec.Struct, frozen=True):
+    """What another host needs to go on with the Views of this one: see `Host.records`."""
+
+    views: dict[str, ViewRecord] = {}
+    numbers: dict[str, int] = {}
+    """The number of the last View of each server."""
+    grants: list[GivenGrant] = []
+    """What the user has allowed for good."""
 
 
 class OpenViews(Mapping[str, View]):
@@ -39,7 +57,7 @@ class OpenViews(Mapping[str, View]):
         self._environment = environment
         self._max_live = environment.limits.max_live_views
         self._open: dict[str, View] = {}
-        self._closed: OrderedDict[str, ClosedView] = OrderedDict()
+        self._closed: OrderedDict[str, ViewRecord] = OrderedDict()
         self._closed_bytes = 0
         self._numbers: dict[str, int] = {}
 
@@ -80,7 +98,7 @@ class OpenViews(Mapping[str, View]):
         short = len(number) < 10  # Python refuses to read thousands of digits
         return short and number.isdecimal() and int(number) <= self._numbers.get(stem, 0)
 
-    def closed(self, view_id: str) -> ClosedView | None:
+    def closed(self, view_id: str) -> ViewRecord | None:
         """What is kept of a closed View, unless it was too long ago."""
         return self._closed.get(view_id)
 
@@ -101,13 +119,34 @@ class OpenViews(Mapping[str, View]):
         if self._open.get(view.id, view) is not view:
             return
         self._open.pop(view.id, None)
-        origin = view.origin
-        size = len(msgspec.json.encode(origin.arguments)) + len(origin.result or b"")
-        self._closed[view.id] = ClosedView(view.reason, origin, size + _REASON_ONLY)
-        self._closed_bytes += size + _REASON_ONLY
+        pinned_by = view.pinned_by if view.state == "failed" else None  # to be tried again
+        self._keep(view.id, ViewRecord(view.origin, view.reason, pinned_by))
+
+    def _keep(self, view_id: str, record: ViewRecord) -> None:
+        self._closed[view_id] = record
+        self._closed_bytes += record.size
         while len(self._closed) > _MAX_CLOSED or self._closed_bytes > _MAX_CLOSED_BYTES:
             _, oldest = self._closed.popitem(last=False)
             self._closed_bytes -= oldest.size
+
+    # --- records -----------------------------------------------------------------------------
+
+    def records(self) -> tuple[dict[str, ViewRecord], dict[str, int]]:
+        """How to open each View again, those that were closed first, and the numbers of ids."""
+        shown = {
+            view.id: ViewRecord(view.origin, "", view.pinned_by)
+            for view in self.values()
+            if view.state != "closing"
+        }
+        return {**self._closed, **shown}, dict(self._numbers)
+
+    def restore(self, views: Mapping[str, ViewRecord], numbers: Mapping[str, int]) -> None:
+        """Know the Views of another host, as if they had been closed here."""
+        for stem, number in numbers.items():
+            self._numbers[stem] = max(number, self._numbers.get(stem, 0))
+        for view_id, record in views.items():
+            if view_id not in self._open and view_id not in self._closed:
+                self._keep(view_id, record)
 
     def to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
         """The View, open or opening, that another call of the same tool has, if this may use it."""
@@ -147,6 +186,7 @@ class OpenViews(Mapping[str, View]):
         view = View(view_id, origin, self._environment, server, renderer)
         if (reopened := self._closed.pop(view_id, None)) is not None:
             self._closed_bytes -= reopened.size
+            view.pinned_by = reopened.pinned_by
         try:
             # Here, not in the task: the id is taken from now on.
             view.begin_opening(self._add(view))

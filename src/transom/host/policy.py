@@ -195,6 +195,15 @@ class Grant(msgspec.Struct, frozen=True):
     """Who may call it: the model a tool of the View, or the View one of its server."""
 
 
+class GivenGrant(msgspec.Struct, frozen=True):
+    """A grant with the definition that the user saw."""
+
+    grantee: str
+    tool: str
+    registration: int | None
+    fingerprint: str
+
+
 class Grants:
     """What the user allowed for good, by View and tool, bound to the definition they saw.
 
@@ -253,6 +262,15 @@ class Grants:
         """Ask again before that tool runs; False: it was not allowed for good."""
         grantee = view_id if grant.by == "model" else f"{view_id}{_CALLS_SERVER}"
         return self._remove(view_id, (grantee, grant.tool))
+
+    def records(self) -> list[GivenGrant]:
+        """All grants, for `restore`."""
+        return [GivenGrant(*key, *given) for key, given in self._given.items()]
+
+    def restore(self, grants: Iterable[GivenGrant]) -> None:
+        """Know what the user allowed for good before."""
+        for each in grants:
+            self._given[each.grantee, each.tool] = each.registration, each.fingerprint
 
     def _remove(self, view_id: str, key: tuple[str, str]) -> bool:
         given = self._given.pop(key, None)

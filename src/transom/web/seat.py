@@ -376,7 +376,10 @@ class Seat:
         stage, key = self._stage_of(view)
         if stage is not None and view.app is not None:
             stage.set_name(key, view.app.name, view.app.version)
-        self._remember(view)
+        if view.pinned or view.grants:  # it was open before, in this host or in another one
+            self._show_marks(view)
+        else:
+            self._remember(view)
 
     def _show_marks(self, view: View) -> None:
         stage, key = self._stage_of(view)

@@ -6,18 +6,22 @@
 3. A View whose page is gone, or has no place for it any more, is closed. It is opened again, with
    its input and result, as soon as a page has a place for it. One that was closed for another
    reason is opened again only when the user asks for that.
+4. A user whose Host was closed has another one as soon as a page has a place for one of its Views.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakSet
+
+import msgspec
 
 from transom.background import Background
 from transom.errors import Refused, TransomError
 from transom.host.host import Host
+from transom.host.open_views import HostRecords
 from transom.host.page import Page
 from transom.host.view import View
 from transom.json_values import clean
@@ -35,19 +39,23 @@ _UNSEEN = "no page shows it any more"
 class UserPages:
     """The pages of one user. `seat` is the renderer of the user's Host.
 
-    `find_host` has that Host, if there is one; `on_away` is called when no page is left; `label_of`
-    has the label of a View's origin, if what it stores is to last.
+    `find_host` has that Host, if there is one; `wake` what to wait for until there is one, if the
+    user had Views; `on_away` is called when no page is left; `label_of` has the label of a View's
+    origin, if what it stores is to last.
     """
 
     def __init__(
         self,
         find_host: Callable[[], Host | None],
+        wake: Callable[[], Awaitable[object] | None],
         *,
         show_within: float,
         on_away: Callable[[], object],
         label_of: Callable[[Page], str] | None = None,
     ) -> None:
         self._find_host = find_host
+        self._wake = wake
+        self._wishes: dict[tuple[Stage, str], str] = {}  # until there is a Host
         self._show_within = show_within
         self._on_away = on_away
         self._places: dict[str, Stage] = {}
@@ -68,6 +76,21 @@ class UserPages:
     def attach_host(self, host: Host) -> None:
         """Tell the pages what happens to this Host's Views."""
         host.on_view_closed(self._closed)
+
+    def records(self, host: Host) -> HostRecords:
+        """Those of the Host. A View that was closed with its page is as good as open."""
+        records = host.records()
+        views = {
+            key: msgspec.structs.replace(each, reason=self._gone.get(key, each.reason))
+            for key, each in records.views.items()
+        }
+        return msgspec.structs.replace(records, views=views)
+
+    def restore(self, host: Host, records: HostRecords) -> None:
+        """Go on with the Views that the user had."""
+        host.restore(records)
+        for key, each in records.views.items():
+            self._keep_reason(key, each.reason)
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -107,6 +130,7 @@ class UserPages:
         """End all pages: their links are over."""
         self._background.cancel()
         for stage in list(self._stages):
+            stage.page_lost("this session has ended")  # first, so that Views are closed with it
             stage.close()
 
     # --- places ------------------------------------------------------------------------------
@@ -127,9 +151,14 @@ class UserPages:
     def _on_place(self, stage: Stage, key: str, wish: str) -> None:
         """A page has a place for a View, or has none any more."""
         before, host = self._places.get(key), self._find_host()
+        self._wishes.pop((stage, key), None)
         if wish == "gone":
             if before is stage:
                 self._lose(stage, key)
+            return
+        if (waking := self._wake()) is not None:
+            self._wishes[stage, key] = wish
+            self._background.start(self._place_awake(waking, stage, key))
             return
         view = None if host is None else host.views.get(key)
         opening = view is not None and view.state == "opening"
@@ -145,6 +174,20 @@ class UserPages:
                 self._leave(before, key, _MOVED)
                 before.send({"do": "elsewhere", "view": key})
             self._background.start(self._put(host, key, stage))
+
+    async def _place_awake(self, waking: Awaitable[object], stage: Stage, key: str) -> None:
+        reason = "it cannot be opened now"
+        try:
+            await waking
+        except TransomError as error:
+            reason = str(error)
+        finally:
+            wish = self._wishes.pop((stage, key), None)
+            if wish is not None and stage in self._stages:
+                if self._find_host() is None:
+                    _send_absent(stage, key, reason)
+                else:
+                    self._on_place(stage, key, wish)
 
     async def _put(self, host: Host, key: str, stage: Stage) -> None:
         """Show a View at its place: a View that waits for one, or one that is opened again."""

@@ -3,7 +3,7 @@
 1. The application says who a connection is. Each user has a Host and pages of their own; nothing of
    one user is found by another, whatever a page sends.
 2. A Host is made when it is first needed, and closed when its user has no page open and nobody has
-   asked for it for a while.
+   asked for it for a while. The next one goes on with its Views: no id is given twice.
 3. Pages connect from the origins that are named. Without any, only on this machine: what production
    needs is not guessed.
 """
@@ -14,10 +14,12 @@ import asyncio
 import logging
 import re
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Self
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
@@ -28,6 +30,7 @@ from starlette.websockets import WebSocket
 from transom.background import Background
 from transom.errors import Refused, UsageError
 from transom.host.host import Host
+from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.page import Page
 from transom.host.policy import Policy
 from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file
@@ -50,6 +53,8 @@ _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
 _MIN_SECRET = 32
+_MAX_RECORDS = 100_000  # users without a Host whose ids are known
+_MAX_RECORD_BYTES = 64 * 1024 * 1024  # of their Views
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
 _FAILED = 1011  # after which a page tries again
 _SETTINGS = "WebViews(sandbox=..., origins=..., secret=...)"
@@ -59,13 +64,20 @@ _UNCONFIGURED = f"Views are set up for development on this machine only: set {_S
 class _User:
     """What there is of one user."""
 
-    def __init__(self, name: str, show_within: float, secret: bytes | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        show_within: float,
+        secret: bytes | None,
+        wake: Callable[[_User], Awaitable[object] | None],
+    ) -> None:
         self.name = name
         self.used = time.monotonic()
         self.host: Host | None = None
         self.starting: asyncio.Task[Host] | None = None
         self.pages = UserPages(
             lambda: self.host,
+            lambda: wake(self),
             show_within=show_within,
             on_away=self.mark_used,
             label_of=None if secret is None else partial(self._label, secret),
@@ -91,6 +103,41 @@ class _User:
             await asyncio.wait([self.starting])
         if self.host is not None:
             await self.host.aclose()
+
+
+class _Records:
+    """What is kept of users who have no Host now: their Views, and longer which ids they had."""
+
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self._views: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def __contains__(self, user: str) -> bool:
+        return user in self._numbers
+
+    def keep(self, user: str, records: HostRecords) -> None:
+        """Keep a user's, in place of those of the least recent users if there is no room."""
+        if not records.numbers:
+            return
+        self._numbers[user] = records.numbers
+        # What the user allowed ends with the Host; and a user who is away has pinned nothing.
+        data = self._views[user] = msgspec.msgpack.encode(records.views)
+        self._bytes += len(data)
+        while self._bytes > _MAX_RECORD_BYTES:
+            self._bytes -= len(self._views.popitem(last=False)[1])
+        while len(self._numbers) > _MAX_RECORDS:
+            self.take(next(iter(self._numbers)))
+
+    def take(self, user: str) -> HostRecords | None:
+        """A user's, which are not kept any more."""
+        numbers, data = self._numbers.pop(user, None), self._views.pop(user, None)
+        if numbers is None:
+            return None
+        if data is None:
+            return HostRecords(numbers=numbers)
+        self._bytes -= len(data)
+        return HostRecords(msgspec.msgpack.decode(data, type=dict[str, ViewRecord]), numbers)
 
 
 class WebViews:
@@ -163,6 +210,8 @@ class WebViews:
         self._sandbox, self._sandbox_host = _read_sandbox(sandbox, origins)
         self._secret = _read_secret(secret, needed=sandbox is not None)
         self._users: dict[str, _User] = {}
+        self._records = _Records()
+        self._closing: dict[str, asyncio.Task[None]] = {}
         self._hosts: dict[str, MountedView] = {}
         self._background = Background(_report)
         self._sweeping = False
@@ -199,15 +248,27 @@ class WebViews:
 
     async def close(self, user: str) -> None:
         """End a user's Host, Views and pages, as when they sign out."""
-        entry = self._users.pop(user, None)
-        if entry is not None:
+        if (closing := self._begin_closing(user)) is not None:
+            await asyncio.shield(closing)
+
+    def _begin_closing(self, user: str) -> asyncio.Task[None] | None:
+        if (entry := self._users.pop(user, None)) is not None:
+            self._closing[user] = asyncio.create_task(self._close(entry))
+        return self._closing.get(user)
+
+    async def _close(self, entry: _User) -> None:
+        try:
             await entry.close()
+            if entry.host is not None:
+                self._records.keep(entry.name, entry.pages.records(entry.host))
+        finally:
+            del self._closing[entry.name]
 
     async def aclose(self) -> None:
         """End those of all users. The middleware does so when the application ends."""
         await self._background.aclose()
         self._background, self._sweeping = Background(_report), False
-        await asyncio.gather(*(self.close(user) for user in list(self._users)))
+        await asyncio.gather(*(self.close(user) for user in [*self._users, *self._closing]))
 
     async def __aenter__(self) -> Self:
         return self
@@ -224,7 +285,8 @@ class WebViews:
         if entry is None:
             if len(self._users) >= self._max_users:
                 self._make_room()
-            entry = self._users[user] = _User(user, self._show_within, self._secret)
+            entry = _User(user, self._show_within, self._secret, self._wake)
+            self._users[user] = entry
             if not self._sweeping:
                 self._sweeping = True
                 self._background.start(self._sweep())
@@ -235,15 +297,25 @@ class WebViews:
         idle = [user for user in self.users if self._users[user].is_idle]
         if not idle:
             raise Refused(f"{self._max_users} users have Views open, which is the most allowed")
-        self._background.start(self._users.pop(idle[0]).close())
+        self._begin_closing(idle[0])
+
+    def _wake(self, entry: _User) -> Awaitable[object] | None:
+        """What to wait for until a user who has Views has a Host; None: there is one, or none."""
+        starting = entry.starting
+        known = starting is not None or entry.name in self._records or entry.name in self._closing
+        return self.host(entry.name) if known and not (starting and starting.done()) else None
 
     async def _start(self, entry: _User) -> Host:
         try:
+            if (closing := self._closing.get(entry.name)) is not None:
+                await asyncio.wait([closing])
             host = entry.host = self._make_host(entry.name, entry.pages.seat)
             await host.__aenter__()
             entry.pages.attach_host(host)
             if self._servers is not None:
                 await self._servers(entry.name, host)
+            if (records := self._records.take(entry.name)) is not None:
+                entry.pages.restore(host, records)
             entry.mark_used()
         except BaseException:
             host, entry.host, entry.starting = entry.host, None, None
