@@ -81,6 +81,11 @@ PARTS = [
         {"transom.web": ALL},
     ),
     Part(
+        "Workers of a fleet",
+        "What several processes share by way of Redis. The guide is [Deploying](deploying.md).",
+        {"transom.bus": ALL},
+    ),
+    Part(
         "Checking servers",
         "What `transom check` does, as functions. The guide is [Checking a server](check.md).",
         {"transom.check": ALL},
@@ -107,6 +112,7 @@ used, so that `import transom` is cheap.
 SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
+    "Bus": {"release", "write"},
     "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
     "Host": {"call"},
     "Policy": {"allows", "decide", "settle", "trusts_everything"},

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.docs.promises import promises
+from tests.redis_server import RedisServer
 
 # A slow machine is not a failure, so examples have no deadline. In continuous integration the
 # examples are the same in every run: a failure there is about the change, never about luck.
@@ -25,6 +26,18 @@ def state_folder() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="transom-state-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
         yield folder
+
+
+@pytest.fixture(scope="session")
+def shared_redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(shared_redis: RedisServer) -> str:
+    """A Redis with nothing in it. A test that stops it starts a `RedisServer` of its own."""
+    return shared_redis.database()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,7 +28,7 @@ UP_TO_SESSION = BOTTOM | {
 }
 UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "state_files", "servers"}
 UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
-UP_TO_SERVING = UP_TO_HOST | {"serving"}
+UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
 EVERYTHING = UP_TO_SERVING | {"web", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "queues": BOTTOM | {"channel", "events"},
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
+    "bus": UP_TO_SESSION,
     "servers": UP_TO_SESSION | {"mcptypes", "state_files"},
     "host": UP_TO_SERVERS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
@@ -83,6 +84,7 @@ PACKAGES = {
     "results": {"msgspec"},
     "session": {"msgspec"},
     "view": {"msgspec"},
+    "bus": {"msgspec"},
     "servers": {"msgspec"} | MCP,
     "host": {"msgspec", "jsonschema_rs"} | MCP,
     "server": {"msgspec", "jsonschema_rs"} | MCP,
@@ -102,6 +104,7 @@ LATER = {
     "schema": {"jsonschema_rs", "jsonschema", "referencing", "pydantic"},
     "channel": {"js", "pyodide"},
     "view": {"js", "pyodide", "pydantic"},
+    "bus": {"redis"},
     "servers": {"fastmcp", "keyring"},
     "host": {"fastmcp"},
     "server": {"fastmcp"},

@@ -19,6 +19,11 @@
     │   ├── RequestCancelled
     │   └── ConnectionClosed   ... says who closed and why
     ├── ChannelClosed          the pipe to the other side is closed
+    ├── BusError               workers cannot reach each other
+    │   ├── BusUnreachable     ... Redis is not there, or does not answer
+    │   ├── NoOwner            ... no worker has what was asked for
+    │   ├── OwnerGone          ... the worker that had it is dead
+    │   └── LeaseLost          ... another worker has taken over what this one had
     ├── ViewClosed             the View that should have answered is closed
     └── Refused                the host's policy said no
 
@@ -38,13 +43,18 @@ __all__ = [
     "PARSE_ERROR",
     "SERVER_ERROR",
     "AlreadyConnected",
+    "BusError",
+    "BusUnreachable",
     "CapabilityMissing",
     "ChannelClosed",
     "ConnectionClosed",
     "InvalidResult",
+    "LeaseLost",
     "MessageRefused",
+    "NoOwner",
     "NotConnected",
     "OutOfOrder",
+    "OwnerGone",
     "PeerError",
     "Problem",
     "ProtocolError",
@@ -181,6 +191,26 @@ class ConnectionClosed(RequestEnded):
 
 class ChannelClosed(TransomError):
     """The pipe to the other side is closed."""
+
+
+class BusError(TransomError):
+    """Workers cannot reach each other. What one of them has by itself goes on."""
+
+
+class BusUnreachable(BusError):
+    """Redis cannot be reached, or was lost before it answered. It is tried again all the time."""
+
+
+class NoOwner(BusError):
+    """No worker has what was asked for."""
+
+
+class OwnerGone(BusError):
+    """The worker that had what was asked for is dead. Another may claim it."""
+
+
+class LeaseLost(BusError):
+    """Another worker has taken over what this one had."""
 
 
 class ViewClosed(TransomError):

@@ -1,0 +1,364 @@
+"""`Bus`: what the workers of a fleet share by way of Redis. See `channels.py` and `scripts.py`.
+
+1. One heartbeat keeps the worker alive for all others, and with it every lease it has. It also
+   looks whether the workers at the other ends of its channels are alive.
+2. Redis cannot be reached: a worker keeps its leases, all channels end, and whatever needs Redis
+   fails at once. The heartbeat goes on trying.
+3. Redis is back, and does not know this worker any more (it was restarted empty, or this worker was
+   away for too long): each lease is claimed again, and lost if another worker has it by now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from transom.background import Background
+from transom.bus.channels import Channels, OnOpen
+from transom.bus.commands import Argument, Commands
+from transom.bus.scripts import BEAT, CLAIM, RELEASE, WRITE
+from transom.channel import Channel
+from transom.errors import BusError, BusUnreachable, LeaseLost
+from transom.events import is_awaitable
+
+_log = logging.getLogger("transom.bus")
+
+_LEASE_EXPIRY = 900.0  # seconds that a lease is kept in Redis unless it is claimed again
+_REFRESH = 3  # a lease is claimed again after this part of that
+_ANSWERS_WITHIN = 2.0  # seconds that Redis has at least, also for a large message
+_MAX_RECORDS = 512
+_MAX_RECORD_BYTES = 4 * 1024 * 1024
+_RETRY = (0.05, 2.0)  # seconds between attempts to reach Redis: at first, at most
+
+OnLease = Callable[["Lease"], object]
+"""Called with a lease; may be async."""
+
+
+class Lease:
+    """This worker's claim on a name: nobody else has it while this worker is alive."""
+
+    def __init__(
+        self, bus: Bus, name: str, epoch: int, on_lost: OnLease, on_renewed: OnLease | None
+    ) -> None:
+        self.name = name
+        self.epoch = epoch
+        """Grows with every claim, so that whoever had it before can be told from who has it."""
+        self.held = True
+        self.on_lost = on_lost
+        self.on_renewed = on_renewed
+        self.refresh_at = 0.0
+        self._bus = bus
+
+    async def release(self) -> None:
+        """Give it up. The channels that were opened to it are closed."""
+        await self._bus.release(self)
+
+    async def write(self, records: Mapping[str, bytes | None]) -> None:
+        """Keep values for whoever has the name after this worker; None deletes one.
+
+        Raises:
+            LeaseLost: another worker has the name, or had it meanwhile.
+            BusError: that would be too much, or Redis cannot be reached.
+        """
+        await self._bus.write(self, records)
+
+
+class Bus:
+    """Connects the workers of a fleet. Use it as `async with Bus(...)`.
+
+    Args:
+        url: the Redis that all workers use: `redis://`, `rediss://` (TLS) or `unix://`.
+        prefix: what its keys begin with; the same for all workers of a fleet.
+        lease: seconds without a heartbeat after which a worker is dead for the others.
+        keep_records: seconds that records are kept of a name that nobody has.
+
+    Raises:
+        UsageError: the URL is none of Redis, or `transom[bus]` is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "transom",
+        lease: float = 6.0,
+        keep_records: float = 86400.0,
+    ) -> None:
+        self.worker = secrets.token_hex(16)
+        """What this worker is called. Nobody can guess it."""
+        self._alive_for = int(lease * 1000)
+        self._every = lease / 3
+        self._keep_records = int(keep_records * 1000)
+        self._commands = Commands(url, prefix, max(_ANSWERS_WITHIN, lease / 2), self._hurry)
+        self._channels = Channels(self._commands, self.worker, self._has, self._hurry)
+        self._leases: dict[str, Lease] = {}
+        self._claims: dict[str, asyncio.Task[Lease | None]] = {}
+        self._background = Background(_report)
+        self._beating: asyncio.Task[None] | None = None
+        self._soon = asyncio.Event()
+        self._begun = False
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Begin.
+
+        Raises:
+            BusUnreachable: Redis cannot be reached.
+        """
+        try:
+            await self._beat()
+        except BaseException:
+            await self._commands.aclose()
+            raise
+        self._begun = True
+        self._channels.start()
+        self._beating = asyncio.create_task(self._beat_on(), name="transom-bus-heartbeat")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Give every lease up and close every channel."""
+        assert self._beating is not None  # noqa: S101 - for the type checker
+        self._beating.cancel()
+        await asyncio.wait([self._beating])
+        await self._background.aclose(grace=1.0)
+        await self._channels.aclose()
+        for lease in list(self._leases.values()):
+            self._give_up(lease)
+        keys = [self._commands.key(kind, self.worker) for kind in ("alive", "inbox", "size")]
+        self._commands.command("DEL", *keys)
+        await self._commands.aclose()
+
+    @property
+    def unreachable(self) -> BusUnreachable | None:
+        """Why Redis cannot be reached; None while it can."""
+        return self._commands.unreachable
+
+    # --- leases ------------------------------------------------------------------------------
+
+    async def claim(
+        self, name: str, on_lost: OnLease, on_renewed: OnLease | None = None
+    ) -> Lease | None:
+        """Claim a name. A worker that has it already gets the lease it has.
+
+        Args:
+            name: any text; what Redis gets to see is its digest.
+            on_lost: called when another worker has it, which happens only after this one could not
+                reach Redis for a while.
+            on_renewed: called when Redis had forgotten it, with all records, and it was claimed
+                again: what should be kept has to be written again.
+
+        Returns:
+            None when another worker has it.
+
+        Raises:
+            BusUnreachable: Redis cannot be reached.
+        """
+        if name in self._leases:
+            return self._leases[name]
+        claim = self._claims.get(name)
+        if claim is None:
+            # A task of its own: a caller that is cancelled must not leave a lease behind that is
+            # not in our books.
+            claim = asyncio.create_task(self._claim(name, on_lost, on_renewed))
+            self._claims[name] = claim
+            claim.add_done_callback(lambda _: self._claims.pop(name))
+        return await asyncio.shield(claim)
+
+    async def _claim(self, name: str, on_lost: OnLease, on_renewed: OnLease | None) -> Lease | None:
+        epoch = await self._claim_in_redis(name)
+        if not epoch:
+            return None
+        lease = Lease(self, name, epoch, on_lost, on_renewed)
+        self._leases[name] = lease
+        self._plan_refresh(lease)
+        return lease
+
+    def _claim_in_redis(self, name: str) -> asyncio.Future[int]:
+        expiry = int(_LEASE_EXPIRY * 1000)
+        return self._commands.run(CLAIM, _digest(name), self.worker, expiry, self._keep_records)
+
+    def _plan_refresh(self, lease: Lease) -> None:
+        part = _LEASE_EXPIRY / _REFRESH
+        lease.refresh_at = asyncio.get_running_loop().time() + part * random.uniform(0.5, 1)  # noqa: S311
+
+    async def _refresh(self, leases: list[Lease]) -> None:
+        """Claim again what this worker has, and find out what it does not have any more."""
+        epochs = [self._claim_in_redis(lease.name) for lease in leases]
+        for lease, pending in zip(leases, epochs, strict=True):
+            epoch = await pending
+            if not lease.held:
+                continue
+            if not epoch:
+                lease.held = False
+                del self._leases[lease.name]
+                _log.warning("another worker has taken over what this one had")
+                await self._channels.end_served(lease.name, "Another worker has it now")
+                self._call(lease.on_lost, lease)
+                continue
+            self._plan_refresh(lease)
+            if epoch != lease.epoch:
+                lease.epoch = epoch
+                if lease.on_renewed is not None:
+                    self._call(lease.on_renewed, lease)
+
+    def _call(self, handler: OnLease, lease: Lease) -> None:
+        try:
+            waiting = handler(lease)
+        except Exception as error:  # noqa: BLE001 - one holder must not stop the heartbeat
+            _report(error)
+            return
+        if is_awaitable(waiting):
+            self._background.start(waiting)
+
+    def _has(self, name: str) -> bool:
+        return name in self._leases
+
+    async def release(self, lease: Lease) -> None:
+        """See `Lease.release`."""
+        if lease.held:
+            released = self._give_up(lease)
+            await self._channels.end_served(lease.name, "The worker that had it has given it up")
+            try:
+                await released
+            except BusError as error:  # it ends with this worker, or when that claims it again
+                _log.info("a lease could not be released: %s", error)
+
+    def _give_up(self, lease: Lease) -> asyncio.Future[Any]:
+        lease.held = False
+        del self._leases[lease.name]
+        return self._commands.run(RELEASE, _digest(lease.name), self._holder(lease))
+
+    def _holder(self, lease: Lease) -> str:
+        return f"{self.worker}:{lease.epoch}"
+
+    # --- records -----------------------------------------------------------------------------
+
+    async def write(self, lease: Lease, records: Mapping[str, bytes | None]) -> None:
+        """See `Lease.write`."""
+        deleted = [field for field, value in records.items() if value is None]
+        arguments: list[Argument] = [_MAX_RECORDS, _MAX_RECORD_BYTES, len(deleted), *deleted]
+        for field, value in records.items():
+            if value is not None:
+                arguments += (field, value)
+        holder = self._holder(lease) if lease.held else ""
+        outcome = await self._commands.run(
+            WRITE, _digest(lease.name), holder, self._keep_records, *arguments
+        )
+        if outcome == b"lost":
+            raise LeaseLost("Another worker has it now")
+        if outcome != b"ok":
+            raise BusError(
+                f"At most {_MAX_RECORDS} records with {_MAX_RECORD_BYTES} bytes are kept"
+            )
+
+    async def records(self, name: str) -> dict[str, bytes]:
+        """What was written for a name, by this worker or by one that had it before.
+
+        Raises:
+            BusUnreachable: Redis cannot be reached.
+        """
+        key = self._commands.key("records", _digest(name))
+        found: list[bytes] = await self._commands.command("HGETALL", key)
+        return {
+            field.decode(errors="replace"): value
+            for field, value in zip(found[::2], found[1::2], strict=True)
+        }
+
+    # --- channels ----------------------------------------------------------------------------
+
+    def on_open(self, kind: str, handler: OnOpen) -> None:
+        """Serve channels of a kind that are opened to a name which this worker has.
+
+        Args:
+            kind: what they are for.
+            handler: called with the name, the hello and the channel, which is closed when the
+                handler returns.
+        """
+        self._channels.on_open(kind, handler)
+
+    async def open(self, name: str, kind: str, hello: bytes = b"") -> Channel:
+        """Open a channel to the worker that has a name, which may be this one.
+
+        What becomes of the channel is up to both ends. It ends when one of them closes it, when the
+        other worker dies or gives the name up, and when Redis cannot be reached.
+
+        Raises:
+            NoOwner: no worker has it.
+            OwnerGone: the worker that had it is dead; claim it.
+            BusUnreachable: Redis cannot be reached.
+            BusError: the worker does not keep up.
+        """
+        return await self._channels.open(name, _digest(name), kind, hello)
+
+    # --- heartbeat ---------------------------------------------------------------------------
+
+    def _hurry(self) -> None:
+        """Something did not get through: see at once whether Redis is there."""
+        self._soon.set()
+
+    async def _beat_on(self) -> None:
+        retry = _RETRY[0]
+        wait = self._every
+        while True:
+            try:
+                async with asyncio.timeout(wait):
+                    await self._soon.wait()
+            except TimeoutError:
+                pass
+            else:
+                self._soon.clear()
+            try:
+                await self._beat()
+            except BusUnreachable as error:
+                if self._commands.unreachable is None:
+                    _log.warning("%s; what other workers have is out of reach", error)
+                    self._channels.end_all(error)
+                self._commands.unreachable = error
+                await asyncio.sleep(retry)
+                wait, retry = 0, min(retry * 2, _RETRY[1])
+            except BusError as error:
+                _log.warning("the heartbeat failed: %s", error)
+                wait = self._every
+            else:
+                wait, retry = self._every, _RETRY[0]
+
+    async def _beat(self) -> None:
+        """Stay alive, and look who else is.
+
+        Raises:
+            BusUnreachable: Redis cannot be reached.
+        """
+        loop = asyncio.get_running_loop()
+        peers = list(self._channels.peers)
+        alive = self._commands.run(BEAT, self.worker, self._alive_for, anyway=True)
+        others = [
+            self._commands.command("EXISTS", self._commands.key("alive", peer), anyway=True)
+            for peer in peers
+        ]
+        known = bool(await alive) or not self._begun
+        leases = list(self._leases.values())
+        if not known:
+            self._channels.end_all(BusError("Redis had lost what was on its way"))
+        for peer, exists in zip(peers, others, strict=True):
+            if not await exists:
+                self._channels.end_peer(peer)
+        if self._commands.unreachable is not None:
+            self._commands.unreachable = None
+            _log.warning("Redis at %s can be reached again", self._commands.where)
+        self._channels.reset_peers()
+        due = [each for each in leases if not known or each.refresh_at <= loop.time()]
+        await self._refresh(due)
+
+
+def _report(error: BaseException) -> None:
+    _log.error("what was called with a lease failed", exc_info=error)
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

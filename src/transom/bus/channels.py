@@ -1,0 +1,420 @@
+"""Channels from worker to worker: each worker has one inbox, a stream in Redis, that it reads.
+
+1. Frames of a channel are numbered. A frame that is missing ends the channel; one that comes again
+   is dropped. So a message arrives once or not at all, and in order.
+2. What a worker sends to another in one turn of the event loop is one entry of its inbox. Entries
+   are deleted when they have been read. An inbox that is full, or whose worker is dead, ends the
+   channels that would have used it.
+3. Each side may be a window of bytes ahead of what the other has received; then its sender waits.
+4. Whoever cannot go on closes all channels at once, and tells the workers at their other ends when
+   that is possible again (`RESET`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from transom.background import Background
+from transom.bus.commands import Argument, Commands
+from transom.bus.scripts import OPEN, SEND, TAKEN
+from transom.channel import Channel, Pipe, Receiver, Waiters, memory_pair
+from transom.errors import (
+    BusError,
+    ChannelClosed,
+    NoOwner,
+    OwnerGone,
+    UsageError,
+)
+
+_log = logging.getLogger("transom.bus")
+
+MAX_MESSAGE = 40 * 1024 * 1024  # bytes; what a client or a View may send is less
+_WINDOW = 1024 * 1024
+_OVERHEAD = 64  # bytes that a message costs besides its own
+_MAX_ENTRIES = 65536
+_MAX_BYTES = 128 * 1024 * 1024
+_EXPIRY = 60_000  # milliseconds that an inbox is kept which nobody reads
+_LIMITS = (_MAX_ENTRIES, _MAX_BYTES, _EXPIRY)
+_PACKET = 512 * 1024  # bytes after which another entry is begun
+_READ = 256  # entries at once
+_BLOCK = 5.0
+_RETRY = (0.05, 2.0)  # seconds between attempts to read: at first, at most
+
+_OPEN, _DATA, _CREDIT, _CLOSE, _RESET = range(5)
+
+
+class _Frame(msgspec.Struct, array_like=True):
+    channel: str
+    number: int
+    kind: int
+    data: bytes = b""
+
+
+class _Packet(msgspec.Struct, array_like=True):
+    sender: str
+    frames: list[_Frame]
+
+
+class _Opening(msgspec.Struct, array_like=True):
+    name: str
+    kind: str
+    hello: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_read_packet = msgspec.msgpack.Decoder(_Packet).decode
+_read_opening = msgspec.msgpack.Decoder(_Opening).decode
+
+OnOpen = Callable[[str, bytes, Channel], Awaitable[object]]
+"""Takes the name of a lease, the hello and the channel that somebody opened to its holder."""
+
+
+class BusChannel:
+    """One end of a channel to another worker. After the end, `reason` and `error` say why."""
+
+    def __init__(self, channels: Channels, id: str, peer: str = "") -> None:
+        self.id = id
+        self.peer = peer
+        self.reason = ""
+        self.error: BusError | None = None
+        self.closed = False
+        self._channels = channels
+        self._incoming = Pipe(sys.maxsize)  # it is the window that bounds it
+        self._expected = 1 if peer else 0  # the first frame is the one that opens it
+        self._sent = 0 if peer else 1
+        self._credit = _WINDOW
+        self._owed = 0
+        self._senders = Waiters()
+
+    async def send(self, data: bytes) -> None:
+        """Send one message; waits while the other side does not read."""
+        while self._credit <= 0 and not self.closed:
+            await self._senders.wait(self._senders.wake_one)
+        self._post_data(data)
+
+    def send_nowait(self, data: bytes) -> bool:
+        """Send one message, unless the other side does not read."""
+        if self._credit <= 0 and not self.closed:
+            return False
+        self._post_data(data)
+        return True
+
+    def _post_data(self, data: bytes) -> None:
+        if self.closed:
+            raise ChannelClosed(self.reason)
+        if len(data) > MAX_MESSAGE:
+            raise UsageError(f"A message of {len(data)} bytes is too large for the bus")
+        self._credit -= len(data) + _OVERHEAD
+        self.post(_DATA, data)
+
+    def post(self, kind: int, data: bytes) -> None:
+        """Send a frame, whatever the window says."""
+        frame = _Frame(self.id, self._sent, kind, data)
+        self._sent += 1
+        self._channels.post(self.peer, frame)
+
+    async def receive(self) -> bytes:
+        """The next message."""
+        data = await self._incoming.receive()
+        self._consumed(data)
+        return data
+
+    def attach(self, receiver: Receiver) -> None:
+        """Hand over each message as it arrives, and None at the end."""
+
+        def take(data: bytes | None) -> None:
+            receiver(data)
+            if data is not None:
+                self._consumed(data)
+
+        self._incoming.attach(take)
+
+    def _consumed(self, data: bytes) -> None:
+        self._owed += len(data) + _OVERHEAD
+        if self._owed >= _WINDOW // 2 and not self.closed:
+            self.post(_CREDIT, _encode(self._owed))
+            self._owed = 0
+
+    def feed(self, frame: _Frame) -> None:
+        """Take a frame of the other side's."""
+        if frame.number < self._expected:
+            return  # it was here already
+        if frame.number > self._expected:
+            error = BusError("A message to this worker was lost on the bus")
+            self.post(_CLOSE, str(error).encode())
+            self.end(error)
+            return
+        self._expected += 1
+        if frame.kind == _DATA:
+            self._incoming.put(frame.data)
+        elif frame.kind == _CREDIT:
+            self._credit += msgspec.msgpack.decode(frame.data, type=int)
+            while self._credit > 0 and self._senders.wake_one():
+                pass
+        else:
+            self.end(None, frame.data.decode(errors="replace"))
+
+    def end(self, error: BusError | None, reason: str = "") -> None:
+        """There is nobody at the other side any more. What has come from there still arrives."""
+        if not self.closed:
+            self.closed = True
+            self.error = error
+            self.reason = reason or str(error or "The other side closed the channel")
+            self._channels.forget(self)
+            self._incoming.reason = self.reason
+            self._incoming.close()
+            self._senders.wake_all()
+
+    async def aclose(self, reason: str = "") -> None:
+        """Close this end; the other side is told why."""
+        if not self.closed:
+            self.post(_CLOSE, reason.encode()[:500])
+            self._incoming.messages.clear()
+            self.end(None, "This side closed the channel")
+
+
+class Channels:
+    """All channels of one worker, and its inbox."""
+
+    def __init__(
+        self,
+        commands: Commands,
+        worker: str,
+        holds: Callable[[str], bool],
+        on_trouble: Callable[[], object],
+    ) -> None:
+        self._commands = commands
+        self._worker = worker
+        self._holds = holds
+        self._on_trouble = on_trouble
+        self._open: dict[str, BusChannel] = {}
+        self._served: dict[Channel, str] = {}  # what others opened here, and to which name
+        self._handlers: dict[str, OnOpen] = {}
+        self._handling = Background(_report)
+        self._outgoing: dict[str, list[_Frame]] = {}
+        # Workers that do not know yet that a channel is closed here, or "": that all are.
+        self._unreset: set[tuple[str, str]] = set()
+        self._reading: asyncio.Task[None] | None = None
+
+    # --- life --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read the inbox from now on."""
+        self._reading = asyncio.create_task(self._read(), name="transom-bus-inbox")
+
+    async def aclose(self) -> None:
+        """Close every channel, and wait a moment for those who serve one."""
+        for channel in [*self._open.values(), *self._served]:
+            await channel.aclose()
+        await self._handling.aclose(grace=1.0)
+        self.flush()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+
+    @property
+    def peers(self) -> set[str]:
+        """The workers at the other ends."""
+        return {channel.peer for channel in self._open.values() if channel.peer}
+
+    def forget(self, channel: BusChannel) -> None:
+        """It is closed."""
+        if self._open.get(channel.id) is channel:
+            del self._open[channel.id]
+
+    def end_all(self, error: BusError) -> None:
+        """Close every channel: what was under way on them may be lost."""
+        self._unreset |= {(worker, "") for worker in self.peers}
+        self._outgoing.clear()
+        for channel in list(self._open.values()):
+            channel.end(error)
+
+    def reset_peers(self) -> None:
+        """Tell the other workers which channels ended here while they could not be told."""
+        for worker, channel in self._unreset:
+            self.post(worker, _Frame(channel, 0, _RESET))
+        self._unreset.clear()
+        self.flush()
+
+    def end_peer(self, worker: str) -> None:
+        """Close every channel to a worker that is dead."""
+        for channel in list(self._open.values()):
+            if channel.peer == worker:
+                channel.end(_failure(b"gone"))
+
+    async def end_served(self, name: str, reason: str) -> None:
+        """Close every channel that was opened to this name, which is not here any more."""
+        for channel in [each for each, to in self._served.items() if to == name]:
+            if isinstance(channel, BusChannel):
+                await channel.aclose(reason)
+            else:
+                await channel.aclose()
+
+    # --- opening -----------------------------------------------------------------------------
+
+    def on_open(self, kind: str, handler: OnOpen) -> None:
+        """Serve the channels of this kind."""
+        self._handlers[kind] = handler
+
+    async def open(self, name: str, key: str, kind: str, hello: bytes) -> Channel:
+        """A channel to whoever has the lease. See `Bus.open`."""
+        if len(hello) > MAX_MESSAGE:
+            raise UsageError(f"A hello of {len(hello)} bytes is too large for the bus")
+        if self._holds(name):
+            ours, theirs = memory_pair()
+            self._serve(name, kind, hello, theirs)
+            return ours
+        channel = BusChannel(self, secrets.token_hex(8))
+        self._open[channel.id] = channel  # before it is sent: the answer may be here first
+        frame = _Frame(channel.id, 0, _OPEN, _encode(_Opening(name, kind, hello)))
+        packet = _encode(_Packet(self._worker, [frame]))
+        opened = self._commands.run(OPEN, key, *_LIMITS, packet)
+        try:
+            outcome, holder = await asyncio.shield(opened)
+        except asyncio.CancelledError:
+            opened.add_done_callback(lambda opened: self._abandon(channel, opened))
+            raise
+        except BusError as error:
+            channel.end(error)
+            raise
+        if outcome != b"ok":
+            error = _failure(outcome)
+            channel.end(error)
+            raise error
+        channel.peer = holder.decode()
+        return channel
+
+    @staticmethod
+    def _abandon(channel: BusChannel, opened: asyncio.Future[Any]) -> None:
+        """Whoever opened it does not want it any more."""
+        if opened.exception() is None and (result := opened.result())[0] == b"ok":
+            channel.peer = result[1].decode()
+            channel.post(_CLOSE, b"")
+        channel.end(None)
+
+    def _opened(self, sender: str, frame: _Frame) -> None:
+        """Another worker opens a channel to a lease that it thinks is ours."""
+        if frame.channel in self._open:
+            return  # it was here already
+        opening = _read_opening(frame.data)
+        channel = BusChannel(self, frame.channel, sender)
+        self._open[frame.channel] = channel
+        if self._holds(opening.name):
+            self._serve(opening.name, opening.kind, opening.hello, channel)
+        else:
+            channel.post(_CLOSE, b"The worker that was asked has given it up")
+            channel.end(None)
+
+    def _serve(self, name: str, kind: str, hello: bytes, channel: Channel) -> None:
+        self._served[channel] = name
+        self._handling.start(self._run_handler(name, kind, hello, channel))
+
+    async def _run_handler(self, name: str, kind: str, hello: bytes, channel: Channel) -> None:
+        try:
+            if kind in self._handlers:
+                await self._handlers[kind](name, hello, channel)
+            else:
+                _log.warning("nobody here serves %r, which another worker asked for", kind)
+        finally:
+            self._served.pop(channel, None)
+            await channel.aclose()
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def post(self, worker: str, frame: _Frame) -> None:
+        """Send a frame at the end of this turn of the event loop."""
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._outgoing.setdefault(worker, []).append(frame)
+
+    def flush(self) -> None:
+        """Send what there is to send."""
+        outgoing, self._outgoing = self._outgoing, {}
+        for worker, frames in outgoing.items():
+            start, size = 0, 0
+            for i, frame in enumerate(frames):
+                if size and size + len(frame.data) > _PACKET:
+                    self._send(worker, frames[start:i])
+                    start, size = i, 0
+                size += len(frame.data) + _OVERHEAD
+            self._send(worker, frames[start:])
+
+    def _send(self, worker: str, frames: list[_Frame]) -> None:
+        packet = _encode(_Packet(self._worker, frames))
+        sent = self._commands.run(SEND, worker, *_LIMITS, packet)
+        ids = {frame.channel for frame in frames}
+        sent.add_done_callback(lambda sent: self._check_sent(ids, sent))
+
+    def _check_sent(self, ids: set[str], sent: asyncio.Future[Any]) -> None:
+        """End the channels whose frames may not have arrived: nothing is sent twice."""
+        error = sent.exception()
+        if error is None:
+            if sent.result() == b"ok":
+                return
+            error = _failure(sent.result())
+        for id in ids & self._open.keys():
+            channel = self._open[id]
+            self._unreset.add((channel.peer, id))
+            channel.end(error if isinstance(error, BusError) else BusError(str(error)))
+
+    # --- in ----------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        inbox = self._commands.key("inbox", self._worker)
+        read: list[Argument] = []  # what has been read and is not deleted yet, and its bytes
+        retry = _RETRY[0]
+        while True:
+            taken = (TAKEN.sha, self._worker, *read) if read else ()
+            try:
+                entries = await self._commands.read(inbox, _READ, _BLOCK, *taken)
+            except BusError:
+                self._on_trouble()
+                await asyncio.sleep(retry)
+                retry = min(retry * 2, _RETRY[1])
+                continue
+            retry = _RETRY[0]
+            known, read = set(read[::2]), []
+            for id, (_, packet) in entries:
+                read += (id, len(packet))
+                if id not in known:  # it could not be deleted, or that is not known
+                    self._take(packet)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            packet = _read_packet(data)
+            for frame in packet.frames:
+                self._take_frame(packet.sender, frame)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            _log.warning("the inbox of this worker has something that no worker sends")
+
+    def _take_frame(self, sender: str, frame: _Frame) -> None:
+        channel = self._open.get(frame.channel)
+        if frame.kind == _OPEN:
+            self._opened(sender, frame)
+        elif frame.kind == _RESET:
+            for each in list(self._open.values()):
+                if each.peer == sender and frame.channel in ("", each.id):
+                    each.end(BusError("The worker at the other side lost its connection"))
+        elif channel is not None:
+            channel.feed(frame)
+        elif frame.kind != _CLOSE:
+            self.post(sender, _Frame(frame.channel, 0, _RESET))
+
+
+def _report(error: BaseException) -> None:
+    _log.error("serving another worker failed", exc_info=error)
+
+
+def _failure(outcome: bytes) -> BusError:
+    if outcome == b"nobody":
+        return NoOwner("No worker has it")
+    if outcome == b"gone":
+        return OwnerGone("The worker that had it is gone")
+    return BusError("The worker that has it does not keep up: its inbox is full")

@@ -1,0 +1,190 @@
+"""Commands to Redis: in order, in batches, and each of them once.
+
+1. What is run while a batch is under way goes in the next batch, so that one round trip serves all
+   that came meanwhile.
+2. A command whose outcome is not known is not repeated: it may have been carried out. One that
+   Redis refused because it does not know the script yet is, once it does.
+3. When Redis cannot be reached, whatever is run fails at once, until a heartbeat gets through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from transom.bus.scripts import SCRIPTS, Script
+from transom.errors import BusError, BusUnreachable, UsageError
+
+Argument = str | bytes | int
+
+_SCHEMES = ("redis", "rediss", "unix")
+
+
+class Commands:
+    """Runs commands in Redis.
+
+    Args:
+        url: where Redis is: `redis://`, `rediss://` (TLS) or `unix://`.
+        prefix: what every key begins with.
+        timeout: seconds that Redis may take to answer.
+        on_trouble: called when a command did not get through.
+
+    Raises:
+        UsageError: the URL is none of Redis, or the package is not installed.
+    """
+
+    def __init__(
+        self, url: str, prefix: str, timeout: float, on_trouble: Callable[[], object]
+    ) -> None:
+        try:
+            from redis import exceptions  # noqa: PLC0415 - an extra
+            from redis.asyncio import Redis as Client  # noqa: PLC0415
+            from redis.asyncio.retry import Retry  # noqa: PLC0415
+            from redis.backoff import NoBackoff  # noqa: PLC0415
+        except ImportError as error:
+            raise UsageError("A bus needs the Redis client: pip install 'transom[bus]'") from error
+        self.where = _where(url)
+        """Redis, for people: without the password."""
+        self.unreachable: BusUnreachable | None = None
+        """Why everything fails at once; None while Redis answers."""
+        self._prefix = prefix
+        self._on_trouble = on_trouble
+        connect = cast("Any", Client).from_url
+        settings: dict[str, Any] = {"socket_connect_timeout": timeout, "protocol": 2}
+        settings["retry"] = Retry(NoBackoff(), 0)  # see rule 2
+        try:
+            self._client: Any = connect(url, socket_timeout=timeout, **settings)
+            # Waits for what comes, so a silence is no failure; a lost connection is noticed by TCP.
+            self._reader: Any = connect(url, socket_timeout=None, socket_keepalive=True, **settings)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{self.where} is not the URL of a Redis: {error}") from None
+        self._reader.set_response_callback("XREAD", _as_it_came)
+        self._client.set_response_callback("HGETALL", _as_it_came)
+        self._lost = (exceptions.RedisError, OSError, TimeoutError)
+        self._refused: type[Exception] = exceptions.ResponseError
+        self._no_script: type[Exception] = exceptions.NoScriptError
+        self._queue: list[tuple[tuple[Argument, ...], asyncio.Future[Any]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    def run(self, script: Script, *given: Argument, anyway: bool = False) -> asyncio.Future[Any]:
+        """Run a script after everything that was run before; the future of what it returns.
+
+        It fails with `BusUnreachable`, or with `BusError` when Redis refuses it. `anyway`: try it
+        although Redis could not be reached a moment ago.
+        """
+        return self.command("EVALSHA", script.sha, 0, self._prefix, *given, anyway=anyway)
+
+    def command(self, *command: Argument, anyway: bool = False) -> asyncio.Future[Any]:
+        """The same, for a command of Redis's own."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self.unreachable is not None and not anyway:
+            _fail(future, BusUnreachable(str(self.unreachable)))
+            return future
+        self._queue.append((command, future))
+        if self._running is None:
+            self._running = asyncio.get_running_loop().create_task(self._run_all())
+        return future
+
+    def key(self, kind: str, name: str) -> str:
+        """The key of something."""
+        return f"{self._prefix}:{kind}:{name}"
+
+    async def aclose(self) -> None:
+        """Finish what was run, and close the connections."""
+        while self._running is not None:
+            await asyncio.wait([self._running])
+        await self._client.aclose()
+        await self._reader.aclose()
+
+    async def _run_all(self) -> None:
+        try:
+            while self._queue:
+                batch, self._queue = self._queue, []
+                results: list[Any]
+                try:
+                    results = await self._execute(self._client, [command for command, _ in batch])
+                except BusUnreachable as error:
+                    results = [BusUnreachable(str(error)) for _ in batch]
+                    self._on_trouble()
+                for (_, future), result in zip(batch, results, strict=True):
+                    if isinstance(result, BusError):
+                        _fail(future, result)
+                    elif not future.done():
+                        future.set_result(result)
+        finally:
+            self._running = None
+
+    async def read(self, key: str, count: int, block: float, *before: Argument) -> list[Any]:
+        """Run a script, then wait for entries of a stream: `[id, [field, value, ...]]` each.
+
+        Raises:
+            BusUnreachable: it could not be read.
+        """
+        read = ("XREAD", "COUNT", count, "BLOCK", int(block * 1000), "STREAMS", key, "0-0")
+        commands: list[tuple[Argument, ...]] = [read]
+        if before:
+            commands.insert(0, ("EVALSHA", before[0], 0, self._prefix, *before[1:]))
+        result = (await self._execute(self._reader, commands))[-1]
+        if isinstance(result, BusError):
+            raise result
+        return result[0][1] if result else []
+
+    async def _execute(self, client: Any, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        """What each command returned, or the error that it failed with."""
+        results = await self._pipeline(client, commands)
+        unknown = [i for i, result in enumerate(results) if isinstance(result, self._no_script)]
+        if unknown:
+            await self._pipeline(client, [("SCRIPT", "LOAD", each.text) for each in SCRIPTS])
+            again = await self._pipeline(client, [commands[i] for i in unknown])
+            for i, result in zip(unknown, again, strict=True):
+                results[i] = result
+        return [
+            BusError(f"Redis refused: {str(result)[:200]}")
+            if isinstance(result, self._refused)
+            else result
+            for result in results
+        ]
+
+    async def _pipeline(self, client: Any, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        try:
+            async with client.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return await pipeline.execute(raise_on_error=False)
+        except self._lost as error:
+            kind = type(error).__name__
+            text = f"Redis at {self.where} cannot be reached: {str(error)[:200] or kind}"
+            raise BusUnreachable(text) from None
+
+
+def _as_it_came(response: Any, **_: object) -> Any:
+    return response
+
+
+def _where(url: str) -> str:
+    """The URL of a Redis without its password.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise UsageError("The URL of the bus cannot be read: give redis://HOST:PORT") from None
+    if parts.scheme not in _SCHEMES or not (host or parts.path):
+        raise UsageError(
+            f"The URL of a bus is redis://HOST:PORT, rediss:// (TLS) or unix://, "
+            f"not {parts.scheme[:20] or 'without a scheme'}{'://' if parts.scheme else ''}"
+        )
+    address = f"[{host}]" if ":" in host else host
+    where = parts.path if parts.scheme == "unix" else f"{address}:{port or 6379}"
+    return f"{parts.scheme}://{where}"
+
+
+def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # it may be that nobody awaits it, which is no mistake

@@ -1,0 +1,141 @@
+"""HTTP requests and WebSockets that arrived at one worker, and are served by another.
+
+The worker that has the connection sends what ASGI says about it as the hello of a channel, then
+what it receives; the other worker runs an ASGI application and sends back what that sends. Whoever
+forwards has checked who it is, and says so in the `context`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+import msgspec
+
+from transom.bus.bus import Bus
+from transom.bus.channels import OnOpen
+from transom.channel import Channel
+from transom.errors import BusError, ChannelClosed
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+EXTENSION = "transom"
+_PASSED_ON = (
+    *("type", "http_version", "method", "scheme", "path", "raw_path", "query_string"),
+    *("root_path", "headers", "client", "server", "subprotocols"),
+)
+_RESTARTING = 1012  # the code of a socket that its page may open again
+_ENDS = {"http": ("http.disconnect", "http.response.body"), "websocket": ()}
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+async def forward(
+    bus: Bus,
+    name: str,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    context: Mapping[str, Any] | None = None,
+    kind: str = "asgi",
+) -> None:
+    """Have an HTTP request or a WebSocket served by the worker that has a name.
+
+    Args:
+        bus: connects the workers.
+        name: the name of the lease that the other worker has.
+        scope: what ASGI says about the connection.
+        receive: as ASGI has it.
+        send: as ASGI has it.
+        context: who it is, and whatever else the other worker should take from this one.
+        kind: what the other worker gave to `Bus.on_open`.
+
+    Raises:
+        BusError: it could not be served, or not to its end. A WebSocket that was accepted by then
+            is closed instead, with a code that tells its page to connect again.
+    """
+    hello = {key: scope[key] for key in _PASSED_ON if key in scope}
+    channel = await bus.open(name, kind, _encode((hello, context or {})))
+    pump = asyncio.create_task(_pump(channel, receive))
+    begun = False
+    try:
+        while True:
+            message: Message = _decode(await channel.receive())
+            begun = True
+            await send(message)
+            if _is_last(message):
+                return
+    except ChannelClosed as closed:
+        if pump.done() and not pump.cancelled() and pump.exception() is None:
+            return  # the client went away first
+        if begun and scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": _RESTARTING, "reason": "Try again"})
+            return
+        error = getattr(channel, "error", None)
+        raise error if isinstance(error, BusError) else BusError(str(closed)) from None
+    finally:
+        pump.cancel()
+        await channel.aclose()
+        await asyncio.wait([pump])
+
+
+async def _pump(channel: Channel, receive: Receive) -> None:
+    """Send what the client sends, until it is gone."""
+    while True:
+        message = await receive()
+        await channel.send(_encode(message))
+        if message["type"].endswith(".disconnect"):
+            return
+
+
+def _is_last(message: Message) -> bool:
+    if message["type"] == "http.response.body":
+        return not message.get("more_body")
+    return message["type"] == "websocket.close"
+
+
+def serve_forwarded(app: App) -> OnOpen:
+    """What `Bus.on_open` takes to have an ASGI application serve what other workers forward.
+
+    The application finds the name and the context in `scope["extensions"]["transom"]`.
+    """
+
+    async def serve(name: str, hello: bytes, channel: Channel) -> None:
+        passed_on, context = _decode(hello)
+        scope: Scope = {
+            **passed_on,
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "extensions": {EXTENSION: {"name": name, "context": context}},
+            "state": {},
+        }
+        scope["headers"] = [(key, value) for key, value in passed_on["headers"]]
+        for address in ("client", "server"):
+            if passed_on.get(address) is not None:
+                scope[address] = tuple(passed_on[address])
+        gone: Message = {"type": f"{scope['type']}.disconnect"}
+        if scope["type"] == "websocket":
+            gone["code"] = 1006
+
+        async def receive() -> Message:
+            try:
+                return _decode(await channel.receive())
+            except ChannelClosed:
+                return dict(gone)
+
+        async def send(message: Message) -> None:
+            try:
+                await channel.send(_encode(message))
+            except ChannelClosed as closed:
+                if scope["type"] == "websocket":
+                    raise OSError(str(closed)) from None
+
+        await app(scope, receive, send)
+
+    return serve
