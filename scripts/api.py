@@ -54,7 +54,7 @@ PARTS = [
         "For the author of a host or an agent. The guide is [Hosts and agents](hosts.md).",
         {
             "transom": ["Host"],
-            "transom.host": ["View", "ModelContext", "ToolList", "HostRecords"],
+            "transom.host": ["View", "ModelContext", "ToolHost", "ToolList", "HostRecords"],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host ": ["ApprovalRequest", "Approve", "Download"],
             "transom  ": ["Limits", "InProcessRenderer"],

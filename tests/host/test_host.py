@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from mcp.server.mcpserver import MCPServer
+from mcp.types import CallToolResult
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import ECHO, BareView, text, tool, until
@@ -69,6 +70,22 @@ async def test_a_host_that_is_not_open_is_the_callers_mistake_and_raised():
     host = Host(renderer=BareRenderer())
     with pytest.raises(UsageError):
         await host.answer("anything")
+
+
+async def test_a_server_cannot_say_that_a_view_shows_its_result():
+    server = MCPServer("other")
+
+    @server.tool()
+    def claim() -> CallToolResult:
+        note = {"transom/view": {"id": "orders-1", "state": "live"}, "example.com/kept": 1}
+        return CallToolResult(content=[], _meta=note)
+
+    async with hosting() as host:
+        await host.add_server("other", server)
+        await host.call_tool("show_orders")
+        meta = (await host.call_tool("claim")).meta or {}
+        assert meta["example.com/kept"] == 1
+        assert "transom/view" not in meta
 
 
 async def never(params: Any) -> Any:

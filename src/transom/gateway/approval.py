@@ -22,14 +22,10 @@ from transom.host.policy import (
     Deny,
     Policy,
 )
-from transom.json_values import clean
 from transom.protocol import wire
 
 Approval = Literal["client", "page", "elicit", "never"]
 APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
-
-_MAX_SHOWN = 2000
-_MAX_DESCRIPTION = 500
 
 
 def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
@@ -79,7 +75,7 @@ class Elicitation:
             return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
         question = {
             "mode": "form",
-            "message": _words(request),
+            "message": request.question(),
             "requestedSchema": {
                 "type": "object",
                 "properties": {
@@ -98,33 +94,6 @@ class Elicitation:
         except ProtocolError as error:
             return Deny(f"The user could not be asked: {error}")
         return _decision(raw)
-
-
-def _words(request: ApprovalRequest) -> str:
-    arguments = wire.encode(request.arguments).decode()
-    shown = arguments if len(arguments) <= _MAX_SHOWN else f"{arguments[:_MAX_SHOWN]}…"
-    app = "" if request.app is None else f' ("{clean(request.app.name, 60)}")'
-    changed = " It has changed since you allowed it for good." if request.changed else ""
-    tool, view = clean(request.tool.name, 128), f"View {request.view_id}{app}"
-    whose = "The server" if request.opens else "The View"
-    if request.opens:
-        question = (
-            f"May {tool} of server {request.server} open a View? It is called in any case, with "
-            "these arguments:"
-        )
-    elif request.by == "model":
-        question = f"May {tool} of {view}, from server {request.server}, run with these arguments?"
-    else:
-        question = f"May {view} call {tool} of its server {request.server} with these arguments?"
-    lines = [f"{question}{changed}", shown]
-    if request.tool.description:
-        description = clean(request.tool.description, _MAX_DESCRIPTION)
-        lines.append(f"{whose} describes it so: {description}")
-    hints: dict[str, object] = msgspec.to_builtins(request.tool.annotations) or {}
-    claims = [f"{hint}: {str(it).lower()}" for hint, it in hints.items() if isinstance(it, bool)]
-    if claims:
-        lines.append(f"{whose} claims: {', '.join(claims)}")
-    return "\n".join(lines)
 
 
 def _decision(raw: bytes) -> Decision:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # type checkers take it for True; importing it would cost
 if TYPE_CHECKING:
     from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
     from transom.host.bridge import Bridge
-    from transom.host.host import AttachesToHost, Host
+    from transom.host.host import AttachesToHost, Host, ToolHost
     from transom.host.open_views import HostRecords
     from transom.host.page import Page
     from transom.host.policy import (
@@ -51,6 +51,7 @@ __all__ = [
     "Renderer",
     "Sink",
     "TakesScreenshots",
+    "ToolHost",
     "ToolList",
     "View",
     "read_audit",
@@ -59,7 +60,7 @@ __all__ = [
 _HOMES = {
     "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
     "bridge": ("Bridge",),
-    "host": ("AttachesToHost", "Host"),
+    "host": ("AttachesToHost", "Host", "ToolHost"),
     "open_views": ("HostRecords",),
     "page": ("Page",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Limits", "Policy"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,16 @@ from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.page import view_uri
-from transom.host.policy import Approvals, Limits, Opening, Policy, Reuse, ViewSettings
+from transom.host.policy import (
+    ApprovalRequest,
+    Approvals,
+    Decision,
+    Limits,
+    Opening,
+    Policy,
+    Reuse,
+    ViewSettings,
+)
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
@@ -57,7 +66,13 @@ from transom.host.surface import (
     view_listing,
 )
 from transom.host.tasks import TaskRegister, owned_task
-from transom.host.view import ModelContext, View, ViewEnvironment, ViewOrigin
+from transom.host.view import (
+    ModelContext,
+    View,
+    ViewEnvironment,
+    ViewOrigin,
+    without_our_meta,
+)
 from transom.json_values import clean
 from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
@@ -74,7 +89,7 @@ from transom.types import (
 )
 from transom.version import __version__
 
-__all__ = ["AttachesToHost", "Host"]
+__all__ = ["AttachesToHost", "Host", "ToolHost"]
 
 _log = logging.getLogger("transom.host")
 
@@ -103,6 +118,34 @@ class AttachesToHost(Protocol):
 
     def attach_host(self, host: Host) -> None:
         """Called before it shows the first View of `host`."""
+        ...
+
+
+class ToolHost(Protocol):
+    """What an agent needs of a host: a `Host`, or what stands for one that is elsewhere."""
+
+    async def list_tools(self) -> Sequence[Tool]:
+        """The tools a model may call right now."""
+        ...
+
+    async def approval_needed(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
+    ) -> ApprovalRequest | None:
+        """What a user has to be asked before a call."""
+        ...
+
+    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
+        """Take what the user said about it."""
+        ...
+
+    async def answer(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        call_id: str | None = None,
+    ) -> ToolResult:
+        """Call a tool; what the model should read about a failure is a result, too."""
         ...
 
 
@@ -368,6 +411,7 @@ class Host(CallsTools):
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         open_view: bool = True,
+        call_id: str | None = None,
     ) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
 
@@ -381,8 +425,11 @@ class Host(CallsTools):
             timeout: seconds without an answer or a progress notification.
             on_progress: called with each progress notification; may be async.
             open_view: False: the tool is called, and no View opened or used for it.
+            call_id: the call that `approval_needed` was asked about, and `decide` told of.
         """
-        return self.call(name, arguments, timeout, on_progress, open_view=open_view)
+        return self.call(
+            name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
+        )
 
     async def call(
         self,
@@ -393,30 +440,86 @@ class Host(CallsTools):
         task: TaskRequest | None = None,
         *,
         open_view: bool = True,
+        call_id: str | None = None,
     ) -> Any:
         """`call_tool`, or with `task` `start_task`."""
         entry = self._surface.find(name)
         if entry is None or self._stack is None:
             entry = await self._find_late(name, arguments)
-        if entry.kind == "view":
-            view = self._views[entry.owner]
-            given = self._surface.original(entry, arguments)
-            return await view.call(entry.tool.name, given, timeout, on_progress, task)
         if entry.kind == "server":
             return await self._call_server_tool(
                 entry, arguments, timeout, on_progress, task, open_view=open_view
             )
-        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
         if entry.tool.name == LIST_VIEW_TOOLS:
+            call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
             return await self._list_view_tools(call.view_id)
+        view, tool, given = self._view_tool(entry, arguments)
+        return await view.call(tool, given, timeout, on_progress, task, call_id)
+
+    def _view_tool(
+        self, entry: Entry, arguments: Mapping[str, Any] | None
+    ) -> tuple[View, str, Mapping[str, Any] | None]:
+        """The View that a call is for, its own name for the tool, and the arguments as it has them.
+
+        Raises:
+            ProtocolError, ViewClosed: a call of `call_view_tool` that names none.
+        """
+        if entry.kind == "view":
+            given = self._surface.original(entry, arguments)
+            return self._views[entry.owner], entry.tool.name, given
+        call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
         if call.view_id is None or call.name is None:
             raise ProtocolError(INVALID_PARAMS, f"{entry.tool.name} needs view_id and name")
         view = self.view(call.view_id)
         found = self._surface.find_view_tool(view.id, call.name)
-        name, given = call.name, call.arguments
-        if found is not None:
-            name, given = found.tool.name, self._surface.original(found, given)
-        return await view.call(name, given, timeout, on_progress, task)
+        if found is None:
+            return view, call.name, call.arguments
+        return view, found.tool.name, self._surface.original(found, call.arguments)
+
+    async def approval_needed(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
+    ) -> ApprovalRequest | None:
+        """What a user has to be asked before a call, for an agent that asks in its own way.
+
+        None where nothing is: the policy lets the call run, or has an approver, which is asked
+        during the call. Otherwise show the user what this returns, hand their answer to `decide`,
+        and call the tool with the same `call_id`:
+
+            request = await host.approval_needed(name, arguments, call_id=call_id)
+            if request is not None:
+                await host.decide(call_id, await ask_user(request))
+            result = await host.answer(name, arguments, call_id=call_id)
+
+        Args:
+            name: the tool, as `list_tools` names it.
+            arguments: what it would be called with.
+            call_id: the agent's name for this call; any text.
+        """
+        self._check_open()
+        entry = self._surface.find(name)
+        if entry is None:
+            await self._refresh()
+            entry = self._surface.find(name)
+        if entry is None or entry.kind == "server" or entry.tool.name == LIST_VIEW_TOOLS:
+            return None
+        try:
+            view, tool, given = self._view_tool(entry, arguments)
+        except (ProtocolError, ViewClosed):  # the call says so
+            return None
+        return await view.approval_needed(tool, given, call_id)
+
+    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
+        """Take what the user said about a call that `approval_needed` was asked about.
+
+        A yes counts once, for a call with the same `call_id`, while the tool means what it meant
+        when they were asked. A no is written to the audit; do not call the tool then.
+
+        Args:
+            call_id: the call.
+            decision: `Allow()`, `AllowAlways()` or `Deny(reason)`.
+            edited: whether they changed the arguments, so that those of the call are others.
+        """
+        self._approvals.decide(call_id, decision, edited=edited)
 
     async def answer(
         self,
@@ -426,6 +529,7 @@ class Host(CallsTools):
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         open_view: bool = True,
+        call_id: str | None = None,
     ) -> ToolResult:
         """`call_tool` for an agent's loop: what the model should read comes back as a result.
 
@@ -436,7 +540,9 @@ class Host(CallsTools):
             UsageError: the host is used wrongly: the model can do nothing about it.
         """
         try:
-            return await self.call(name, arguments, timeout, on_progress, open_view=open_view)
+            return await self.call(
+                name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
+            )
         except UsageError:
             raise
         except TransomError as error:
@@ -501,6 +607,8 @@ class Host(CallsTools):
                 reason = "The call was cancelled" if cancelled else "The call failed"
                 self._background.start(view.deliver(cancelled=reason, call=call))
             raise
+        if isinstance(result, ToolResult) and result.meta is not None:
+            result = without_our_meta(result)  # a server cannot say which View shows a result
         if view is None:
             return result if problem is None else _with_note(result, {"error": problem})
         if isinstance(result, Task):
@@ -763,7 +871,7 @@ class Host(CallsTools):
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
         self._views.remove(view)
         if view.state == "closed":
-            self._approvals.grants.forget(view.id)
+            self._approvals.forget(view.id)
             view.record("view", "closed", detail=view.reason)
             self._fire("on_view_closed", view)
 

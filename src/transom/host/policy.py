@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from transom.errors import Refused, UsageError
-from transom.json_values import as_object
+from transom.json_values import as_object, clean
 from transom.protocol.messages import REUSE, is_ours
 from transom.types import Implementation, Tool
 
@@ -144,6 +144,11 @@ class Deny(msgspec.Struct, frozen=True):
 Decision = Allow | AllowAlways | Deny
 
 
+_MAX_SHOWN_NAME = 128
+_MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
+_MAX_SHOWN_ARGUMENTS = 2000
+_MAX_HELD = 1000  # calls of one host that wait for what its users say
+
 _CALLS_SERVER = " to its server"
 _OPENS = " opens Views"
 
@@ -174,6 +179,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls."""
     opens: bool = False
     """Whether it is about opening a View. The tool is called in any case."""
+    repeated: bool = False
+    """Whether `Host.approval_needed` has returned it before, for the same call."""
 
     @property
     def grantee(self) -> str:
@@ -181,6 +188,48 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
         if self.opens:
             return f"{self.server}{_OPENS}"
         return self.view_id if self.by == "model" else f"{self.view_id}{_CALLS_SERVER}"
+
+    def shown(self) -> dict[str, Any]:
+        """What a user has to see, as JSON. What a View or a server wrote is cut and cleaned."""
+        return {
+            "tool": clean(self.tool.name, _MAX_SHOWN_NAME),
+            "description": clean(self.tool.description or "", _MAX_SHOWN_TEXT),
+            "arguments": self.arguments,
+            "changed": self.changed,
+            "granted": [clean(name, _MAX_SHOWN_NAME) for name in self.granted],
+            "by": self.by,
+            "opens": self.opens,
+        }
+
+    def question(self) -> str:
+        """The same as a text, for whoever can show a user no more than that."""
+        arguments = msgspec.json.encode(self.arguments).decode()
+        if len(arguments) > _MAX_SHOWN_ARGUMENTS:
+            arguments = f"{arguments[:_MAX_SHOWN_ARGUMENTS]}…"
+        app = "" if self.app is None else f' ("{clean(self.app.name, 60)}")'
+        changed = " It has changed since you allowed it for good." if self.changed else ""
+        tool, view = clean(self.tool.name, _MAX_SHOWN_NAME), f"View {self.view_id}{app}"
+        whose = "The server" if self.opens else "The View"
+        if self.opens:
+            question = (
+                f"May {tool} of server {self.server} open a View? It is called in any case, with "
+                "these arguments:"
+            )
+        elif self.by == "model":
+            question = f"May {tool} of {view}, from server {self.server}, run with these arguments?"
+        else:
+            question = f"May {view} call {tool} of its server {self.server} with these arguments?"
+        lines = [f"{question}{changed}", arguments]
+        if self.tool.description:
+            description = clean(self.tool.description, _MAX_SHOWN_TEXT // 2)
+            lines.append(f"{whose} describes it so: {description}")
+        hints: dict[str, object] = msgspec.to_builtins(self.tool.annotations) or {}
+        claims = [
+            f"{hint}: {str(it).lower()}" for hint, it in hints.items() if isinstance(it, bool)
+        ]
+        if claims:
+            lines.append(f"{whose} claims: {', '.join(claims)}")
+        return "\n".join(lines)
 
 
 Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
@@ -357,6 +406,14 @@ class Policy:
         return Deny(f"The approver answered {kind}; it has to be Allow, AllowAlways or Deny")
 
 
+class _Held(msgspec.Struct):
+    """A call that an agent asks its user about, and what the user said."""
+
+    request: ApprovalRequest
+    decision: Allow | AllowAlways | None = None
+    edited: bool = False
+
+
 class Approvals:
     """Applies a policy, remembers what was allowed for good, and records every decision."""
 
@@ -368,6 +425,7 @@ class Approvals:
         self._audit = audit
         self._on_problem = on_problem
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
+        self._held: dict[str, _Held] = {}
 
     @property
     def trusting(self) -> bool:
@@ -381,6 +439,7 @@ class Approvals:
         app: Implementation | None,
         tool: Tool,
         arguments: Mapping[str, Any],
+        call_id: str | None = None,
     ) -> ApprovalRequest | None:
         """None when the call may go on, or else what to `obtain` approval for."""
         if self._policy.allows(view_id, tool, self.grants):
@@ -395,11 +454,76 @@ class Approvals:
             granted=self.grants.granted(view_id),
         )
         verdict = self._policy.decide(request, self.grants)
-        if isinstance(verdict, Deny):
+        if isinstance(verdict, Deny) and call_id is None:
             self.refuse(request, verdict.reason)
         # The approver sees what will be sent, even if the caller changes its own object.
         copied = msgspec.json.decode(msgspec.json.encode(arguments))
         return msgspec.structs.replace(request, arguments=copied)
+
+    # --- calls that an agent asks its user about -------------------------------------------------
+
+    def hold(
+        self,
+        call_id: str,
+        view_id: str,
+        server: str,
+        app: Implementation | None,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+    ) -> ApprovalRequest | None:
+        """What an agent has to ask before this call; None: nothing, or the policy's approver is."""
+        if self._policy.approve is not None:
+            return None
+        request = self.check(view_id, server, app, tool, arguments, call_id)
+        if request is None:
+            return None
+        held = self._held.get(call_id)
+        if held is not None:
+            # A graph that is resumed asks again, and gets the answer to its first question: that
+            # was about the tool as it was then.
+            asked = held.request
+            call = asked.view_id, asked.tool.name, asked.arguments
+            if call == (view_id, tool.name, request.arguments):
+                return msgspec.structs.replace(asked, repeated=True)
+        self._held.pop(call_id, None)
+        self._held[call_id] = _Held(request)
+        if len(self._held) > _MAX_HELD:
+            del self._held[next(iter(self._held))]
+        return request
+
+    def decide(self, call_id: str, decision: Decision, *, edited: bool) -> None:
+        """Take what the user said about a call that is held."""
+        held = self._held.get(call_id)
+        if held is None:
+            return
+        if isinstance(decision, Deny):
+            del self._held[call_id]
+            self._record("approval", "denied", held.request, decision.reason)
+            self._record("refusal", "refused", held.request, decision.reason)
+        else:
+            held.decision, held.edited = decision, edited
+
+    def _answer_for(self, call_id: str, request: ApprovalRequest) -> Decision:
+        """What the user said about this very call. It counts once."""
+        held = self._held.pop(call_id, None)
+        if held is None or held.decision is None:
+            return Deny("The user was not asked about this call; call it again to ask them")
+        asked = held.request
+        same_arguments = held.edited or asked.arguments == request.arguments
+        if (
+            asked.view_id == request.view_id
+            and same_arguments
+            and same_tool(asked.tool, request.tool)
+        ):
+            return held.decision
+        return Deny("It changed while the user was asked; call it again to ask them anew")
+
+    def forget(self, view_id: str) -> None:
+        """Forget all that the user said about a View that is gone, or began anew."""
+        self.grants.forget(view_id)
+        for call_id, held in list(self._held.items()):
+            if held.request.view_id == view_id:
+                del self._held[call_id]
 
     @property
     def view_calls(self) -> ViewCalls:
@@ -448,14 +572,19 @@ class Approvals:
         changed = self.grants.outdated(request.grantee, tool)
         await self.obtain(msgspec.structs.replace(request, changed=changed))
 
-    async def obtain(self, request: ApprovalRequest) -> None:
-        """Ask the approver; `Refused` unless the answer was yes."""
+    async def obtain(self, request: ApprovalRequest, call_id: str | None = None) -> None:
+        """Ask the approver; `Refused` unless the answer was yes.
+
+        `call_id`: without an approver, what the user said about that call is the answer.
+        """
         policy = self._policy
         approve = policy.approve if request.by == "model" else policy.approve_view_calls
         if request.opens:
             approve = policy.approve_opening or policy.approve
         try:
             answer = None if approve is None else approve(request)
+            if approve is None and call_id is not None:
+                answer = self._answer_for(call_id, request)
             if inspect.isawaitable(answer):
                 answer = await answer
         except Exception as error:  # noqa: BLE001 - an approver that fails has not said yes

@@ -76,7 +76,14 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = ["ModelContext", "View", "ViewEnvironment", "ViewOrigin", "ViewState"]
+__all__ = [
+    "ModelContext",
+    "View",
+    "ViewEnvironment",
+    "ViewOrigin",
+    "ViewState",
+    "without_our_meta",
+]
 
 _FIRST_LISTING = 3.0  # seconds
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
@@ -300,22 +307,23 @@ class View(CallsTools):
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
         task: TaskRequest | None = None,
+        call_id: str | None = None,
     ) -> Any:
-        """`call_tool`, or with `task` `start_task`."""
+        """`call_tool`, or with `task` `start_task`; `call_id` as for `Host.call_tool`."""
         env, bridge = self._env, self._bridge
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
         given: Mapping[str, Any] = {} if arguments is None else arguments
         tool = self._callable.get(name)
-        request = None if tool is None else self._check(tool, given)
+        request = None if tool is None else self._check(tool, given, call_id)
         if tool is None or (request is not None and self._refresh in env.pulled):
             # It may be there by now; and the user is asked about the tool as it is now.
             tool = await self._find_refreshed(name, arguments)
             if isinstance(tool, DisabledTool):
                 return self._disabled_result(tool, arguments)
-            request = self._check(tool, given)
+            request = self._check(tool, given, call_id)
         if request is not None:
-            await self._obtain(request)
+            await self._obtain(request, call_id)
             given = request.arguments
             if name in bridge.disabled:
                 return self._disabled_result(bridge.disabled[name], given)
@@ -329,7 +337,7 @@ class View(CallsTools):
             self._answers += 1
             if isinstance(result, Task):
                 return owned_task(self.id, result)
-            return result if result.meta is None else _without_ours(result)
+            return result if result.meta is None else without_our_meta(result)
         except TransomError as error:
             if isinstance(error, RequestTimeout):
                 self.check()
@@ -370,14 +378,30 @@ class View(CallsTools):
                 await bridge.cancel_task(result.task_id, timeout=_CANCELLED_WITHIN)
             raise
 
-    def _check(self, tool: Tool, arguments: Mapping[str, Any]) -> ApprovalRequest | None:
-        """What to ask the user, if the call does not run without asking."""
-        return self._env.approvals.check(self.id, self.origin.server, self.app, tool, arguments)
+    async def approval_needed(
+        self, name: str, arguments: Mapping[str, Any] | None, call_id: str
+    ) -> ApprovalRequest | None:
+        """What an agent has to ask its user before this call: see `Host.approval_needed`."""
+        if name not in self._callable or self._refresh in self._env.pulled:
+            await self.refreshed()
+        tool = self._callable.get(name)
+        if tool is None or self.state != "live":
+            return None
+        given: Mapping[str, Any] = {} if arguments is None else arguments
+        server = self.origin.server
+        return self._env.approvals.hold(call_id, self.id, server, self.app, tool, given)
 
-    async def _obtain(self, request: ApprovalRequest) -> None:
+    def _check(
+        self, tool: Tool, arguments: Mapping[str, Any], call_id: str | None
+    ) -> ApprovalRequest | None:
+        """What to ask the user, if the call does not run without asking."""
+        approvals, server = self._env.approvals, self.origin.server
+        return approvals.check(self.id, server, self.app, tool, arguments, call_id)
+
+    async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
         """Ask the user. What was allowed is the tool as they saw it."""
         approvals, name = self._env.approvals, request.tool.name
-        await approvals.obtain(request)
+        await approvals.obtain(request, call_id)
         if self.state != "live" or self._bridge is None:
             raise self._refused(name, request.arguments, self.closed_error())
         now = self._callable.get(name)
@@ -602,7 +626,7 @@ class View(CallsTools):
         # Not `on_tools_changed`, which is debounced: the refresh is that already.
         bridge.notify_tools_changed = self._tools_changed
         # Its tools are registered again, under numbers that mean nothing to those of before.
-        bridge.notify_restarted = partial(env.approvals.grants.forget, self.id)
+        bridge.notify_restarted = partial(env.approvals.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
         bridge.start()
@@ -811,7 +835,7 @@ def _why_not_opened(error: BaseException, timeout: float) -> str:
             return f"it could not be shown: {type(error).__name__}"
 
 
-def _without_ours(result: ToolResult) -> ToolResult:
+def without_our_meta(result: ToolResult) -> ToolResult:
     """A result without what a View claims under Transom's own keys."""
     meta = {key: value for key, value in (result.meta or {}).items() if not is_ours(key)}
     return msgspec.structs.replace(result, meta=meta or None)

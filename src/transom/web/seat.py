@@ -28,7 +28,6 @@ from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny, Grant
 from transom.host.view import View
 from transom.host.view_requests import Download
-from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.web.stage import DisplayMode, GoneView, Stage
 from transom.web.view_storage import RecentView, ViewStorage
@@ -41,8 +40,6 @@ _log = logging.getLogger("transom.web")
 _WRITTEN_WITHIN = 2.0
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_LABEL = 60
-_MAX_TOOL_NAME = 128
-_MAX_DESCRIPTION = 1000  # characters that a user can be expected to read
 
 
 class Seats:
@@ -455,18 +452,8 @@ class Seat:
         if not self._seats.confirm:
             return Deny("There is no user to ask")
         try:
-            answer = await self._ask(
-                "approve",
-                request.view_id,
-                request.server,
-                tool=clean(request.tool.name, _MAX_TOOL_NAME),
-                description=clean(request.tool.description or "", _MAX_DESCRIPTION),
-                arguments=request.arguments,
-                changed=request.changed,
-                granted=[clean(name, _MAX_TOOL_NAME) for name in request.granted],
-                by=request.by,
-                opens=request.opens,
-            )
+            view_id, server = request.view_id, request.server
+            answer = await self._ask("approve", view_id, server, **request.shown())
         except Refused as error:
             return Deny(str(error))
         if answer == "always":
