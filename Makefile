@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format docs docs-site bench soak fuzz compat dist test-all
+.PHONY: help setup demo test check lint format docs docs-site bench soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -25,18 +25,22 @@ demo: ## show Transom at work
 	@scripts/setup python chromium
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
-test: check ## check, then run every test (ARGS go to pytest)
+test: lint ## check, and run every test (ARGS go to pytest)
 	@scripts/setup
-	@$(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS)
+	@node_modules/.bin/pyright > .venv/.types & checking=$$!; \
+	  $(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS); failed=$$?; \
+	  wait $$checking || failed=1; cat .venv/.types; exit $$failed
 
 test-all: ## run every test with each of Python 3.11, 3.12 and 3.13 that is found
 	@scripts/test-all $(ARGS)
 
-check: ## lint, formatting and types
+check: lint ## lint, formatting and types
+	@node_modules/.bin/pyright
+
+lint:
 	@scripts/setup python node
 	@$(PYTHON_IN_VENV) -m ruff check --quiet
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
-	@node_modules/.bin/pyright
 
 format: ## fix what lint and formatting can fix by themselves
 	@scripts/setup python

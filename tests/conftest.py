@@ -1,6 +1,7 @@
+import gc
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ def redis_url(shared_redis: RedisServer) -> str:
     return shared_redis.database()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: no garbage collection looks at it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--promise",
@@ -55,7 +67,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return collection_path not in {file for file, _ in promises()[number]} or None
 
 
+def _may_take(item: pytest.Item) -> float:
+    """Seconds, where more than the usual time is allowed."""
+    limit = item.get_closest_marker("timeout")
+    return 0 if limit is None else limit.args[0]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # At the end, nobody waits for what takes longest.
+    items.sort(key=_may_take, reverse=True)
     if number := config.getoption("--promise"):
         wanted = promises()[number]
         items[:] = [

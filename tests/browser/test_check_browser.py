@@ -74,6 +74,7 @@ server = MCPServer("broken", extensions=[views])
 '''
 
 
+@pytest.mark.timeout(240)
 def test_what_views_do_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)

@@ -2,13 +2,17 @@
 
 import asyncio
 
-from tests.servers.prefab import notes, server
+import pytest
+
 from transom import Host, Policy
 from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Violation
 
 
+@pytest.mark.timeout(240)
 async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server() -> None:
+    from tests.servers.prefab import notes, server  # what it is made of loads slowly
+
     notes.clear()
     violations: list[Violation] = []
     renderer = HeadlessRenderer(on_violation=violations.append)

@@ -1,29 +1,20 @@
-"""Real clients as libraries, before a real gateway process: list, open, see, call, see vanish."""
+"""Real clients as libraries, before a real gateway process: list, open, see, call, see vanish.
+
+Agents are loaded where they are used: that takes seconds, and every process collects this file.
+"""
 
 import asyncio
 import json
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import fastmcp
 import mcp
 import pytest
-from agents import Agent as OpenAIAgent
-from agents import Model, ModelResponse, RunConfig, Runner, Usage
-from agents.mcp import MCPServerStdio
 from fastmcp.client.transports import StdioTransport
 from mcp import StdioServerParameters
-from openai.types.responses import (
-    ResponseFunctionToolCall,
-    ResponseOutputMessage,
-    ResponseOutputText,
-)
-from pydantic_ai import Agent, UsageLimits
-from pydantic_ai.mcp import MCPToolset
-from pydantic_ai.messages import ModelMessage, TextPart, ToolCallPart
-from pydantic_ai.messages import ModelResponse as PydanticResponse
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.gateway.raw_client import PYTHON, ROOT
 
@@ -219,12 +210,15 @@ def _through(view: str, name: str, /, **arguments: Any) -> tuple[str, dict[str, 
 Play = Callable[[set[str], str], Turn]
 
 
-def pydantic_model(play: Play) -> FunctionModel:
-    def answer(messages: list[ModelMessage], info: AgentInfo) -> PydanticResponse:
+def pydantic_model(play: Play) -> Any:
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    def answer(messages: Any, info: Any) -> ModelResponse:
         offered = {tool.name for tool in info.function_tools}
         turn = play(offered, str(messages[-1]))
         part = TextPart("done") if turn is None else ToolCallPart(turn[0], turn[1])
-        return PydanticResponse(parts=[part])
+        return ModelResponse(parts=[part])
 
     return FunctionModel(answer)
 
@@ -234,6 +228,9 @@ def pydantic_model(play: Play) -> FunctionModel:
 async def test_pydantic_ai_uses_a_views_tools_whether_or_not_it_lists_again(
     caches: bool, player: type[Plays | PlaysByView]
 ):
+    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai.mcp import MCPToolset
+
     play = player()
     args = command(play.surface)
     transport = StdioTransport(command=PYTHON, args=args, cwd=str(ROOT), keep_alive=False)
@@ -247,56 +244,60 @@ async def test_pydantic_ai_uses_a_views_tools_whether_or_not_it_lists_again(
     play.check()
 
 
-class OpenAIModel(Model):
-    """Calls what it is told to."""
+def openai_model(play: Play) -> Any:
+    from agents import Model, ModelResponse, Usage
+    from openai.types import responses
 
-    def __init__(self, play: Play) -> None:
-        self._play = play
-        self._ids = iter(range(1_000_000))
+    class Player(Model):
+        async def get_response(
+            self,
+            system_instructions: Any,
+            input: Any,  # noqa: A002 - the SDK's name for it
+            model_settings: Any,
+            tools: Any,
+            *_: Any,
+            **__: Any,
+        ) -> ModelResponse:
+            last = input if isinstance(input, str) else json.dumps(input[-1], default=str)
+            turn = play({tool.name for tool in tools}, last)
+            number = next(ids)
+            if turn is None:
+                text = responses.ResponseOutputText(text="done", type="output_text", annotations=[])
+                output: Any = responses.ResponseOutputMessage(
+                    id=f"m{number}",
+                    role="assistant",
+                    status="completed",
+                    type="message",
+                    content=[text],
+                )
+            else:
+                output = responses.ResponseFunctionToolCall(
+                    call_id=f"c{number}", name=turn[0], arguments=json.dumps(turn[1]),
+                    type="function_call",
+                )  # fmt: skip
+            return ModelResponse(output=[output], usage=Usage(), response_id=None)
 
-    async def get_response(
-        self,
-        system_instructions: Any,
-        input: Any,  # noqa: A002 - the SDK's name for it
-        model_settings: Any,
-        tools: Any,
-        *_: Any,
-        **__: Any,
-    ) -> ModelResponse:
-        last = input if isinstance(input, str) else json.dumps(input[-1], default=str)
-        turn = self._play({tool.name for tool in tools}, last)
-        number = next(self._ids)
-        if turn is None:
-            text = ResponseOutputText(text="done", type="output_text", annotations=[])
-            output: Any = ResponseOutputMessage(
-                id=f"m{number}",
-                role="assistant",
-                status="completed",
-                type="message",
-                content=[text],
-            )
-        else:
-            output = ResponseFunctionToolCall(
-                call_id=f"c{number}", name=turn[0], arguments=json.dumps(turn[1]),
-                type="function_call",
-            )  # fmt: skip
-        return ModelResponse(output=[output], usage=Usage(), response_id=None)
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError("nobody here asks for a stream")
 
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("nobody here asks for a stream")
+    ids = count()
+    return Player()
 
 
 @pytest.mark.parametrize(("caches", "player"), [(False, Plays), (True, PlaysByView)])
 async def test_openai_agents_use_a_views_tools_whether_or_not_they_list_again(
     caches: bool, player: type[Plays | PlaysByView]
 ):
+    from agents import Agent, RunConfig, Runner
+    from agents.mcp import MCPServerStdio
+
     play = player()
     async with MCPServerStdio(
         params={"command": PYTHON, "args": command(play.surface), "cwd": ROOT},
         cache_tools_list=caches,
         client_session_timeout_seconds=30,
     ) as server:
-        agent = OpenAIAgent(name="a", model=OpenAIModel(play), mcp_servers=[server])
+        agent = Agent(name="a", model=openai_model(play), mcp_servers=[server])
         config = RunConfig(tracing_disabled=True)
         result = await Runner.run(agent, "go", max_turns=10_000, run_config=config)
     assert result.final_output == "done"

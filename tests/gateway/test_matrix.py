@@ -17,9 +17,6 @@ import fastmcp
 import mcp
 import pytest
 import pytest_asyncio
-from agents import Agent as OpenAIAgent
-from agents import RunConfig, Runner
-from agents.mcp import MCPServerStreamableHttp
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 from mcp import StdioServerParameters
@@ -30,12 +27,10 @@ from mcp_types import (
     ElicitResult,
     InputRequiredResult,
 )
-from pydantic_ai import Agent, UsageLimits
-from pydantic_ai.mcp import MCPToolset
 
 from tests.check.test_runner import listening
 from tests.gateway.raw_client import PYTHON, ROOT
-from tests.gateway.test_clients import OpenAIModel, PlaysByView, pydantic_model
+from tests.gateway.test_clients import PlaysByView, openai_model, pydantic_model
 from tests.gateway.viewing_gateway import Screen
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.http import HttpGateway, serving
@@ -423,6 +418,9 @@ async def orders_gateway() -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("era", MODES)
 async def test_pydantic_ai_uses_a_views_tools_over_http(era: str):
+    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai.mcp import MCPToolset
+
     play = PlaysByView()
     async with orders_gateway() as url:
         toolset: Any = MCPToolset(fastmcp_client(MODES[era], url), tool_error_behavior="failed")
@@ -434,12 +432,15 @@ async def test_pydantic_ai_uses_a_views_tools_over_http(era: str):
 
 
 async def test_openai_agents_use_a_views_tools_over_http():
+    from agents import Agent, RunConfig, Runner
+    from agents.mcp import MCPServerStreamableHttp
+
     play = PlaysByView()  # it only speaks the handshake protocol
     async with (
         orders_gateway() as url,
         MCPServerStreamableHttp(params={"url": url}, client_session_timeout_seconds=30) as server,
     ):
-        agent = OpenAIAgent(name="a", model=OpenAIModel(play), mcp_servers=[server])
+        agent = Agent(name="a", model=openai_model(play), mcp_servers=[server])
         config = RunConfig(tracing_disabled=True)
         result = await Runner.run(agent, "go", max_turns=100, run_config=config)
     assert result.final_output == "done"
