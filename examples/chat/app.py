@@ -2,6 +2,10 @@
 
 uvicorn examples.chat.app:app        then open http://localhost:8000 and choose a name
 
+Several workers that share a Redis, behind any balancer (see docs/deploying.md):
+
+CHAT_BUS=redis://localhost CHAT_SECRET=... uvicorn examples.chat.app:app --port 8001
+
 Every user has servers, Views and a conversation of their own. The model is a script that knows a
 few sentences (`script.py`), so that the chat runs offline; what it does is what an agent does:
 it lists the host's tools and calls them.
@@ -11,11 +15,10 @@ it lists the host's tools and calls them.
 
 import asyncio
 import json
-import secrets
+import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -25,22 +28,21 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from examples.chat.script import reply
+from examples.chat.store import Message, Store
 from transom import Host
 from transom.web import WebViews
 
 HERE = Path(__file__).parent
 MAX_TEXT = 2000
+BUS = os.environ.get("CHAT_BUS")
+SECRET = os.environ.get("CHAT_SECRET")
 
-Event = dict[str, Any]
-Emit = Callable[[Event], Awaitable[None]]
-
-sessions: dict[str, str] = {}  # who is signed in, by cookie; yours has passwords and a database
-conversations: dict[str, list[Event]] = {}
+store = Store(BUS)
 
 
-def user_of(connection: HTTPConnection) -> str | None:
+async def user_of(connection: HTTPConnection) -> str | None:
     """Who a connection is: the application's own way to know that."""
-    return sessions.get(connection.cookies.get("session", ""))
+    return await store.user(connection.cookies.get("session", ""))
 
 
 async def connect_servers(_: str, host: Host) -> None:
@@ -49,7 +51,7 @@ async def connect_servers(_: str, host: Host) -> None:
         await host.add_server(name, [sys.executable, str(HERE.parent / f"{name}.py")])
 
 
-views = WebViews(authenticate=user_of, servers=connect_servers)
+views = WebViews(authenticate=user_of, servers=connect_servers, secret=SECRET, bus=BUS)
 
 
 # --- signing in ------------------------------------------------------------------------------
@@ -63,19 +65,16 @@ async def sign_in(request: Request) -> Response:
     name = str((await request.json()).get("name", "")).strip()[:40]
     if not name:
         return JSONResponse({"error": "Choose a name."}, 400)
-    session = secrets.token_urlsafe(24)
-    sessions[session] = name
     answer = Response(status_code=204)
-    answer.set_cookie("session", session, httponly=True, samesite="strict")
+    answer.set_cookie("session", await store.sign_in(name), httponly=True, samesite="strict")
     return answer
 
 
 async def sign_out(request: Request) -> Response:
-    user = user_of(request)
-    sessions.pop(request.cookies.get("session", ""), None)
-    if user is not None and user not in sessions.values():
+    user = await user_of(request)
+    await store.sign_out(request.cookies.get("session", ""))
+    if user is not None:
         await views.close(user)
-        conversations.pop(user, None)
     return Response(status_code=204)
 
 
@@ -83,14 +82,14 @@ async def sign_out(request: Request) -> Response:
 
 
 async def conversation(request: Request) -> Response:
-    user = user_of(request)
+    user = await user_of(request)
     if user is None:
         return JSONResponse({"error": "Sign in first."}, 401)
-    return JSONResponse({"user": user, "messages": conversations.get(user, [])})
+    return JSONResponse({"user": user, "messages": await store.messages(user)})
 
 
 async def say(request: Request) -> Response:
-    user = user_of(request)
+    user = await user_of(request)
     if user is None:
         return JSONResponse({"error": "Sign in first."}, 401)
     text = str((await request.json()).get("text", ""))[:MAX_TEXT]
@@ -99,13 +98,11 @@ async def say(request: Request) -> Response:
 
 async def answer(user: str, text: str) -> AsyncIterator[str]:
     """The model's answer as it comes, a line of JSON for each part."""
-    messages = conversations.setdefault(user, [])
-    messages.append({"role": "user", "text": text})
-    message: Event = {"role": "assistant", "parts": []}
-    messages.append(message)
-    parts: asyncio.Queue[Event | None] = asyncio.Queue()
+    await store.add(user, {"role": "user", "text": text})
+    message: Message = {"role": "assistant", "parts": []}
+    parts: asyncio.Queue[Message | None] = asyncio.Queue()
 
-    async def emit(part: Event) -> None:
+    async def emit(part: Message) -> None:
         message["parts"].append(part)
         await parts.put(part)
 
@@ -115,6 +112,7 @@ async def answer(user: str, text: str) -> AsyncIterator[str]:
         except Exception as error:  # noqa: BLE001 - the user is told, and the conversation goes on
             await emit({"type": "text", "text": f"That did not work: {error}"})
         finally:
+            await store.add(user, message)
             await parts.put(None)
 
     running = asyncio.create_task(run())

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from transom import Host, ToolResult
+from transom.web import RemoteHost
 
 Emit = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -18,7 +19,7 @@ HELP = (
 )
 
 
-async def reply(host: Host, text: str, emit: Emit) -> None:
+async def reply(host: Host | RemoteHost, text: str, emit: Emit) -> None:
     """Answer a message; `emit` gets the parts of the answer as they come."""
     words = text.casefold()
     order = re.search(r"\ba-\d+", words)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from abc import abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -149,7 +150,97 @@ class ToolHost(Protocol):
         ...
 
 
-class Host(CallsTools):
+class OffersTools(CallsTools):
+    """What a model's tools are listed and called by: a Host, here or on another worker."""
+
+    @abstractmethod
+    async def list_tools(self) -> ToolList:
+        """The tools a model may call right now."""
+        ...
+
+    async def tools_for(self, api: Api) -> list[dict[str, Any]]:
+        """The same, in the shape that an API takes.
+
+        Args:
+            api: `anthropic` (Messages), `openai` (Chat Completions) or `mcp` (`tools/list`).
+
+        Raises:
+            UsageError: there is no such API.
+        """
+        return tools_for(api, await self.list_tools())
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        open_view: bool = True,
+        call_id: str | None = None,
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
+
+        A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
+        the call waits until it is live. The result's `meta["transom/view"]` has the View's `id` and
+        `state`, `reused` if it was open before, and the `error` if it could not be opened.
+
+        Args:
+            name: the tool.
+            arguments: a JSON object.
+            timeout: seconds without an answer or a progress notification.
+            on_progress: called with each progress notification; may be async.
+            open_view: False: the tool is called, and no View opened or used for it.
+            call_id: the call that `approval_needed` was asked about, and `decide` told of.
+        """
+        return self.call(
+            name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
+        )
+
+    @abstractmethod
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: TaskRequest | None = None,
+        *,
+        open_view: bool = True,
+        call_id: str | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """`call_tool`, or with `task` `start_task`."""
+
+    async def answer(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        open_view: bool = True,
+        call_id: str | None = None,
+    ) -> ToolResult:
+        """`call_tool` for an agent's loop: what the model should read comes back as a result.
+
+        A call that is refused, that times out, whose View or server is gone, or that names a tool
+        that is not there answers with `is_error` and a text that says why.
+
+        Raises:
+            UsageError: the host is used wrongly: the model can do nothing about it.
+        """
+        try:
+            return await self.call(
+                name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
+            )
+        except UsageError:
+            raise
+        except TransomError as error:
+            text = error.message if isinstance(error, ProtocolError) else str(error)
+            return ToolResult(content=[TextContent(text)], is_error=True)
+
+
+class Host(OffersTools):
     """Connects servers, opens their Views, and offers the tools of both to a model.
 
         async with Host(renderer=InProcessRenderer({...}), policy=Policy(approve=ask)) as host:
@@ -392,45 +483,6 @@ class Host(CallsTools):
         if self._stale:
             await wait_refreshed(list(self._stale), self.limits.fresh_timeout)
 
-    async def tools_for(self, api: Api) -> list[dict[str, Any]]:
-        """The same, in the shape that an API takes.
-
-        Args:
-            api: `anthropic` (Messages), `openai` (Chat Completions) or `mcp` (`tools/list`).
-
-        Raises:
-            UsageError: there is no such API.
-        """
-        return tools_for(api, await self.list_tools())
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        open_view: bool = True,
-        call_id: str | None = None,
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
-
-        A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
-        the call waits until it is live. The result's `meta["transom/view"]` has the View's `id` and
-        `state`, `reused` if it was open before, and the `error` if it could not be opened.
-
-        Args:
-            name: the tool.
-            arguments: a JSON object.
-            timeout: seconds without an answer or a progress notification.
-            on_progress: called with each progress notification; may be async.
-            open_view: False: the tool is called, and no View opened or used for it.
-            call_id: the call that `approval_needed` was asked about, and `decide` told of.
-        """
-        return self.call(
-            name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
-        )
-
     async def call(
         self,
         name: str,
@@ -520,34 +572,6 @@ class Host(CallsTools):
             edited: whether they changed the arguments, so that those of the call are others.
         """
         self._approvals.decide(call_id, decision, edited=edited)
-
-    async def answer(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        open_view: bool = True,
-        call_id: str | None = None,
-    ) -> ToolResult:
-        """`call_tool` for an agent's loop: what the model should read comes back as a result.
-
-        A call that is refused, that times out, whose View or server is gone, or that names a tool
-        that is not there answers with `is_error` and a text that says why.
-
-        Raises:
-            UsageError: the host is used wrongly: the model can do nothing about it.
-        """
-        try:
-            return await self.call(
-                name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
-            )
-        except UsageError:
-            raise
-        except TransomError as error:
-            text = error.message if isinstance(error, ProtocolError) else str(error)
-            return ToolResult(content=[TextContent(text)], is_error=True)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names a model knows them by; none if it is gone."""

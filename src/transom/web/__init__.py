@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transom.web.asgi import sandbox_app, stage_app
     from transom.web.headless import HeadlessRenderer
+    from transom.web.remote_host import RemoteHost, RemoteView
     from transom.web.renderers import BrowserRenderer, OpenPage
     from transom.web.stage import Stage, Violation
     from transom.web.web_views import WebViews
@@ -16,6 +17,8 @@ __all__ = [
     "BrowserRenderer",
     "HeadlessRenderer",
     "OpenPage",
+    "RemoteHost",
+    "RemoteView",
     "Stage",
     "Violation",
     "WebViews",
@@ -27,6 +30,8 @@ _HOMES = {
     "BrowserRenderer": "transom.web.renderers",
     "HeadlessRenderer": "transom.web.headless",
     "OpenPage": "transom.web.renderers",
+    "RemoteHost": "transom.web.remote_host",
+    "RemoteView": "transom.web.remote_host",
     "Stage": "transom.web.stage",
     "Violation": "transom.web.stage",
     "WebViews": "transom.web.web_views",

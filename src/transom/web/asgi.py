@@ -55,6 +55,7 @@ _SANDBOX_PATH = "/transom-view"
 
 # The codes that sockets are closed with; the same as in link.js.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
+_MOVED = 1012  # after which a page connects again, maybe to another worker
 _GOING_AWAY = 1001  # what a browser closes a socket with when it leaves the page
 
 
@@ -141,10 +142,17 @@ class PageSocket:
     """Connects one socket of a page to its link, both ways.
 
     `connect` has the link of the page that sends this `Hello`, and whether the page had it before.
+    `moves` says whether a page whose link is over should connect again.
     """
 
-    def __init__(self, websocket: WebSocket, connect: Callable[[Hello], tuple[Link, bool]]) -> None:
+    def __init__(
+        self,
+        websocket: WebSocket,
+        connect: Callable[[Hello], tuple[Link, bool]],
+        moves: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._websocket = websocket
+        self._moves = moves
         self._connect = connect
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._reason = ""
@@ -196,7 +204,7 @@ class PageSocket:
                 await self._websocket.send_text(text)
         except (WebSocketDisconnect, RuntimeError):
             return  # reading fails as well, and ends the socket
-        await self._close(_OVER, self._reason)
+        await self._close(_MOVED if self._moves() else _OVER, self._reason)
 
     async def _close(self, code: int, reason: str) -> None:
         with suppress(WebSocketDisconnect, RuntimeError):  # it was closed already
@@ -212,6 +220,11 @@ class FindsViews(Protocol):
     def find(self, host: str) -> MountedView | None:
         """The View whose origin has this `Host`."""
         ...
+
+
+def unavailable(reason: str) -> Response:
+    """What a sandbox answers when it cannot be found out which View is there."""
+    return PlainTextResponse(reason, 503, headers=_NOTHING)
 
 
 def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: False) -> Starlette:

@@ -70,7 +70,7 @@ class Seats:
         self.keeps_closed = keeps_closed
         self.background = Background(_ignore)
         self.save: SaveFile | None = None
-        self.label_of: Callable[[Page], str] | None = None
+        self.label_of: Callable[[Page, Stage], Awaitable[str | None]] | None = None
         """The labels of origins that last, where they are kept nowhere but made of a secret."""
         self._warned = False
         self._taken: dict[str, Seat] = {}
@@ -110,7 +110,7 @@ class Seats:
     async def label(self, page: Page, stage: Stage) -> str | None:
         """The label of a View's origin, if what it stores is to last."""
         if self.label_of is not None:
-            return self.label_of(page)
+            return await self.label_of(page, stage)
         storage, port = self.storage, urlsplit(stage.sandbox).port
         if storage is None or port is None or not page.identity:
             return None

@@ -269,20 +269,12 @@ class Stage:
         """Put a View on the Stage and return the channel to it.
 
         `key` is what the Stage calls it, its own id unless given; the user sees the id. `client` is
-        for whom the View's Host works. `label` is that of its origin; None: one that is never used
-        again. So it is where a View with other rights has that origin now: who shares an origin
-        shares what it may do.
+        for whom the View's Host works. `label` is that of its origin, if `free_label` has it.
         """
         key = page.view_id if key is None else key
         if key in self._views:
             raise UsageError(f"View {page.view_id} is already on the Stage")
-        hosts = urlsplit(self.sandbox).netloc
-        host = "" if label is None else hosts.replace("*", label)
-        there = self._hosts.get(host)
-        rights = page.csp, page.permissions
-        if not host or (there and (there.page.csp, there.page.permissions) != rights):
-            once = f"{readable_label(page.view_id)}-{secrets.token_hex(6)}"
-            host = hosts.replace("*", once)
+        host = self.host_of(self.free_label(page, label))
         channel = ViewChannel(key, lambda: self._link, self.unmount)
         self.mounts += 1
         mounted = MountedView(self, key, page, client, host, self.mounts, channel)
@@ -292,6 +284,23 @@ class Stage:
             self.report_violation(mounted, "declared", entry)
         self._show(mounted)
         return channel
+
+    def host_of(self, label: str) -> str:
+        """The `Host` of an origin with this label."""
+        return urlsplit(self.sandbox).netloc.replace("*", label)
+
+    def free_label(self, page: Page, label: str | None) -> str:
+        """The label of a View's origin: the one that it should have, or one that is used once.
+
+        That is so for None, and where a View with other rights has that origin now: who shares an
+        origin shares what it may do.
+        """
+        if label is not None:
+            there = self._hosts.get(self.host_of(label))
+            rights = page.csp, page.permissions
+            if there is None or (there.page.csp, there.page.permissions) == rights:
+                return label
+        return f"{readable_label(page.view_id)}-{secrets.token_hex(6)}"
 
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""

@@ -51,7 +51,7 @@ class UserPages:
         *,
         show_within: float,
         on_away: Callable[[], object],
-        label_of: Callable[[Page], str] | None = None,
+        label_of: Callable[[Page, Stage], Awaitable[str | None]] | None = None,
     ) -> None:
         self._find_host = find_host
         self._wake = wake

@@ -4,7 +4,9 @@
    one user is found by another, whatever a page sends.
 2. A Host is made when it is first needed, and closed when its user has no page open and nobody has
    asked for it for a while. The next one goes on with its Views: no id is given twice.
-3. Pages connect from the origins that are named. Without any, only on this machine: what production
+3. With a bus, a user is on one worker, under a lease. Other workers forward pages and sandboxes to
+   it; when it ends or dies, the next one that needs the user goes on with the Views.
+4. Pages connect from the origins that are named. Without any, only on this machine: what production
    needs is not guessed.
 """
 
@@ -14,8 +16,8 @@ import asyncio
 import logging
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Self
 
@@ -28,16 +30,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from transom.background import Background
-from transom.errors import Refused, UsageError
+from transom.bus import Bus, Lease, forward, serve_forwarded
+from transom.channel import Channel
+from transom.errors import (
+    BusError,
+    BusUnreachable,
+    ConnectionClosed,
+    NoOwner,
+    OwnerGone,
+    Refused,
+    TransomError,
+    UsageError,
+)
 from transom.host.host import Host
-from transom.host.open_views import HostRecords, ViewRecord
+from transom.host.open_views import HostRecords
 from transom.host.page import Page
 from transom.host.policy import Policy
-from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file
+from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file, unavailable
 from transom.web.csp import CspMode
+from transom.web.remote_host import RemoteHost, SharedHost, refuse
 from transom.web.seat import Seat
 from transom.web.stage import MountedView, Stage, Violation
 from transom.web.user_pages import UserPages
+from transom.web.user_records import KeptRecords, SharedRecords, read_records
 from transom.web.view_storage import origin_label
 
 __all__ = ["WebViews"]
@@ -53,8 +68,9 @@ _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
 _MIN_SECRET = 32
-_MAX_RECORDS = 100_000  # users without a Host whose ids are known
-_MAX_RECORD_BYTES = 64 * 1024 * 1024  # of their Views
+_MAX_ORIGINS = 100  # of one user's Views that are not shown any more
+_ATTEMPTS = 5  # to find the worker that has a user
+_PAGE, _SANDBOX, _HOST = "web-page", "web-sandbox", "web-host"  # what workers open to each other
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
 _FAILED = 1011  # after which a page tries again
 _SETTINGS = "WebViews(sandbox=..., origins=..., secret=...)"
@@ -68,24 +84,25 @@ class _User:
         self,
         name: str,
         show_within: float,
-        secret: bytes | None,
         wake: Callable[[_User], Awaitable[object] | None],
+        label_of: Callable[[_User, Page, Stage], Awaitable[str | None]],
     ) -> None:
         self.name = name
         self.used = time.monotonic()
         self.host: Host | None = None
         self.starting: asyncio.Task[Host] | None = None
+        self.moving = False  # to another worker
+        self.lease: Lease | None = None
+        self.stored: HostRecords | None = None  # of the last Host, until there is one
+        self.records: SharedRecords | None = None
+        self.shared: SharedHost | None = None
+        self.origins: dict[str, Lease] = {}  # where this worker serves the user's Views, by `Host`
         self.pages = UserPages(
             lambda: self.host,
             lambda: wake(self),
             show_within=show_within,
             on_away=self.mark_used,
-            label_of=None if secret is None else partial(self._label, secret),
-        )
-
-    def _label(self, secret: bytes, page: Page) -> str:
-        return origin_label(
-            secret, user=self.name, server=page.server, identity=page.identity, uri=page.uri
+            label_of=partial(label_of, self),
         )
 
     def mark_used(self) -> None:
@@ -96,48 +113,24 @@ class _User:
         starting = self.starting is not None and not self.starting.done()
         return not starting and not len(self.pages)
 
-    async def close(self) -> None:
-        await self.pages.close()
+    def current_records(self) -> HostRecords | None:
+        if self.host is None:
+            return None
+        return self.pages.records(self.host)
+
+    async def close_host(self) -> None:
         if self.starting is not None:
             self.starting.cancel()
             await asyncio.wait([self.starting])
         if self.host is not None:
             await self.host.aclose()
 
-
-class _Records:
-    """What is kept of users who have no Host now: their Views, and longer which ids they had."""
-
-    def __init__(self) -> None:
-        self._numbers: OrderedDict[str, dict[str, int]] = OrderedDict()
-        self._views: OrderedDict[str, bytes] = OrderedDict()
-        self._bytes = 0
-
-    def __contains__(self, user: str) -> bool:
-        return user in self._numbers
-
-    def keep(self, user: str, records: HostRecords) -> None:
-        """Keep a user's, in place of those of the least recent users if there is no room."""
-        if not records.numbers:
-            return
-        self._numbers[user] = records.numbers
-        # What the user allowed ends with the Host; and a user who is away has pinned nothing.
-        data = self._views[user] = msgspec.msgpack.encode(records.views)
-        self._bytes += len(data)
-        while self._bytes > _MAX_RECORD_BYTES:
-            self._bytes -= len(self._views.popitem(last=False)[1])
-        while len(self._numbers) > _MAX_RECORDS:
-            self.take(next(iter(self._numbers)))
-
-    def take(self, user: str) -> HostRecords | None:
-        """A user's, which are not kept any more."""
-        numbers, data = self._numbers.pop(user, None), self._views.pop(user, None)
-        if numbers is None:
-            return None
-        if data is None:
-            return HostRecords(numbers=numbers)
-        self._bytes -= len(data)
-        return HostRecords(msgspec.msgpack.decode(data, type=dict[str, ViewRecord]), numbers)
+    async def release(self) -> None:
+        """Let another worker have the user."""
+        origins, self.origins = self.origins, {}
+        await asyncio.gather(*(lease.release() for lease in origins.values()))
+        if self.lease is not None:
+            await self.lease.release()
 
 
 class WebViews:
@@ -175,9 +168,14 @@ class WebViews:
         idle: seconds until the Host of a user without a page is closed.
         show_within: seconds a View waits for a page to show it.
         on_violation: called with everything a View tried and was not allowed.
+        bus: what connects the workers, where the application runs in several: the URL of a Redis
+            (`redis://`, `rediss://`), or a `transom.bus.Bus`, which is opened and closed with this.
+            Each user's Host and pages are on one worker; the others forward to it, and one of them
+            goes on with the user's Views when it ends or dies. None: this is the only process.
 
     Raises:
-        UsageError: `sandbox`, `origins` or `secret` cannot be used; the text says what to set.
+        UsageError: `sandbox`, `origins`, `secret` or `bus` cannot be used; the text says what to
+            set.
     """
 
     def __init__(
@@ -195,6 +193,7 @@ class WebViews:
         idle: float = 900.0,
         show_within: float = 10.0,
         on_violation: Callable[[str, Violation], object] | None = None,
+        bus: str | Bus | None = None,
     ) -> None:
         self.path = "/" + path.strip("/")
         self._authenticate = authenticate
@@ -209,8 +208,13 @@ class WebViews:
         self._origins = frozenset(origins)
         self._sandbox, self._sandbox_host = _read_sandbox(sandbox, origins)
         self._secret = _read_secret(secret, needed=sandbox is not None)
+        self._bus_url = bus if isinstance(bus, str) else None
+        self._bus = Bus(bus) if isinstance(bus, str) else bus
+        self._joining: asyncio.Task[Bus] | None = None
+        self._ended = False
+        self._remote: dict[str, RemoteHost] = {}
         self._users: dict[str, _User] = {}
-        self._records = _Records()
+        self._records = KeptRecords()
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._hosts: dict[str, MountedView] = {}
         self._background = Background(_report)
@@ -228,47 +232,103 @@ class WebViews:
 
     @property
     def users(self) -> list[str]:
-        """The users who have a Host or a page now, the least recently used first."""
+        """The users who have a Host or a page on this worker, the least recently used first."""
         return sorted(self._users, key=lambda name: self._users[name].used)
 
-    async def host(self, user: str) -> Host:
+    async def host(self, user: str) -> Host | RemoteHost:
         """The Host of a user, made and connected to its servers if there is none.
 
         Ask for it whenever you use it, rather than keeping it: a Host that nobody asks for is
-        closed when its user has no page open.
+        closed when its user has no page open. With a `bus` it may be on another worker, and what
+        you get is a `RemoteHost`, which has the same methods for an agent.
 
         Raises:
             Refused: too many users have one.
             UsageError: that is not a valid user id.
+            BusError: it is on another worker, and that cannot be reached.
         """
-        entry = self._entry(user)
+        moved: TransomError | None = None
+        for _ in range(_ATTEMPTS):
+            remote = self._remote.get(user)
+            if remote is not None and not remote.closed:
+                return remote
+            if (entry := await self._claim(user)) is not None:
+                return await self._local_host(entry)
+            try:
+                return await self._connect_remote(user)
+            except BusUnreachable:
+                raise
+            except (BusError, ConnectionClosed) as error:
+                moved = error  # and can be claimed now
+        raise BusError(f"The user's Host moves from worker to worker: {moved}") from moved
+
+    async def _local_host(self, entry: _User) -> Host:
         if entry.starting is None:
             entry.starting = asyncio.create_task(self._start(entry))
         return await asyncio.shield(entry.starting)
 
     async def close(self, user: str) -> None:
-        """End a user's Host, Views and pages, as when they sign out."""
+        """End a user's Host, Views and pages, as when they sign out, on whichever worker they are.
+
+        Raises:
+            BusError: they are on another worker, and that cannot be reached.
+        """
+        if self._bus is not None and user not in self._users and user not in self._closing:
+            with suppress(NoOwner, OwnerGone):
+                if await self._claim(user) is None:
+                    remote = await self._connect_remote(user)
+                    await remote.close_user()
         if (closing := self._begin_closing(user)) is not None:
             await asyncio.shield(closing)
 
-    def _begin_closing(self, user: str) -> asyncio.Task[None] | None:
+    def _begin_closing(self, user: str, *, moving: bool = False) -> asyncio.Task[None] | None:
         if (entry := self._users.pop(user, None)) is not None:
+            entry.moving = moving
             self._closing[user] = asyncio.create_task(self._close(entry))
         return self._closing.get(user)
 
     async def _close(self, entry: _User) -> None:
         try:
-            await entry.close()
-            if entry.host is not None:
-                self._records.keep(entry.name, entry.pages.records(entry.host))
+            if entry.moving and entry.records is not None:
+                await entry.records.finish()
+            if entry.shared is not None:
+                entry.shared.close()
+            await entry.pages.close()
+            if entry.moving:
+                await entry.release()
+            await entry.close_host()
+            if entry.moving:
+                return
+            # What the user allowed ends with the Host.
+            records = entry.stored if entry.host is None else entry.current_records()
+            if records is not None and entry.lease is None:
+                self._records.keep(entry.name, msgspec.structs.replace(records, grants=[]))
+            elif records is not None and entry.lease is not None:
+                stored = SharedRecords(entry.lease, lambda: records, records)
+                await (entry.records or stored).finish(grants=False)
+            await entry.release()
         finally:
             del self._closing[entry.name]
 
     async def aclose(self) -> None:
-        """End those of all users. The middleware does so when the application ends."""
+        """End those of all users. The middleware does so when the application ends.
+
+        With a `bus`, other workers go on with them, and this one is of no use any more.
+        """
         await self._background.aclose()
         self._background, self._sweeping = Background(_report), False
-        await asyncio.gather(*(self.close(user) for user in [*self._users, *self._closing]))
+        moving = self._bus is not None
+        closing = [self._begin_closing(user, moving=moving) for user in list(self._users)]
+        remote, self._remote = self._remote, {}
+        await asyncio.gather(
+            *(each for each in [*closing, *self._closing.values()] if each is not None),
+            *(each.aclose() for each in remote.values()),
+        )
+        self._ended = True
+        if self._joining is not None:
+            joining, self._joining = self._joining, None
+            with suppress(BusError):
+                await (await joining).__aexit__()
 
     async def __aenter__(self) -> Self:
         return self
@@ -277,15 +337,12 @@ class WebViews:
         await self.aclose()
 
     def _entry(self, user: object) -> _User:
-        if not isinstance(user, str) or not 0 < len(user) <= _MAX_USER:
-            raise UsageError(
-                f"A user's id is a str of 1 to {_MAX_USER} characters, not {str(user)[:80]!r}"
-            )
+        user = _check_user(user)
         entry = self._users.get(user)
         if entry is None:
             if len(self._users) >= self._max_users:
                 self._make_room()
-            entry = _User(user, self._show_within, self._secret, self._wake)
+            entry = _User(user, self._show_within, self._wake, self._label)
             self._users[user] = entry
             if not self._sweeping:
                 self._sweeping = True
@@ -301,9 +358,10 @@ class WebViews:
 
     def _wake(self, entry: _User) -> Awaitable[object] | None:
         """What to wait for until a user who has Views has a Host; None: there is one, or none."""
-        starting = entry.starting
-        known = starting is not None or entry.name in self._records or entry.name in self._closing
-        return self.host(entry.name) if known and not (starting and starting.done()) else None
+        starting, user = entry.starting, entry.name
+        known = starting is not None or entry.stored is not None
+        known = known or user in self._records or user in self._closing
+        return self._local_host(entry) if known and not (starting and starting.done()) else None
 
     async def _start(self, entry: _User) -> Host:
         try:
@@ -314,8 +372,12 @@ class WebViews:
             entry.pages.attach_host(host)
             if self._servers is not None:
                 await self._servers(entry.name, host)
-            if (records := self._records.take(entry.name)) is not None:
+            records = self._records.take(entry.name) if entry.lease is None else entry.stored
+            if records is not None:
                 entry.pages.restore(host, records)
+            if entry.lease is not None:
+                self._share(entry, entry.lease, host)
+            entry.stored = None
             entry.mark_used()
         except BaseException:
             host, entry.host, entry.starting = entry.host, None, None
@@ -333,6 +395,154 @@ class WebViews:
                 if entry.used < late and entry.is_idle:
                     await self.close(user)
         self._sweeping = False
+
+    # --- other workers -----------------------------------------------------------------------
+
+    async def _join(self) -> Bus:
+        """The bus, when it works for the first time.
+
+        Raises:
+            BusUnreachable: Redis cannot be reached.
+        """
+        if self._ended:
+            raise BusError("This worker is being shut down")
+        if self._joining is None:
+            self._joining = asyncio.create_task(self._enter_bus())
+        return await asyncio.shield(self._joining)
+
+    async def _enter_bus(self) -> Bus:
+        assert self._bus is not None  # noqa: S101 - nobody joins without one
+        bus = self._bus
+        bus.on_open(_PAGE, serve_forwarded(self._forwarded_page))
+        bus.on_open(_SANDBOX, serve_forwarded(self._sandbox_app))
+        bus.on_open(_HOST, self._serve_host)
+        try:
+            return await bus.__aenter__()
+        except BaseException:
+            self._joining = None  # and it is tried again
+            if self._bus_url is not None:
+                self._bus = Bus(self._bus_url)
+            raise
+
+    async def _claim(self, user: str) -> _User | None:
+        """What there is of a user; None: another worker has them.
+
+        Raises:
+            Refused, UsageError: as for `host`.
+            BusUnreachable: the user is not on this worker, and Redis cannot be reached.
+        """
+        if self._bus is None or user in self._users:
+            return self._entry(user)
+        bus = await self._join()
+        if (closing := self._closing.get(_check_user(user))) is not None:
+            await asyncio.wait([closing])
+        lease = await bus.claim(f"user:{user}", self._on_lost, self._on_renewed)
+        if lease is None:
+            return None
+        try:
+            stored = read_records(await bus.records(lease.name))
+            known = user in self._users  # somebody else was faster
+            entry = self._entry(user)
+        except BaseException:
+            if user not in self._users:
+                await lease.release()
+            raise
+        if not known:
+            entry.lease, entry.stored = lease, stored
+        return entry
+
+    def _share(self, entry: _User, lease: Lease, host: Host) -> None:
+        """Keep the records of a user's Host on the bus, and let other workers use it."""
+        entry.records = SharedRecords(lease, entry.current_records, entry.stored)
+        entry.records.watch(host)
+        entry.shared = SharedHost(host, entry.mark_used, lambda: self.close(entry.name))
+
+    def _on_lost(self, lease: Lease) -> None:
+        """Another worker has taken a user while this one was cut off."""
+        user = lease.name.removeprefix("user:")
+        if (entry := self._users.get(user)) is not None and entry.lease is lease:
+            self._begin_closing(user, moving=True)
+
+    def _on_renewed(self, lease: Lease) -> None:
+        entry = self._users.get(lease.name.removeprefix("user:"))
+        if entry is not None and entry.lease is lease and entry.records is not None:
+            entry.records.rewrite()
+
+    async def _connect_remote(self, user: str) -> RemoteHost:
+        bus = await self._join()
+        remote = RemoteHost(await bus.open(f"user:{user}", _HOST))
+        await remote.connect()
+        for name in [name for name, known in self._remote.items() if known.closed]:
+            del self._remote[name]
+        self._remote[user] = remote
+        return remote
+
+    async def _serve_host(self, name: str, _: bytes, channel: Channel) -> None:
+        entry = await self._find_user(name)
+        if entry is None:
+            return
+        try:
+            await self._local_host(entry)
+        except Exception as error:  # noqa: BLE001 - whoever asks for the Host is to know
+            await refuse(channel, error)
+        if entry.shared is not None:
+            await entry.shared.serve(channel)
+
+    async def _find_user(self, name: str) -> _User | None:
+        """What there is of a user whom another worker thinks to be here."""
+        user = name.removeprefix("user:")
+        if (closing := self._closing.get(user)) is not None:
+            await asyncio.wait([closing])  # the other worker can claim the user then
+        return self._users.get(user)
+
+    async def _label(self, entry: _User, page: Page, stage: Stage) -> str | None:
+        """The label of a View's origin, which other workers know to be here."""
+        label = None
+        if self._secret is not None:
+            label = origin_label(
+                self._secret,
+                user=entry.name,
+                server=page.server,
+                identity=page.identity,
+                uri=page.uri,
+            )
+        if entry.lease is None:
+            return label
+        for wanted in (label, None):
+            label = stage.free_label(page, wanted)
+            host = stage.host_of(label)
+            try:
+                bus = await self._join()
+                lease = await bus.claim(f"origin:{host}", _ignore)
+            except BusError as error:  # pages that come to this worker see it all the same
+                _log.warning("Other workers do not know where a View is: %s", error)
+                return label
+            if lease is not None:
+                entry.origins[host] = lease
+                break
+        unused = [each for each in entry.origins if each not in self._hosts]
+        for each in unused[:-_MAX_ORIGINS]:  # without the newest, which is about to be used
+            self._background.start(entry.origins.pop(each).release())
+        return label
+
+    async def _forward_sandbox(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A View that is not on this worker, or nowhere."""
+        begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            name = f"origin:{Headers(scope=scope).get('host', '')}"
+            await forward(await self._join(), name, scope, receive, send_on, kind=_SANDBOX)
+        except (NoOwner, OwnerGone):
+            if not begun:
+                await self._sandbox_app(scope, receive, send)  # which has no View there, too
+        except BusError as error:
+            if not begun:
+                await unavailable(str(error))(scope, receive, send)
 
     # --- the application ---------------------------------------------------------------------
 
@@ -364,8 +574,11 @@ class WebViews:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the script and the socket below `path`, and the sandboxes on their own hosts."""
         if self._is_sandbox(scope):
-            if scope["type"] == "http":
+            here = self._bus is None or Headers(scope=scope).get("host", "") in self._hosts
+            if scope["type"] == "http" and here:
                 await self._sandbox_app(scope, receive, send)
+            elif scope["type"] == "http":
+                await self._forward_sandbox(scope, receive, send)
             else:
                 await WebSocket(scope, receive, send).close(_ELSEWHERE)
             return
@@ -389,26 +602,75 @@ class WebViews:
             await websocket.close(_ELSEWHERE, str(error))
             return
         user = await self._who(websocket)
-        await websocket.accept()
         if user is None:
-            await websocket.close(_UNKNOWN, "Nobody is signed in")
-            return
-        try:
-            entry = self._entry(user)
-        except Refused as error:
-            await websocket.close(_FULL, str(error))
+            await _turn_away(websocket, _UNKNOWN, "Nobody is signed in")
             return
         checking = asyncio.create_task(self._check_again(websocket, user))
         try:
-            await PageSocket(
-                websocket,
-                lambda hello: entry.pages.connect(
-                    hello, origin, lambda: self._make_stage(user, origin, sandbox)
-                ),
-            ).run()
+            await self._serve_page(websocket, user, sandbox)
+        except Refused as error:
+            await _turn_away(websocket, _FULL, str(error))
+        except BusError as error:
+            await _turn_away(websocket, _FAILED, str(error))
         finally:
             checking.cancel()
             await asyncio.wait([checking])
+
+    async def _serve_page(self, websocket: WebSocket, user: str, sandbox: str) -> None:
+        """Serve a page's socket here, or have it served by the worker that has the user.
+
+        Raises:
+            Refused: as for `host`.
+            BusError: that worker cannot be reached.
+        """
+        connect = await websocket.receive()
+        moved: BusError | None = None
+        for _ in range(_ATTEMPTS):
+            if (entry := await self._claim(user)) is not None:
+                await self._run_page(websocket, entry, sandbox)
+                return
+            first = [connect]
+
+            async def receive(first: list[Message] = first) -> Message:
+                return first.pop() if first else await websocket.receive()
+
+            try:
+                await forward(
+                    *(await self._join(), f"user:{user}"),
+                    *(websocket.scope, receive, websocket.send),
+                    kind=_PAGE,
+                    context={"sandbox": sandbox},
+                )
+                return
+            except BusUnreachable:
+                raise
+            except BusError as error:
+                moved = error  # and can be claimed now
+            except RuntimeError:
+                return  # the session of its user has ended, and this side has closed it
+        raise BusError(f"The user moves from worker to worker: {moved}") from moved
+
+    async def _forwarded_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A page whose socket is on another worker, which has found out who it is."""
+        given = scope["extensions"]["transom"]
+        websocket = WebSocket(scope, receive, send)
+        await websocket.receive()
+        entry = await self._find_user(given["name"])
+        if entry is None:
+            await _turn_away(websocket, _FAILED, "The user is not on this worker any more")
+        else:
+            await self._run_page(websocket, entry, given["context"]["sandbox"])
+
+    async def _run_page(self, websocket: WebSocket, entry: _User, sandbox: str) -> None:
+        origin = websocket.headers.get("origin", "")
+        await websocket.accept()
+        await PageSocket(
+            websocket,
+            lambda hello: entry.pages.connect(
+                hello, origin, lambda: self._make_stage(entry.name, origin, sandbox)
+            ),
+            lambda: entry.moving,
+        ).run()
 
     async def _who(self, connection: HTTPConnection) -> str | None:
         answer = self._authenticate(connection)
@@ -443,6 +705,20 @@ class WebViews:
         if (report := self._on_violation) is not None:
             stage.on_violation = lambda violation: report(user, violation)
         return stage
+
+
+async def _turn_away(websocket: WebSocket, code: int, reason: str) -> None:
+    with suppress(RuntimeError, OSError):  # it is gone already
+        await websocket.accept()
+        await websocket.close(code, reason.encode()[:120].decode(errors="ignore"))
+
+
+def _check_user(user: object) -> str:
+    if not isinstance(user, str) or not 0 < len(user) <= _MAX_USER:
+        raise UsageError(
+            f"A user's id is a str of 1 to {_MAX_USER} characters, not {str(user)[:80]!r}"
+        )
+    return user
 
 
 def _default_host(_: str, renderer: Seat) -> Host:
@@ -491,6 +767,10 @@ def _read_secret(secret: str | None, *, needed: bool) -> bytes | None:
             "that nobody else knows, such as secrets.token_hex() makes"
         )
     return None if secret is None else secret.encode()
+
+
+def _ignore(_: object) -> None:
+    pass
 
 
 def _report(error: BaseException) -> None:

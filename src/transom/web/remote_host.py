@@ -1,0 +1,449 @@
+"""A user's Host that is on another worker: an agent uses it like one that is here.
+
+1. Calls are requests of one `Session` on a channel of the bus. They end there as they would here:
+   with the same result, or with the same error. If the other worker is gone first, the error says
+   so, and nothing is called again.
+2. What `views` and `model_context` have is sent whenever it changes, and before the answer of each
+   call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from transom import errors
+from transom.background import Background, Debounced
+from transom.channel import Channel
+from transom.errors import (
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    BusError,
+    ConnectionClosed,
+    NotConnected,
+    ProtocolError,
+    TransomError,
+)
+from transom.events import Event
+from transom.host.host import Host, OffersTools
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.surface import ToolList
+from transom.host.view import ModelContext, View, ViewState
+from transom.protocol import wire
+from transom.protocol.messages import TaskRequest
+from transom.protocol.peer import Peer, Progress
+from transom.session import OnProgress, Session
+from transom.types import Task, Tool, ToolResult
+
+_log = logging.getLogger("transom.web")
+
+_MAX_MESSAGE = 36 * 1024 * 1024  # bytes; a tool's result may have 10 MB
+_SOON = 0.05  # seconds after which changes are sent
+
+
+class RemoteView(msgspec.Struct, frozen=True):
+    """What another worker knows of a View: its tools are called through the host."""
+
+    id: str
+    server: str
+    uri: str
+    state: ViewState
+    reason: str
+    """Why it is not live."""
+    pinned_by: Literal["host", "view"] | None
+
+
+class _Changes(msgspec.Struct):
+    """What is new: the Views that are open, and what some of them want the model to know."""
+
+    views: list[RemoteView]
+    contexts: list[ModelContext]
+
+
+class _Tools(msgspec.Struct):
+    tools: tuple[Tool, ...]
+
+
+class _Call(msgspec.Struct):
+    name: str
+    arguments: dict[str, Any] | None = None
+    timeout: float | None = None
+    task: TaskRequest | None = None
+    open_view: bool = True
+    call_id: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class _Approval(msgspec.Struct):
+    request: ApprovalRequest | None
+
+
+class _Decided(msgspec.Struct):
+    call_id: str
+    kind: str
+    reason: str | None
+    edited: bool
+
+    @property
+    def decision(self) -> Decision:
+        if self.kind == "Deny":
+            return Deny() if self.reason is None else Deny(self.reason)
+        return AllowAlways() if self.kind == "AllowAlways" else Allow()
+
+
+class _TaskCall(msgspec.Struct):
+    id: str
+    timeout: float | None = None
+
+
+class _Error(msgspec.Struct):
+    """An error by its name in `transom.errors`, and what it was made with."""
+
+    error: str
+    given: list[Any]
+
+
+class RemoteHost(OffersTools):
+    """The Host of a user, on the worker that has it. Get it from `await views.host(user)`.
+
+    It has what an agent needs of a `Host`; the rest, such as adding servers, is done where the Host
+    is. Events: `on_tools_changed()`.
+
+    Whatever is called raises what it does on a `Host`, and a `BusError` or `ConnectionClosed` when
+    the other worker cannot be reached any more: whether a call had an effect is not known then.
+    """
+
+    on_tools_changed = Event["RemoteHost"]()
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._views: dict[str, RemoteView] = {}
+        self._contexts: dict[str, ModelContext] = {}
+        self._background = Background(_report)
+        self._session = Session(
+            channel,
+            on_request=_refuse,
+            on_notification=self._notified,
+            on_problem=_report,
+            timeout=None,
+            label="The worker with the user's Views",
+            peer=Peer(max_bytes=_MAX_MESSAGE),
+        )
+
+    async def connect(self) -> None:
+        """Begin, and learn what there is.
+
+        Raises:
+            BusError, ConnectionClosed: the other worker is gone.
+        """
+        self._session.start()
+        try:
+            await self._request("host/views", b"{}")
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """Use it no more; the Host stays."""
+        await self._session.aclose()
+        await self._background.aclose()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection to the other worker has ended: ask for another host."""
+        return self._session.closed
+
+    async def close_user(self) -> None:
+        """End the Host, the Views and the pages of the user."""
+        await self._request("host/close", b"{}")
+        await self._session.wait_closed()  # with the Host
+
+    # --- tools -------------------------------------------------------------------------------
+
+    async def list_tools(self) -> ToolList:
+        """The tools a model may call right now: see `Host.list_tools`."""
+        listed = msgspec.json.decode(await self._request("tools/list", b"{}"), type=_Tools)
+        return ToolList([listed.tools])
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        task: TaskRequest | None = None,
+        *,
+        open_view: bool = True,
+        call_id: str | None = None,
+    ) -> Any:
+        """`call_tool`, or with `task` `start_task`."""
+        given = None if arguments is None else dict(arguments)
+        params = wire.encode(_Call(name, given, timeout, task, open_view, call_id))
+        return _read_outcome(await self._request("tools/call", params, on_progress))
+
+    async def approval_needed(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
+    ) -> ApprovalRequest | None:
+        """What a user has to be asked before a call: see `Host.approval_needed`."""
+        given = None if arguments is None else dict(arguments)
+        answer = await self._request(
+            "host/approval", wire.encode(_Call(name, given, call_id=call_id))
+        )
+        return msgspec.json.decode(answer, type=_Approval).request
+
+    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
+        """Take what the user said about a call: see `Host.decide`."""
+        kind, reason = type(decision).__name__, getattr(decision, "reason", None)
+        await self._request("host/decide", wire.encode(_Decided(call_id, kind, reason, edited)))
+
+    async def get_task(self, task_id: str) -> Task:
+        """The state of a task that `start_task` answered with."""
+        return await self._request_task("tasks/get", task_id)
+
+    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
+        """The result of a task; waits until there is one."""
+        return await self._request_task("tasks/result", task_id, timeout)
+
+    async def cancel_task(self, task_id: str) -> Task:
+        """Stop a task."""
+        return await self._request_task("tasks/cancel", task_id)
+
+    async def _request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
+        params = wire.encode(_TaskCall(task_id, timeout))
+        return _read_outcome(await self._request(method, params))
+
+    async def _request(
+        self, method: str, params: bytes, on_progress: OnProgress | None = None
+    ) -> msgspec.Raw:
+        try:
+            return await self._session.request(method, params, on_progress=on_progress)
+        except ProtocolError as error:
+            raise _original(error) from None
+        except (ConnectionClosed, NotConnected) as closed:
+            error = getattr(self._channel, "error", None)
+            if isinstance(error, BusError):
+                raise error from closed
+            raise
+
+    # --- Views -------------------------------------------------------------------------------
+
+    @property
+    def views(self) -> Mapping[str, RemoteView]:
+        """The open Views, by id; the least recently used one first."""
+        return self._views
+
+    def model_context(self) -> list[ModelContext]:
+        """What each open View last wanted the model to know, the oldest first."""
+        return sorted(self._contexts.values(), key=lambda each: each.when)
+
+    def _notified(self, notification: wire.Notification) -> None:
+        if notification.method == "host/tools-changed":
+            self._background.fire(self.on_tools_changed)
+        elif notification.method == "host/changes" and notification.params is not None:
+            changes = msgspec.json.decode(notification.params, type=_Changes)
+            self._views = {view.id: view for view in changes.views}
+            known = {**self._contexts, **{each.view_id: each for each in changes.contexts}}
+            self._contexts = {key: each for key, each in known.items() if key in self._views}
+
+
+class SharedHost:
+    """A Host that is here, for agents on other workers.
+
+    `on_used` is called with each request, `on_close` when somebody wants its user's things ended.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        on_used: Callable[[], object],
+        on_close: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._host = host
+        self._on_used = on_used
+        self._on_close = on_close
+        self._sessions: set[Session] = set()
+        self._contexts: set[str] = set()  # of Views that have a new one
+        self._changed = Debounced(self._send_changes, _report, delay=_SOON)
+        for slot in (
+            *(host.on_view_opened, host.on_view_closed, host.on_view_changed),
+            *(host.on_view_unresponsive, host.on_view_responsive),
+        ):
+            slot(self._changed.trigger)
+        host.on_model_context(self._context_changed)
+        host.on_tools_changed(lambda: self._notify("host/tools-changed", b"{}"))
+
+    async def serve(self, channel: Channel) -> None:
+        """Serve an agent on another worker, until it is gone."""
+
+        def handle(request: wire.Request) -> Coroutine[Any, Any, bytes]:
+            return self._handle(session, request)
+
+        session = Session(
+            channel,
+            on_request=handle,
+            on_notification=lambda _: None,
+            on_problem=_report,
+            timeout=None,
+            peer=Peer(max_bytes=_MAX_MESSAGE),
+        )
+        async with session:
+            self._sessions.add(session)
+            try:
+                await session.wait_closed()
+            finally:
+                self._sessions.discard(session)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._changed.close()
+
+    # --- requests ----------------------------------------------------------------------------
+
+    async def _handle(self, session: Session, request: wire.Request) -> bytes:
+        self._on_used()
+        try:
+            answer = await self._answer(session, request)
+        except TransomError as error:
+            raise _described(error) from error
+        finally:
+            self._changed.flush()
+        return answer
+
+    async def _answer(self, session: Session, request: wire.Request) -> bytes:
+        host, params = self._host, request.params or msgspec.Raw(b"{}")
+        match request.method:
+            case "host/views":
+                contexts = host.model_context()
+                session.notify_soon("host/changes", wire.encode(_Changes(self._views(), contexts)))
+                return b"{}"
+            case "host/close":
+                session.background.start(self._on_close())
+                return b"{}"
+            case "tools/list":
+                return wire.encode(_Tools(tuple(await host.list_tools())))
+            case "tools/call":
+                call = msgspec.json.decode(params, type=_Call)
+                outcome = await host.call(
+                    call.name,
+                    call.arguments,
+                    call.timeout,
+                    _relay(session, (call.meta or {}).get("progressToken")),
+                    call.task,
+                    open_view=call.open_view,
+                    call_id=call.call_id,
+                )
+                return _write_outcome(outcome)
+            case "host/approval":
+                call = msgspec.json.decode(params, type=_Call)
+                needed = await host.approval_needed(
+                    call.name, call.arguments, call_id=call.call_id or ""
+                )
+                return wire.encode(_Approval(needed))
+            case "host/decide":
+                decided = msgspec.json.decode(params, type=_Decided)
+                await host.decide(decided.call_id, decided.decision, edited=decided.edited)
+                return b"{}"
+            case "tasks/get" | "tasks/result" | "tasks/cancel":
+                task = msgspec.json.decode(params, type=_TaskCall)
+                if request.method == "tasks/result":
+                    return _write_outcome(await host.task_result(task.id, timeout=task.timeout))
+                get = host.get_task if request.method == "tasks/get" else host.cancel_task
+                return _write_outcome(await get(task.id))
+            case _:
+                raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
+
+    # --- changes -----------------------------------------------------------------------------
+
+    def _views(self) -> list[RemoteView]:
+        return [
+            RemoteView(view.id, view.server, view.uri, view.state, view.reason, view.pinned_by)
+            for view in self._host.views.values()
+        ]
+
+    def _context_changed(self, view: View) -> None:
+        self._contexts.add(view.id)
+        self._changed.trigger()
+
+    def _send_changes(self) -> None:
+        changed, self._contexts = self._contexts, set()
+        contexts = [each for each in self._host.model_context() if each.view_id in changed]
+        self._notify("host/changes", wire.encode(_Changes(self._views(), contexts)))
+
+    def _notify(self, method: str, params: bytes) -> None:
+        for session in list(self._sessions):
+            if not session.closed:
+                session.notify_soon(method, params)
+
+
+async def refuse(channel: Channel, error: Exception) -> None:
+    """Serve an agent on another worker whose Host could not be made: it is told why."""
+    if not isinstance(error, TransomError):
+        _report(error)
+        error = TransomError("The user's Host could not be made: see the log of its worker")
+    answer = _described(error)
+
+    def fail(_: wire.Request) -> bytes:
+        raise answer
+
+    session = Session(channel, on_request=fail, on_notification=lambda _: None)
+    async with session:
+        await session.wait_closed()
+
+
+def _relay(session: Session, token: object) -> OnProgress | None:
+    """Sends progress to whoever calls, if they want it."""
+    if token is None:
+        return None
+
+    def relay(progress: Progress) -> None:
+        if session.writable and not session.closed:
+            given = {"progress": progress.progress, "total": progress.total}
+            given = {**given, "message": progress.message, "progressToken": token}
+            known = {key: value for key, value in given.items() if value is not None}
+            session.notify_soon("notifications/progress", wire.encode(known))
+
+    return relay
+
+
+def _write_outcome(outcome: ToolResult | Task) -> bytes:
+    if isinstance(outcome, Task):
+        return b'{"task":%b}' % wire.encode(outcome)
+    return b'{"result":%b}' % outcome.to_wire()
+
+
+def _read_outcome(data: msgspec.Raw) -> Any:
+    members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    if "task" in members:
+        return msgspec.json.decode(members["task"], type=Task)
+    return ToolResult.from_wire(members["result"])
+
+
+def _described(error: TransomError) -> ProtocolError:
+    """An error as the other worker can raise it again."""
+    try:
+        data = msgspec.to_builtins(_Error(type(error).__name__, list(error.args)))
+    except (TypeError, ValueError):  # it has something that does not go over the wire
+        data = None
+    return ProtocolError(SERVER_ERROR, str(error), data)
+
+
+def _original(error: ProtocolError) -> TransomError:
+    try:
+        described = msgspec.convert(error.data, _Error)
+        kind: Any = getattr(errors, described.error)
+        return kind(*described.given)
+    except (msgspec.ValidationError, AttributeError, TypeError):
+        return TransomError(error.message)
+
+
+def _refuse(request: wire.Request) -> bytes:
+    raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
+
+
+def _report(error: BaseException) -> None:
+    if not isinstance(error, asyncio.CancelledError):
+        _log.error("%s: %s", type(error).__name__, error, exc_info=error)
