@@ -23,7 +23,8 @@
     │   ├── BusUnreachable     ... Redis is not there, or does not answer
     │   ├── NoOwner            ... no worker has what was asked for
     │   ├── OwnerGone          ... the worker that had it is dead
-    │   └── LeaseLost          ... another worker has taken over what this one had
+    │   ├── LeaseLost          ... another worker has taken over what this one had
+    │   └── OutcomeUnknown     ... the other worker was lost while it worked on something
     ├── ViewClosed             the View that should have answered is closed
     └── Refused                the host's policy said no
 
@@ -54,6 +55,7 @@ __all__ = [
     "NoOwner",
     "NotConnected",
     "OutOfOrder",
+    "OutcomeUnknown",
     "OwnerGone",
     "PeerError",
     "Problem",
@@ -211,6 +213,13 @@ class OwnerGone(BusError):
 
 class LeaseLost(BusError):
     """Another worker has taken over what this one had."""
+
+
+class OutcomeUnknown(BusError):
+    """Another worker was lost, or could not be reached any more, while it worked on something.
+
+    Whether that was done is not known, so it is not tried again.
+    """
 
 
 class ViewClosed(TransomError):

@@ -135,7 +135,7 @@ async def test_who_took_over_while_the_other_was_cut_off_keeps_it(server: RedisS
     async with Redis.from_url(server.url) as admin:
         account = ("ACL", "SETUSER", "other", "on", ">word", "~*", "+@all")
         await admin.execute_command(*account)
-        async with quick(server.url.replace("//", "//other:word@")) as other:
+        async with quick(server.url.replace("//", "//other:word@"), 2.0) as other:
             old = await other.claim("x", lost.put_nowait)
             assert old is not None
             await admin.execute_command("ACL", "SETUSER", "other", "off")

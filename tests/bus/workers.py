@@ -23,9 +23,9 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def quick(url: str) -> Bus:
-    """A bus on which the dead are noticed soon."""
-    return Bus(url, lease=2.0)
+def quick(url: str, lease: float = 4.0) -> Bus:
+    """A bus that notices soon what happened to others; `lease`: how soon it counts as dead."""
+    return Bus(url, lease=lease)
 
 
 async def answer(name: str, hello: bytes, channel: Channel) -> None:
@@ -84,7 +84,7 @@ async def until(look: Callable[[], Awaitable[object]], wanted: object) -> None:
 
 
 async def _run(url: str, name: str) -> None:
-    async with quick(url) as bus:
+    async with quick(url, 2.0) as bus:
         bus.on_open("rpc", answer)
         assert await bus.claim(name, lambda _: None) is not None
         say("ready")

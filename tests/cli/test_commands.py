@@ -71,6 +71,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "max_clients": 100,
         "port": 0,
         "idle": 30,
+        "bus": None,
         "fresh": False,
         "view_calls": "spec",
         "approve_view_calls": False,

@@ -54,9 +54,12 @@ class Lease:
         self.refresh_at = 0.0
         self._bus = bus
 
-    async def release(self) -> None:
-        """Give it up. The channels that were opened to it are closed."""
-        await self._bus.release(self)
+    def release(self) -> asyncio.Future[None]:
+        """Give it up. The channels that were opened to it are closed.
+
+        Another worker can claim it when the future is done; there is no need to wait for that.
+        """
+        return self._bus.release(self)
 
     async def write(self, records: Mapping[str, bytes | None]) -> None:
         """Keep values for whoever has the name after this worker; None deletes one.
@@ -219,10 +222,13 @@ class Bus:
     def _has(self, name: str) -> bool:
         return name in self._leases
 
-    async def release(self, lease: Lease) -> None:
+    def release(self, lease: Lease) -> asyncio.Future[None]:
         """See `Lease.release`."""
-        if lease.held:
-            released = self._give_up(lease)
+        released = self._give_up(lease) if lease.held else None
+        return asyncio.ensure_future(self._released(lease, released))
+
+    async def _released(self, lease: Lease, released: asyncio.Future[Any] | None) -> None:
+        if released is not None:
             await self._channels.end_served(lease.name, "The worker that had it has given it up")
             try:
                 await released

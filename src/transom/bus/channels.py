@@ -47,7 +47,7 @@ _READ = 256  # entries at once
 _BLOCK = 5.0
 _RETRY = (0.05, 2.0)  # seconds between attempts to read: at first, at most
 
-_OPEN, _DATA, _CREDIT, _CLOSE, _RESET = range(5)
+_OPEN, _DATA, _CREDIT, _CLOSE, _RESET, _NOBODY = range(6)
 
 
 class _Frame(msgspec.Struct, array_like=True):
@@ -309,7 +309,7 @@ class Channels:
         if self._holds(opening.name):
             self._serve(opening.name, opening.kind, opening.hello, channel)
         else:
-            channel.post(_CLOSE, b"The worker that was asked has given it up")
+            self.post(sender, _Frame(frame.channel, 0, _NOBODY))
             channel.end(None)
 
     def _serve(self, name: str, kind: str, hello: bytes, channel: Channel) -> None:
@@ -398,6 +398,9 @@ class Channels:
         channel = self._open.get(frame.channel)
         if frame.kind == _OPEN:
             self._opened(sender, frame)
+        elif frame.kind == _NOBODY:
+            if channel is not None:
+                channel.end(_failure(b"nobody"))
         elif frame.kind == _RESET:
             for each in list(self._open.values()):
                 if each.peer == sender and frame.channel in ("", each.id):

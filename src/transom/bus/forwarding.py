@@ -16,7 +16,7 @@ import msgspec
 from transom.bus.bus import Bus
 from transom.bus.channels import OnOpen
 from transom.channel import Channel
-from transom.errors import BusError, ChannelClosed
+from transom.errors import ChannelClosed, NoOwner, OutcomeUnknown
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -30,7 +30,6 @@ _PASSED_ON = (
     *("root_path", "headers", "client", "server", "subprotocols"),
 )
 _RESTARTING = 1012  # the code of a socket that its page may open again
-_ENDS = {"http": ("http.disconnect", "http.response.body"), "websocket": ()}
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -58,8 +57,9 @@ async def forward(
         kind: what the other worker gave to `Bus.on_open`.
 
     Raises:
-        BusError: it could not be served, or not to its end. A WebSocket that was accepted by then
+        OutcomeUnknown: the other worker was lost meanwhile. A WebSocket that was accepted by then
             is closed instead, with a code that tells its page to connect again.
+        BusError: the other worker was not reached; the cases are those of `Bus.open`.
     """
     hello = {key: scope[key] for key in _PASSED_ON if key in scope}
     channel = await bus.open(name, kind, _encode((hello, context or {})))
@@ -78,8 +78,9 @@ async def forward(
         if begun and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": _RESTARTING, "reason": "Try again"})
             return
-        error = getattr(channel, "error", None)
-        raise error if isinstance(error, BusError) else BusError(str(closed)) from None
+        if isinstance(error := getattr(channel, "error", None), NoOwner):
+            raise error from None
+        raise OutcomeUnknown(f"The worker that served it was lost: {closed}") from None
     finally:
         pump.cancel()
         await channel.aclose()

@@ -324,6 +324,7 @@ class GatewayOptions(argparse.Namespace):
     token: str | None
     max_clients: int
     idle: float
+    bus: str | None
     port: int
     verbose: bool
 
@@ -456,6 +457,13 @@ def _add_gateway_options(command: Command) -> None:
         "Minutes before an idle HTTP session ends.",
         type=_number(0.01),
         default=30,
+        **panel,
+    )
+    command.option(
+        "--bus",
+        "URL",
+        "With --http: the Redis by which replicas of this gateway share their clients, so that any "
+        "of them answers any request. Prefer the variable TRANSOM_BUS if it has a password.",
         **panel,
     )
     _add_port(command, **panel)

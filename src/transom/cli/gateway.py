@@ -13,6 +13,8 @@ import errno
 import logging
 import os
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +29,7 @@ from transom.servers.process import ServerProcess
 if TYPE_CHECKING:
     from transom.cli.commands import GatewayOptions
     from transom.gateway.config import ServerConfig
+    from transom.gateway.replicas import Replicas
     from transom.gateway.views import ClientViews
     from transom.host.renderers import Renderer
     from transom.web.csp import CspMode
@@ -60,6 +63,8 @@ async def _run(options: GatewayOptions) -> None:
         raise UsageError("Give one of: a command after --, --url or --config")
     if options.headless and find_spec("playwright") is None:
         raise UsageError("--headless needs Playwright: pip install 'transom[headless]'")
+    if options.bus is not None and options.http is None:
+        raise UsageError("--bus goes with --http: replicas share clients that connect over HTTP")
     _stop_on_signals()
     asyncio.get_running_loop().set_exception_handler(_report_unhandled)
     started: ServerProcess | None = None
@@ -143,17 +148,32 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
             return
         from transom.gateway.http import serve_http
 
-        # The servers get our environment, but not this.
+        # The servers get our environment, but not these.
         token = os.environ.pop("TRANSOM_TOKEN", None) or None
-        await serve_http(
-            servers,
-            views,
-            options.http,
-            token=token if options.token is None else options.token,
-            max_clients=options.max_clients,
-            idle=options.idle * 60,
-            announce=_print,
-        )
+        bus = os.environ.pop("TRANSOM_BUS", None) or None
+        async with _replicas(bus if options.bus is None else options.bus) as replicas:
+            await serve_http(
+                servers,
+                views,
+                options.http,
+                token=token if options.token is None else options.token,
+                max_clients=options.max_clients,
+                idle=options.idle * 60,
+                announce=_print,
+                replicas=replicas,
+            )
+
+
+@asynccontextmanager
+async def _replicas(url: str | None) -> AsyncGenerator[Replicas | None]:
+    if url is None:
+        yield None
+        return
+    from transom.bus import Bus
+    from transom.gateway.replicas import Replicas
+
+    async with Bus(url) as bus:
+        yield Replicas(bus)
 
 
 def _servers(options: GatewayOptions) -> list[ServerConfig]:

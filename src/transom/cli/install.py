@@ -143,7 +143,7 @@ def _for_stdio(gateway: Sequence[str]) -> list[str]:
     """The command without what only serving HTTP needs, and without a browser."""
     at = gateway.index("gateway") + 1
     words = list(gateway[at:])
-    for option in ("--http", "--token", "--max-clients", "--idle"):
+    for option in ("--http", "--token", "--max-clients", "--idle", "--bus"):
         if option in words and ("--" not in words or words.index(option) < words.index("--")):
             del words[(found := words.index(option)) : found + 2]
     return [*gateway[:at], "--no-open", *words]

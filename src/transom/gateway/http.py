@@ -7,7 +7,8 @@
    belong to a principal, which is the token that a request bears, or else the user of this machine.
    It is made by its first request, and ends as a session does, but nobody can end it.
 3. A 2026-07-28 request says in headers what it is, too, and is refused when these say otherwise.
-4. On a loopback address, Host and Origin must be that address, so that no web page can use the
+4. Of several replicas of a gateway (`replicas.py`), each session and principal is at one.
+5. On a loopback address, Host and Origin must be that address, so that no web page can use the
    gateway. On any other address, and wherever a token is set, each request must bear the token.
 """
 
@@ -20,9 +21,9 @@ import ipaddress
 import logging
 import socket
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -32,7 +33,10 @@ from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     SERVER_ERROR,
+    BusError,
     MessageRefused,
+    NoOwner,
+    OwnerGone,
     ProtocolError,
     TransomError,
     UsageError,
@@ -64,6 +68,10 @@ from transom.servers.envelope import (
 )
 from transom.serving import listen, serve
 
+if TYPE_CHECKING:
+    from transom.bus import Lease
+    from transom.gateway.replicas import Replicas
+
 _log = logging.getLogger("transom.gateway")
 
 _C = TypeVar("_C", bound=HttpClient)
@@ -78,6 +86,8 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """What the header Mcp-Name has of the params, by method."""
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
+_SESSION, _PRINCIPAL = "session:", "principal:"  # what their leases are called
+_ATTEMPTS = 6  # to find who has a principal: twice that it is claimed, and lost again
 _BODY_WITHIN = 60.0
 
 
@@ -90,6 +100,7 @@ class HttpGateway:
         token: what each request must bear (`Authorization: Bearer ...`); None: nothing.
         max_clients: how many sessions and principals there may be at once.
         idle: seconds after which one of them ends that has no request and no stream open.
+        replicas: the other replicas of this gateway, if there are any.
     """
 
     def __init__(
@@ -100,6 +111,7 @@ class HttpGateway:
         token: str | None = None,
         max_clients: int = 100,
         idle: float = 1800.0,
+        replicas: Replicas | None = None,
     ) -> None:
         self.clients: dict[str, HttpSession] = {}
         """The sessions there are, by id."""
@@ -112,7 +124,10 @@ class HttpGateway:
         self._token = None if token is None else token.encode()
         self._max_clients = max_clients
         self._idle = idle
+        self._replicas = replicas
         self._ending = False
+        if replicas is not None:
+            replicas.serve(self._serve_forwarded)
 
     async def aclose(self) -> None:
         """End every session and principal, with their servers and Views."""
@@ -134,18 +149,29 @@ class HttpGateway:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
+        await self._route(scope, headers, receive, send, self._replicas)
+
+    async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that another replica has let in."""
+        await self._route(scope, Headers(scope=scope), receive, send, None)
+
+    async def _route(
+        self,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        others: Replicas | None,
+    ) -> None:
+        """Answer a request that was let in, here or at one of `others`."""
         if _version(headers) is not None:
-            await self._serve_stateless(scope, headers, receive, send)
+            await self._serve_stateless(scope, headers, receive, send, others)
             return
         session = headers.get(SESSION_HEADER)
-        if session is None:
-            client = None
-        else:
-            client = self.clients.get(session)
-            if client is None or client.ending:
-                await problem(404, INVALID_REQUEST, "Session not found")(scope, receive, send)
-                return
-        if scope["method"] == "POST":
+        client = None if session is None else self.clients.get(session)
+        if session is not None and (client is None or client.ending):
+            await self._serve_elsewhere(session, scope, receive, send, others)
+        elif scope["method"] == "POST":
             message, body = await self._read(scope, receive, send)
             if message is not None:
                 await self._post(client, message, body, receive, send)
@@ -208,6 +234,27 @@ class HttpGateway:
 
     # --- sessions ----------------------------------------------------------------------------
 
+    async def _serve_elsewhere(
+        self, session: str, scope: Scope, receive: Receive, send: Send, others: Replicas | None
+    ) -> None:
+        """Have a request of a session answered that is not here."""
+        answer = problem(404, INVALID_REQUEST, "Session not found")
+        if others is not None:
+            id, body = None, b""
+            if scope["method"] == "POST":
+                message, body = await self._read(scope, receive, send)
+                if message is None:
+                    return
+                id = message.id if isinstance(message, wire.Request) else None
+            try:
+                await others.forward(_SESSION + session, id, body, scope, receive, send)
+                return
+            except (NoOwner, OwnerGone):
+                pass  # it ended, with its replica or by itself
+            except BusError as error:
+                answer = problem(503, SERVER_ERROR, str(error), id)
+        await answer(scope, receive, send)
+
     async def _post(
         self,
         client: HttpSession | None,
@@ -223,7 +270,7 @@ class HttpGateway:
             if method == "initialize":
                 name = member(getattr(message, "params", None), "clientInfo", "name")
                 client = HttpSession(_label(name), self._idle)
-                refusal = self._admit(client, self.clients, client.id, id)
+                refusal = await self._begin_session(client, id)
             elif method == "server/discover" or PROTOCOL_KEY.encode() in body:
                 refusal = _refused(_header_mismatch("mcp-protocol-version"), id)
             else:
@@ -234,11 +281,29 @@ class HttpGateway:
         assert client is not None  # noqa: S101 - for the type checker
         await client.serve(client.post(message, body, receive, send))
 
+    async def _begin_session(
+        self, client: HttpSession, id: wire.RequestId | None
+    ) -> Response | None:
+        lease = None
+        if self._replicas is not None:
+            try:
+                lease = await self._replicas.claim(_SESSION + client.id, client.end)
+            except BusError as error:
+                return problem(503, SERVER_ERROR, str(error), id)
+        return self._admit(client, self.clients, client.id, id, lease)
+
     def _admit(
-        self, client: _C, among: dict[str, _C], key: str, id: wire.RequestId | None
+        self,
+        client: _C,
+        among: dict[str, _C],
+        key: str,
+        id: wire.RequestId | None,
+        lease: Lease | None,
     ) -> Response | None:
         """Begin to serve a new one; the refusal when there are too many."""
         if self._ending or len(self.clients) + len(self.principals) >= self._max_clients:
+            if lease is not None and key not in among:
+                lease.release()
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             return problem(503, SERVER_ERROR, text, id)
         every = [*self.clients.values(), *self.principals.values()]
@@ -248,16 +313,24 @@ class HttpGateway:
         def ended(_: object) -> None:
             if among.get(key) is client:
                 del among[key]
+                if lease is not None:
+                    lease.release()
             client.ended()
 
-        client.start(self._serve(client, f"{client.label} ({same + 1})" if same else client.label))
+        label = f"{client.label} ({same + 1})" if same else client.label
+        client.start(self._serve(client, label, lease))
         client.task.add_done_callback(ended)
         return None
 
     # --- without sessions --------------------------------------------------------------------
 
     async def _serve_stateless(
-        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        others: Replicas | None,
     ) -> None:
         """Answer an HTTP request of 2026-07-28, or of a version that nobody knows."""
         if scope["method"] != "POST":
@@ -275,26 +348,72 @@ class HttpGateway:
             await _refused(error, id)(scope, receive, send)
             return
         key = _principal_key(headers)
-        principal = self.principals.get(key)
-        if isinstance(message, wire.Notification):
-            if principal is not None and not principal.ending:
-                await principal.notify(message, body)
-            await Response(None, 202)(scope, receive, send)
-            return
-        assert isinstance(message, wire.Request)  # noqa: S101 - see `_check_headers`
-        if principal is None or principal.ending:
-            name = member(message.params, "_meta", CLIENT_KEY, "name")
-            principal = Principal(_label(name), self._idle)
-            refusal = self._admit(principal, self.principals, key, id)
-            if refusal is not None:
-                await refusal(scope, receive, send)
-                return
-        await principal.serve(principal.post(message, receive, send))
 
-    async def _serve(self, client: HttpClient, label: str) -> None:
+        async def forward() -> None:
+            if others is None:
+                raise NoOwner("Another replica has taken this client over meanwhile: try again")
+            await others.forward(_PRINCIPAL + key, id, body, scope, receive, send)
+
+        try:
+            if isinstance(message, wire.Notification):
+                principal = self.principals.get(key)
+                if principal is not None and not principal.ending:
+                    await principal.notify(message, body)
+                elif others is not None:
+                    with suppress(NoOwner, OwnerGone):
+                        await forward()
+                        return
+                await Response(None, 202)(scope, receive, send)
+                return
+            assert isinstance(message, wire.Request)  # noqa: S101 - see `_check_headers`
+            principal = await self._principal(key, message, forward)
+        except BusError as error:
+            await problem(503, SERVER_ERROR, str(error), id)(scope, receive, send)
+            return
+        if isinstance(principal, Response):
+            await principal(scope, receive, send)
+        elif principal is not None:
+            await principal.serve(principal.post(message, receive, send))
+
+    async def _principal(
+        self, key: str, request: wire.Request, forward: Callable[[], Awaitable[None]]
+    ) -> Principal | Response | None:
+        """Whoever a request is of; None when it was forwarded, a refusal when there are too many.
+
+        Raises:
+            BusError: it is not known who has it, or it could not be forwarded.
+        """
+        replicas, lease = self._replicas, None
+        for _ in range(_ATTEMPTS):
+            principal = self.principals.get(key)
+            if principal is not None and not principal.ending:
+                return principal
+            if replicas is not None and (lease is None or not lease.held):
+                lease = await replicas.claim(_PRINCIPAL + key, lambda: self._lost(key))
+                if lease is None:
+                    with suppress(NoOwner, OwnerGone):  # since it was claimed
+                        await forward()
+                        return None
+                continue  # another request may have begun it meanwhile
+            name = member(request.params, "_meta", CLIENT_KEY, "name")
+            principal = Principal(_label(name), self._idle)
+            refusal = self._admit(principal, self.principals, key, request.id, lease)
+            return principal if refusal is None else refusal
+        raise NoOwner("No replica of the gateway has this client for long: try again")
+
+    def _lost(self, key: str) -> None:
+        """Another replica has a principal."""
+        principal = self.principals.pop(key, None)
+        if principal is not None:
+            principal.end()
+
+    async def _serve(self, client: HttpClient, label: str, lease: Lease | None) -> None:
         """One session or principal, from its first request to its end."""
         try:
-            await Proxy(client, self._servers, self._views(label)).run()
+            views = self._views(label)
+            if lease is not None and self._replicas is not None and isinstance(client, Principal):
+                views.remember(await self._replicas.records(lease), self._replicas.keep(lease))
+            await Proxy(client, self._servers, views).run()
         except TransomError as error:
             _log.warning("%s", error)
             client.refuse(str(error))
@@ -424,6 +543,7 @@ async def serve_http(
     max_clients: int,
     idle: float,
     announce: Callable[[str], object],
+    replicas: Replicas | None = None,
 ) -> None:
     """Serve clients at an address until a signal comes.
 
@@ -435,6 +555,7 @@ async def serve_http(
         max_clients: how many clients there may be at once.
         idle: seconds after which a client is gone that has nothing open.
         announce: called with a text that says where the gateway listens.
+        replicas: the other replicas of this gateway, if there are any.
 
     Raises:
         UsageError: the address cannot be used.
@@ -446,6 +567,7 @@ async def serve_http(
         token=_checked(token, host),
         max_clients=max_clients,
         idle=idle,
+        replicas=replicas,
     )
     stopped = asyncio.Event()
     on_signals(stopped.set)

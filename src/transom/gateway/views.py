@@ -267,6 +267,8 @@ _NO_SUCH_VIEW: Final = (
 _COALESCE = 0.01  # seconds in which several changes become one notification
 _MAX_REASON = 500
 _MAX_HANDLES = 1000
+_MAX_RECORDS = 1024 * 1024  # bytes that are kept with what Views were given, and not without
+_LOST_REPLICA = "the replica of the gateway that had it is gone"
 _MAX_NAMED = 20  # tools named in the result of a call that opened a View
 
 
@@ -375,6 +377,19 @@ class ClientViews:
         self._host: Host | None = None
         self._adding = asyncio.Lock()
         self._tools_changed = Debounced(self._notify_tools_changed, _log_problem, delay=_COALESCE)
+        self._records: bytes | None = None
+        self._keep: Callable[[bytes], Awaitable[None]] | None = None
+        self._changed = Debounced(self._keep_records, _log_problem, delay=_COALESCE)
+
+    def remember(self, records: bytes | None, keep: Callable[[bytes], Awaitable[None]]) -> None:
+        """Know the Views that this client had at another replica of the gateway.
+
+        Args:
+            records: what that replica kept.
+            keep: keeps the same of this one, whenever it changes.
+        """
+        self._records = records
+        self._keep = keep
 
     def attach(self, client: Client, state: ClientState, inputs: Inputs) -> None:
         """Say whose Views these are."""
@@ -435,8 +450,37 @@ class ClientViews:
         host.on_error = _log_problem
         host.on_view_problem = _log_view_problem
         await host.__aenter__()
+        if self._records is not None:
+            self._restore(host, self._records)
         self._host = host
         return host
+
+    def _restore(self, host: Host, data: bytes) -> None:
+        from transom.host.open_views import HostRecords  # noqa: PLC0415 - as in `_make_host`
+
+        records, self._handles = msgspec.msgpack.decode(
+            data, type=tuple[HostRecords, dict[str, str]]
+        )
+        views = {
+            view_id: each if each.reason else msgspec.structs.replace(each, reason=_LOST_REPLICA)
+            for view_id, each in records.views.items()
+        }
+        host.restore(msgspec.structs.replace(records, views=views))
+
+    async def _keep_records(self) -> None:
+        if self._keep is not None and self._host is not None:
+            records = self._host.records()
+            data = msgspec.msgpack.encode((records, self._handles))
+            if len(data) > _MAX_RECORDS:
+                views = {
+                    view_id: msgspec.structs.replace(
+                        each, origin=msgspec.structs.replace(each.origin, arguments={}, result=None)
+                    )
+                    for view_id, each in records.views.items()
+                }
+                slim = msgspec.structs.replace(records, views=views)
+                data = msgspec.msgpack.encode((slim, self._handles))
+            await self._keep(data)
 
     async def _ready(self) -> Host:
         making = self._making
@@ -483,6 +527,9 @@ class ClientViews:
             await asyncio.wait([self._making], timeout=10)
         if self._host is not None:
             await self._host.aclose()
+        self._changed.close()
+        with suppress(TransomError):
+            await self._keep_records()
 
     # --- tools -------------------------------------------------------------------------------
 
@@ -577,6 +624,7 @@ class ClientViews:
             self._handles[view_id] = f"{view_id}.{secrets.token_urlsafe(16)}"
             if len(self._handles) > _MAX_HANDLES:
                 del self._handles[next(iter(self._handles))]
+            self._changed.trigger()
         return self._handles[view_id]
 
     def _view_of(self, handle: object) -> str | None:
@@ -788,10 +836,12 @@ class ClientViews:
 
     def _view_opened(self, view: View) -> None:
         self._messages.view_opened(view.id, view.label.text())
+        self._changed.trigger()
         self._state.notify_list_changed("resources", modern=False)
 
     def _view_closed(self, view: View) -> None:
         self._messages.view_closed(view.id)
+        self._changed.trigger()
         self._state.notify_list_changed("resources", modern=False)
 
     def _notify_updated(self, view_id: str) -> None:
