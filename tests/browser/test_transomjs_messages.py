@@ -607,3 +607,4 @@ class TestWhereItRuns:
             said = await page.evaluate("app.connect().catch((error) => error.message)")
             assert said == "Method not found"
             assert view.console == []
+            await page.close()

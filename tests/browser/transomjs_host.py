@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Frame, Page, Route
+from playwright.async_api import BrowserContext, ConsoleMessage, Error, Frame, Page, Route
 
 from transom.server.page import inline_transom
 
@@ -17,6 +17,7 @@ PAGES = ROOT / "tests" / "web" / "js"
 STRICT = "default-src 'none'; script-src 'unsafe-inline'"
 HOST_URL = "https://host.invalid/"
 VIEW_URL = "https://view.invalid/"
+BLANK = "about:blank"
 
 
 def page_with(script: str, *, kind: str = "module", body: str = "") -> str:
@@ -37,10 +38,19 @@ class View:
         self.console: list[str] = []
         """What the View and the host wrote to the console, and errors nobody caught."""
         page.on("console", self._note)
-        page.on("pageerror", lambda error: self.console.append(f"uncaught: {error.message}"))
+        page.on("pageerror", self._note_error)
 
     def _note(self, message: ConsoleMessage) -> None:
         self.console.append(f"{message.type}: {message.text}")
+
+    def _note_error(self, error: Error) -> None:
+        self.console.append(f"uncaught: {error.message}")
+
+    async def leave(self) -> None:
+        """Leave the page as it was."""
+        self.page.remove_listener("console", self._note)
+        self.page.remove_listener("pageerror", self._note_error)
+        await self.page.goto(BLANK)
 
     @property
     def frame(self) -> Frame:
@@ -107,7 +117,10 @@ class View:
 async def host_page(
     context: BrowserContext, *, host: str | None = None, view: str = "", csp: str = STRICT
 ) -> AsyncIterator[View]:
-    """A host page and the page of a View at their addresses; `mount(VIEW_URL)` shows the View."""
+    """A host page and the page of a View at their addresses; `mount(VIEW_URL)` shows the View.
+
+    A window is used again, since making one costs more than most tests.
+    """
 
     async def answer(route: Route) -> None:
         if route.request.url == HOST_URL:
@@ -124,11 +137,13 @@ async def host_page(
             await route.abort()
 
     await context.route("**/*", answer)
-    page = await context.new_page()
+    unused = [each for each in context.pages if each.url == BLANK]
+    page = unused[0] if unused and host is None else await context.new_page()
     shown = View(page)
     await page.goto(HOST_URL)
     yield shown
-    await page.close()
+    await (shown.leave() if host is None else page.close())
+    await context.unroute("**/*", answer)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from transom.errors import INVALID_PARAMS, InvalidResult, ProtocolError
-from transom.protocol.methods import HOST, METHODS, SANDBOX_PREFIX, VIEW, Sender
+from transom.protocol.methods import HOST, METHODS, VIEW, Sender
 from transom.types import AppCapabilities, HostCapabilities, HostContext, ToolResult
 
 # id of the behaviour -> sender -> what it may send; a trailing "?" marks a request.
@@ -136,8 +136,8 @@ def test_the_view_may_open_the_conversation_and_the_host_may_not():
         ("view", "transom/notifications/problem"),
         ("view", "ping"),
         *((side, f"notifications/{name}") for side in VIEW_AND_HOST for name in BOTH_WAYS),
-        ("view", SANDBOX_PREFIX + "proxy-ready"),
-        ("host", SANDBOX_PREFIX + "resource-ready"),
+        ("view", "ui/notifications/sandbox-proxy-ready"),
+        ("host", "ui/notifications/sandbox-resource-ready"),
     }
 
 
