@@ -17,6 +17,12 @@ from transom.events import Slot, abandon, is_awaitable
 OnError = Callable[[BaseException], object]
 
 
+def retrieve(task: asyncio.Future[Any]) -> None:
+    """A done callback for what may fail unseen: whoever waits for it has the error as well."""
+    if not task.cancelled():
+        task.exception()
+
+
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop

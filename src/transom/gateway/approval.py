@@ -25,7 +25,6 @@ from transom.host.policy import (
 from transom.protocol import wire
 
 Approval = Literal["client", "page", "elicit", "never"]
-APPROVALS: tuple[Approval, ...] = ("client", "page", "elicit", "never")
 
 
 def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:

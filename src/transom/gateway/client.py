@@ -275,7 +275,7 @@ class Stream:
             honoured["promptsListChanged"] = True
         if self._filter.resource_subscriptions:
             honoured[_URIS] = uris
-        self.acknowledge(server, _raw({"notifications": honoured}))
+        self.acknowledge(server, wire.raw({"notifications": honoured}))
 
     def skip(self, server: str) -> None:
         """A server knows no streams, or is not there: the gateway still has the stream."""
@@ -302,9 +302,9 @@ class Stream:
                 honoured[f"{name}ListChanged"] = Raw(b"true")
         if self._filter.own_uris:
             uris = [*_uris(honoured), *self._filter.own_uris]
-            honoured[_URIS] = Raw(wire.encode(uris))
+            honoured[_URIS] = wire.raw(uris)
         early, self._early = self._early, None
-        self.notify(ACKNOWLEDGED, {**self._acknowledgement, "notifications": _raw(honoured)})
+        self.notify(ACKNOWLEDGED, {**self._acknowledgement, "notifications": wire.raw(honoured)})
         for method, params in early:
             self._notify(method, params)
 
@@ -327,7 +327,7 @@ class Stream:
     def notify_resource_updated(self, uri: str) -> None:
         """Send that a resource of the gateway changed, if that was asked for."""
         if uri in self._filter.resource_subscriptions:
-            self.notify("notifications/resources/updated", {"uri": _raw(uri)})
+            self.notify("notifications/resources/updated", {"uri": wire.raw(uri)})
 
     def ended(self, result: Raw | bytes) -> bytes:
         """The result that ends it, of a server's."""
@@ -384,7 +384,7 @@ class ClientState:
         given = members(self.initialize)
         level = members(self.log_level).get("level")
         return {
-            PROTOCOL_KEY: _raw(DISCOVERY_VERSION),
+            PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
             CLIENT_KEY: given.get("clientInfo", _NOBODY),
             CAPABILITIES_KEY: given["capabilities"],
             **({} if level is None else {LOG_LEVEL_KEY: level}),
@@ -452,10 +452,6 @@ class ClientState:
             self._notify("notifications/resources/updated", wire.encode({"uri": uri}))
         for stream in list(self._streams.values()):
             stream.notify_resource_updated(uri)
-
-
-def _raw(value: object) -> Raw:
-    return Raw(wire.encode(value))
 
 
 def _uris(notifications: Mapping[str, Raw]) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from transom.background import Background
+from transom.background import Background, retrieve
 from transom.channel import Channel
 from transom.errors import (
     INVALID_PARAMS,
@@ -188,7 +188,7 @@ class Member:
             return await connection.forward("tasks/result", asked)
         except asyncio.CancelledError:
             with suppress(TransomError):
-                connection.send_request("tasks/cancel", asked).add_done_callback(_retrieve)
+                connection.send_request("tasks/cancel", asked).add_done_callback(retrieve)
             raise
 
     async def _set_level(self, params: Raw | bytes | None) -> None:
@@ -226,16 +226,12 @@ class Member:
             if notification.method == "notifications/resources/updated":
                 given = members(notification.params)
                 given.pop("_meta", None)
-                self.on_updated(wire.Notification(notification.method, Raw(wire.encode(given))))
-
-        def ended(future: asyncio.Future[Raw]) -> None:
-            if not future.cancelled():
-                future.exception()  # it may be refused: nothing is promised
+                self.on_updated(wire.Notification(notification.method, wire.raw(given)))
 
         if uri not in self._listening or self._listening[uri].done():
             wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
             listening = self._listening[uri] = self.connection.listen(wanted, handle, stamp=True)
-            listening.add_done_callback(ended)
+            listening.add_done_callback(retrieve)  # it may be refused: nothing is promised
 
 
 class Members:
@@ -573,11 +569,6 @@ class Members:
         likely = [each for each in able if any(fits_template(uri, t) for t in each.templates)]
         yield from likely
         yield from (each for each in able if each not in likely)
-
-
-def _retrieve(sent: asyncio.Future[Raw]) -> None:
-    if not sent.cancelled():
-        sent.exception()  # nobody waits for it any more
 
 
 def _report(error: BaseException) -> None:

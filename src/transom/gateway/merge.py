@@ -58,11 +58,11 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
     """A server's answer to `initialize` or `server/discover`, with what the gateway adds to it."""
     can = members(members(answer).get("capabilities"))
     if "tools" in can:
-        can["tools"] = _raw({**members(can["tools"]), "listChanged": True})
+        can["tools"] = wire.raw({**members(can["tools"]), "listChanged": True})
     resources = members(can.get("resources"))
-    can["resources"] = _raw({**resources, "subscribe": True, "listChanged": True})
+    can["resources"] = wire.raw({**resources, "subscribe": True, "listChanged": True})
     for key, value in _own_tasks(member(answer, "protocolVersion")).items():
-        can[key] = _raw(_union(member(can.get(key)) or {}, value))
+        can[key] = wire.raw(_union(member(can.get(key)) or {}, value))
     return with_member(answer, "capabilities", can)
 
 
@@ -255,7 +255,3 @@ def fits_template(uri: str, template: str) -> bool:
             return False
         at += len(literal)
     return True
-
-
-def _raw(value: object) -> Raw:
-    return Raw(wire.encode(value))

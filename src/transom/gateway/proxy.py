@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
+from transom.background import retrieve
 from transom.channel import Channel
 from transom.errors import (
     INVALID_PARAMS,
@@ -455,7 +456,7 @@ class Proxy:
                     if server.connection.up:
                         server.connection.send_request(
                             "resources/unsubscribe", wire.encode({"uri": uri})
-                        ).add_done_callback(_retrieve)
+                        ).add_done_callback(retrieve)
 
     # --- lists -------------------------------------------------------------------------------
 
@@ -794,11 +795,6 @@ class _Directory:
                 await self._relist()
                 self._relisted_at = now
         return self.names.meant(shown)
-
-
-def _retrieve(future: asyncio.Future[Raw]) -> None:
-    if not future.cancelled():
-        future.exception()  # nobody waits for it
 
 
 def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:

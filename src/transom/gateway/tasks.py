@@ -93,7 +93,7 @@ class CallTasks:
 
     def listed(self) -> list[Raw]:
         """Those that are kept, as `tasks/list` has them."""
-        return [Raw(wire.encode(task)) for task in self._store.tasks()]
+        return [wire.raw(task) for task in self._store.tasks()]
 
     async def answer(self, method: str, params: Raw | None) -> bytes:
         """Answer a request about one of them."""

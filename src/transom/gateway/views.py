@@ -16,8 +16,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -25,12 +27,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 from msgspec import Raw
 
-from transom.background import Background, Debounced
+from transom.background import Background, Debounced, retrieve
 from transom.errors import (
     INVALID_PARAMS,
     InvalidResult,
     NotConnected,
     ProtocolError,
+    Refused,
     TransomError,
     ViewClosed,
 )
@@ -48,7 +51,7 @@ from transom.host.policy import (
     model_may_call,
 )
 from transom.host.surface import INDIRECT_TOOLS, LIST_VIEW_TOOLS, owner_of
-from transom.json_values import clean, member, members
+from transom.json_values import clean, member, members, with_entries, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import LEGACY_URI_KEY, OPEN
 from transom.protocol.methods import read_result
@@ -74,14 +77,33 @@ if TYPE_CHECKING:
     _OpenedView = tuple[View, ViewOrigin]
     """A View, and the call that it is used for."""
 
+_log = logging.getLogger("transom.gateway")
 
-import time
-from collections import deque
-from collections.abc import Sequence
-
-from transom.errors import Refused
-from transom.json_values import with_entries, without_marks
-
+SCREENSHOT_VIEW: Final = "screenshot_view"
+_SCREENSHOT = Tool(
+    name=SCREENSHOT_VIEW,
+    title="Take a picture of an open View",
+    description="Take a picture of an open View as it looks now.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "view_id": {"type": "string", "description": "The id of an open View, such as orders-1"}
+        },
+        "required": ["view_id"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True),
+)
+STANDING_TOOLS: Final = frozenset({SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)})
+"""Those that may stand for the tools of Views."""
+_NO_SUCH_VIEW: Final = (
+    f"There is no View with this view_id: {LIST_VIEW_TOOLS} names those that are open"
+)
+_COALESCE = 0.01  # seconds in which several changes become one notification
+_MAX_REASON = 500
+_MAX_HANDLES = 1000
+_MAX_RECORDS = 1024 * 1024  # bytes that are kept with what Views were given, and not without
+_LOST_REPLICA = "the replica of the gateway that had it is gone"
+_MAX_NAMED = 20  # tools named in the result of a call that opened a View
 INDEX_URI: Final = "transom://views"
 INDEX: Final = wire.encode(
     {
@@ -243,35 +265,6 @@ def _now() -> float:
     return round(time.time(), 3)
 
 
-_log = logging.getLogger("transom.gateway")
-
-SCREENSHOT_VIEW: Final = "screenshot_view"
-_SCREENSHOT = Tool(
-    name=SCREENSHOT_VIEW,
-    title="Take a picture of an open View",
-    description="Take a picture of an open View as it looks now.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "view_id": {"type": "string", "description": "The id of an open View, such as orders-1"}
-        },
-        "required": ["view_id"],
-    },
-    annotations=ToolAnnotations(read_only_hint=True),
-)
-STANDING_TOOLS: Final = frozenset({SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)})
-"""Those that may stand for the tools of Views."""
-_NO_SUCH_VIEW: Final = (
-    f"There is no View with this view_id: {LIST_VIEW_TOOLS} names those that are open"
-)
-_COALESCE = 0.01  # seconds in which several changes become one notification
-_MAX_REASON = 500
-_MAX_HANDLES = 1000
-_MAX_RECORDS = 1024 * 1024  # bytes that are kept with what Views were given, and not without
-_LOST_REPLICA = "the replica of the gateway that had it is gone"
-_MAX_NAMED = 20  # tools named in the result of a call that opened a View
-
-
 class ToolHead(msgspec.Struct):
     """As much of a tool's definition as it takes to know what to do with it."""
 
@@ -419,7 +412,7 @@ class ClientViews:
     def _begin_host(self) -> asyncio.Task[Host]:
         self._needed = True
         self._making = asyncio.ensure_future(self._make_host())
-        self._making.add_done_callback(_retrieve)
+        self._making.add_done_callback(retrieve)
         return self._making
 
     async def _make_host(self) -> Host:
@@ -891,8 +884,3 @@ async def _picture(host: Host, arguments: dict[str, Any]) -> ToolResult:
     png = await host.view(view_id).screenshot()
     data = b64encode(png).decode()
     return ToolResult(content=[ImageContent(data=data, mime_type="image/png")])
-
-
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()  # whoever needs the host gets it

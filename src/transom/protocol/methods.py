@@ -22,9 +22,6 @@ from transom.types import HostContext, Open, ReadResourceResult, Task, ToolResul
 
 Sender = Literal["view", "host"]
 
-SANDBOX_PREFIX = "ui/notifications/sandbox-"
-"""Between a host and its own sandbox proxy; never forwarded to or from a View."""
-
 
 class Method(msgspec.Struct, frozen=True, eq=False):
     """One row. `result` is None for a notification; `dict` is core MCP, forwarded unread."""

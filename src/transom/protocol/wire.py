@@ -253,6 +253,11 @@ encode = _encoder.encode
 """Any JSON-able value, struct or Raw to bytes."""
 
 
+def raw(value: object) -> Raw:
+    """The same, as a part of something that is yet to be encoded."""
+    return Raw(encode(value))
+
+
 def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
     """A request; `params` is JSON already."""
     head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (encode(id), encode(method))

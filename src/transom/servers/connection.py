@@ -462,8 +462,8 @@ class ServerConnection(CachingServer):
     async def _discover(self, timeout: float) -> bool:
         """Open with `server/discover`; whether the server knows it."""
         envelope = {
-            PROTOCOL_KEY: _json(DISCOVERY_VERSION),
-            CLIENT_KEY: _json(_CLIENT),
+            PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
+            CLIENT_KEY: wire.raw(_CLIENT),
             CAPABILITIES_KEY: with_ui(None),
         }
         params = with_envelope(None, envelope)
@@ -596,10 +596,6 @@ def _supported(error: ProtocolError) -> list[str]:
         return []
     named: object = error.data.get("supported")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return [each for each in named if isinstance(each, str)] if isinstance(named, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
-def _json(value: object) -> Raw:
-    return Raw(wire.encode(value))
 
 
 def _text(error: BaseException) -> str:

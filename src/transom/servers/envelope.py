@@ -31,10 +31,6 @@ _MARK: Final = PROTOCOL_KEY.encode()
 _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 
 
-def _raw(value: object) -> Raw:
-    return Raw(wire.encode(value))
-
-
 # --- requests --------------------------------------------------------------------------------
 
 
@@ -47,9 +43,9 @@ def with_extension(capabilities: Raw | bytes | None, name: str, settings: object
     """Capabilities with one extension more."""
     given = members(capabilities)
     extensions = members(given.get("extensions"))
-    extensions[name] = _raw(settings)
-    given["extensions"] = _raw(extensions)
-    return _raw(given)
+    extensions[name] = wire.raw(settings)
+    given["extensions"] = wire.raw(extensions)
+    return wire.raw(given)
 
 
 def envelope_of(params: Raw | bytes | None) -> Members | None:
@@ -77,7 +73,7 @@ def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None
     meta = members(given.get("_meta"))
     meta.update(envelope)
     meta[CAPABILITIES_KEY] = with_ui(envelope.get(CAPABILITIES_KEY))
-    given["_meta"] = _raw(meta)
+    given["_meta"] = wire.raw(meta)
     return wire.encode(given)
 
 
@@ -90,7 +86,7 @@ def without_envelope(params: Raw | bytes | None) -> bytes | None:
     for key in ("inputResponses", "requestState"):
         given.pop(key, None)
     if meta:
-        given["_meta"] = _raw(meta)
+        given["_meta"] = wire.raw(meta)
     return wire.encode(given) if given else None
 
 
@@ -113,7 +109,7 @@ def without_hop_keys(method: str, result: Raw | bytes) -> bytes:
         given.pop(key, None)
     structured = given.get("structuredContent")
     if method == "tools/call" and structured and not bytes(structured).startswith(b"{"):
-        given["structuredContent"] = _raw({"result": structured})
+        given["structuredContent"] = wire.raw({"result": structured})
     return wire.encode(given)
 
 

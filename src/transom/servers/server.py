@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw
 
+from transom.background import retrieve
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
 from transom.json_values import member, members
 from transom.protocol import wire
@@ -167,7 +168,7 @@ class ToolCache:
         while self._known_version < wanted:
             if self._listing is None:
                 self._listing = asyncio.ensure_future(self._list())
-                self._listing.add_done_callback(_retrieve)
+                self._listing.add_done_callback(retrieve)
             # Shared by all who wait, so one who gives up must not end it for the others.
             await asyncio.shield(self._listing)
         return self._tools
@@ -206,11 +207,6 @@ class ToolCache:
             found.setdefault(tool.name, tool)
         self._tools, self._known_version = found, version
         self._listed_at = asyncio.get_running_loop().time()
-
-
-def _retrieve(task: asyncio.Task[None]) -> None:
-    if not task.cancelled():
-        task.exception()  # those who wait have it; there may be none left
 
 
 class CachingServer:

@@ -108,7 +108,7 @@ async def _wait(
             case "input_required" if not answered.issuperset(members(task.get("inputRequests"))):
                 given = await answer_input(raw)
                 answered |= members(task.get("inputRequests")).keys()
-                update = {**members(params), "inputResponses": Raw(wire.encode(given))}
+                update = {**members(params), "inputResponses": wire.raw(given)}
                 await send("tasks/update", wire.encode(update))
             case "working" | "input_required":
                 await asyncio.sleep(_pause(member(raw, "pollIntervalMs")))
