@@ -27,7 +27,7 @@ from benchmarks.peers import PY, TS, TS_BEST
 console = Console(width=None if sys.stdout.isatty() else 130)
 
 BARE = "bare asyncio and msgspec"
-GROUPS = ("host", "browser", "gateway", "http")
+GROUPS = ("host", "browser", "gateway", "http", "bus")
 
 
 class Measured(NamedTuple):
