@@ -65,6 +65,15 @@ PARTS = [
         },
     ),
     Part(
+        "Agent frameworks",
+        "A host's tools in an agent. The guide is [Agent frameworks](agents.md).",
+        {
+            "transom.agents.pydantic_ai": ALL,
+            "transom.agents.openai_agents": ALL,
+            "transom.agents.langchain": ALL,
+        },
+    ),
+    Part(
         "Connections to servers",
         "For hosts and everyone else who sends requests to MCP servers. `Host` makes its own; the "
         "guide is [Hosts](hosts.md#servers).",

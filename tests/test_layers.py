@@ -29,7 +29,7 @@ UP_TO_SESSION = BOTTOM | {
 UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "state_files", "servers"}
 UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
-EVERYTHING = UP_TO_SERVING | {"web", "gateway", "check", "testing", "cli"}
+EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "testing", "cli"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "server": UP_TO_SESSION | {"mcptypes"},
     "serving": {"errors"},
     "web": UP_TO_SERVING,
+    "agents": UP_TO_HOST,
     "gateway": UP_TO_SERVING,
     "check": UP_TO_HOST,
     "testing": UP_TO_HOST,
@@ -90,6 +91,7 @@ PACKAGES = {
     "server": {"msgspec", "jsonschema_rs"} | MCP,
     "serving": {"uvicorn"},
     "web": {"msgspec", "starlette", "websockets"},
+    "agents": {"msgspec"} | MCP,
     "gateway": {"msgspec", "ruamel", "starlette", "tomlkit"} | MCP,
     "check": {"msgspec", "jsonschema_rs", "rich"} | MCP,
     "testing": {"msgspec", "pytest"} | MCP,
@@ -114,7 +116,12 @@ LATER = {
 }
 
 # Modules made for a package that a user may have or not: never imported together with another.
-ON_DEMAND = {"server.fastmcp": {"fastmcp"}}
+ON_DEMAND = {
+    "server.fastmcp": {"fastmcp"},
+    "agents.langchain": {"langchain", "langgraph"},
+    "agents.openai_agents": {"agents"},
+    "agents.pydantic_ai": {"pydantic_ai"},
+}
 
 # The protocol has no input, no output, no tasks and no clock.
 NOT_IN_PROTOCOL = {"asyncio", "concurrent", "datetime", "selectors", "socket", "ssl", "subprocess"}

@@ -7,10 +7,12 @@ Several workers that share a Redis, behind any balancer (see docs/deploying.md):
 CHAT_BUS=redis://localhost CHAT_SECRET=... uvicorn examples.chat.app:app --port 8001
 
 Every user has servers, Views and a conversation of their own. The model is a script that knows a
-few sentences (`script.py`), so that the chat runs offline; what it does is what an agent does:
-it lists the host's tools and calls them.
+few sentences (`script.py`), so that the chat runs offline, or any model of Pydantic AI:
 
-`WebViews` does everything about Views; all else here is what any chat has.
+CHAT_MODEL=openai:gpt-5 uvicorn examples.chat.app:app
+
+`WebViews` does everything about Views and `HostToolset` gives the model their tools (`agent.py`);
+all else here is what any chat has.
 """
 
 import asyncio
@@ -27,7 +29,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from examples.chat.script import reply
+from examples.chat.agent import reply
 from examples.chat.store import Message, Store
 from transom import Host
 from transom.web import WebViews
@@ -108,7 +110,8 @@ async def answer(user: str, text: str) -> AsyncIterator[str]:
 
     async def run() -> None:
         try:
-            await reply(await views.host(user), text, emit)
+            host, history = await views.host(user), await store.history(user)
+            await store.keep_history(user, await reply(host, text, emit, history))
         except Exception as error:  # noqa: BLE001 - the user is told, and the conversation goes on
             await emit({"type": "text", "text": f"That did not work: {error}"})
         finally:

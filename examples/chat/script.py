@@ -1,60 +1,73 @@
 """The chat's model when there is none: it knows a few sentences, and calls tools for them.
 
-What an agent would do is done here by hand: list the tools that the host has right now, call one,
-look at the result, say something. A tool of a View is a tool like any other.
+To Pydantic AI it is a model like any other: it gets the messages so far and the tools that the host
+has right now, and says something or calls a tool. A tool of a View is a tool like any other.
 """
 
+import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
-from transom import Host, ToolResult
-from transom.web import RemoteHost
-
-Emit = Callable[[dict[str, Any]], Awaitable[None]]
+from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall
 
 HELP = (
     "I know a few sentences: “show the open orders”, “select A-1041”, “filter by desk”, "
     "“what is selected?”, “play music”, “play greensleeves”."
 )
 
+Turn = AsyncIterator[str | dict[int, DeltaToolCall]]
 
-async def reply(host: Host | RemoteHost, text: str, emit: Emit) -> None:
-    """Answer a message; `emit` gets the parts of the answer as they come."""
-    words = text.casefold()
+
+async def script(messages: list[ModelMessage], info: AgentInfo) -> Turn:
+    """What the model says or calls next."""
+    words = prompt(messages)
+    for part in messages[-1].parts:
+        if isinstance(part, ToolReturnPart):
+            yield about(part, words)
+            return
     order = re.search(r"\ba-\d+", words)
+    tools = [tool.name for tool in info.function_tools]
 
-    async def say(said: str) -> None:
-        await emit({"type": "text", "text": said})
+    def call(name: str, **arguments: Any) -> dict[int, DeltaToolCall]:
+        return {1: DeltaToolCall(name, json.dumps(arguments))}
 
-    async def call(name: str, **arguments: Any) -> ToolResult:
-        await emit({"type": "call", "tool": name, "arguments": arguments})
-        result = await host.answer(name, arguments)
-        view = (result.meta or {}).get("transom/view", {}).get("id")
-        if view is not None:
-            await emit({"type": "view", "view": view})
-        return result
-
-    async def view_tool(name: str) -> str | None:
+    def view_tool(name: str) -> str | None:
         """A View's tool, by the name that the model knows it by; that of the newest View."""
-        found = [tool.name for tool in await host.list_tools() if tool.name.endswith(f"__{name}")]
+        found = [tool for tool in tools if tool.endswith(f"__{name}")]
         return found[-1] if found else None
 
-    if order is not None and (tool := await view_tool("select_orders")) is not None:
-        result = await call(tool, ids=[order[0].upper()])
-        await say(result.text if result.is_error else f"{order[0].upper()} is selected.")
-    elif "select" in words and (tool := await view_tool("get_selection")) is not None:
-        await say(f"Selected: {(await call(tool)).text}")
-    elif (by := re.search(r"filter by (.+)", words)) and (tool := await view_tool("filter_orders")):
-        await say((await call(tool, query=by[1])).text)
+    if order is not None and (tool := view_tool("select_orders")) is not None:
+        yield call(tool, ids=[order[0].upper()])
+    elif "select" in words and (tool := view_tool("get_selection")) is not None:
+        yield call(tool)
+    elif (by := re.search(r"filter by (.+)", words)) and (tool := view_tool("filter_orders")):
+        yield call(tool, query=by[1])
     elif "order" in words:
         status = next((each for each in ("open", "paid", "shipped") if each in words), None)
-        await say("Let me look.")
-        result = await call("show_orders", **({"status": status} if status else {}))
-        await say(result.text)
+        yield "Let me look."
+        yield call("show_orders", **({"status": status} if status else {}))
     elif "music" in words:
-        await say((await call("show_player")).text)
-    elif words.startswith("play ") and (tool := await view_tool("play_track")) is not None:
-        await say((await call(tool, id=words.removeprefix("play ").strip().replace(" ", "-"))).text)
+        yield call("show_player")
+    elif words.startswith("play ") and (tool := view_tool("play_track")) is not None:
+        yield call(tool, id=words.removeprefix("play ").strip().replace(" ", "-"))
     else:
-        await say(HELP)
+        yield HELP
+
+
+def prompt(messages: list[ModelMessage]) -> str:
+    """What the user said last."""
+    first = (message.parts[0] for message in reversed(messages))
+    return next(str(part.content) for part in first if isinstance(part, UserPromptPart)).casefold()
+
+
+def about(result: ToolReturnPart, words: str) -> str:
+    """What to say about a tool's result."""
+    parts = result.content if isinstance(result.content, list) else [result.content]
+    text = next((part for part in parts if isinstance(part, str)), json.dumps(parts[0]))
+    if result.outcome == "success" and result.tool_name.endswith("__select_orders"):
+        return f"{re.findall(r'a-[0-9]+', words)[0].upper()} is selected."
+    if result.outcome == "success" and result.tool_name.endswith("__get_selection"):
+        return f"Selected: {text}"
+    return text

@@ -66,6 +66,14 @@ class Store:
         await self._values.rpush(f"chat:messages:{user}", json.dumps(message))
         await self._values.expire(f"chat:messages:{user}", 30 * DAY)
 
+    async def history(self, user: str) -> str:
+        """What a user's model has read and said so far, as JSON."""
+        return await self._values.get(f"chat:history:{user}") or "[]"
+
+    async def keep_history(self, user: str, history: str) -> None:
+        """Keep it for the next message, which may come to another worker."""
+        await self._values.set(f"chat:history:{user}", history, ex=30 * DAY)
+
     async def messages(self, user: str) -> list[Message]:
         """A user's conversation."""
         found = await self._values.lrange(f"chat:messages:{user}", 0, -1)

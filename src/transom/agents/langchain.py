@@ -1,0 +1,135 @@
+"""A host's tools for LangChain: `create_agent(model, middleware=[HostMiddleware(host)])`.
+
+The extra `transom[langchain]` has what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from pydantic import Discriminator
+
+from transom.agents.content import (
+    Image,
+    as_text,
+    beside_result,
+    error_for_model,
+    parts_for_model,
+)
+from transom.host.host import ToolHost
+from transom.host.policy import Allow, ApprovalRequest, Deny
+from transom.host.surface import tools_for
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain.agents.middleware.human_in_the_loop import (
+        ApproveDecision,
+        EditDecision,
+        RejectDecision,
+        ToolApprovalRequest,
+    )
+    from langchain.agents.middleware.types import ToolCallRequest
+    from langchain.messages import ToolMessage
+    from langgraph.types import Command, interrupt
+except ImportError as error:
+    raise ImportError(
+        "transom.agents.langchain needs LangChain 1.4: pip install 'transom[langchain]'"
+    ) from error
+
+__all__ = ["HostMiddleware"]
+
+# LangGraph checks an answer before it keeps it, so that a wrong one can be given again.
+_ANSWER: Any = Annotated[ApproveDecision | EditDecision | RejectDecision, Discriminator("type")]
+
+
+class HostMiddleware(AgentMiddleware[Any, Any, Any]):
+    """The tools of a host's servers and open Views, as they are at each step of an agent.
+
+        agent = create_agent("openai:gpt-5", middleware=[HostMiddleware(host)])
+        await agent.ainvoke({"messages": [{"role": "user", "content": "Which orders are late?"}]})
+
+    Use the agent's async methods. A tool of the agent's own goes before one of the host with the
+    same name. A failure is a `ToolMessage` with `status="error"`. The `artifact` of each has
+    `structured_content` and, where the call opened a View or used one, `view` (`{"id": …, "state":
+    …}`).
+
+    Where the host's policy has an approver (`Policy(approve=…)`), that is asked. Where it has none,
+    a call that has to be approved is a LangGraph interrupt, so the agent needs a checkpointer. Its
+    value is a `ToolApprovalRequest`, as that of LangChain's `HumanInTheLoopMiddleware` per call;
+    resume with `{"type": "approve"}`, `{"type": "reject", "message": …}` or `{"type": "edit", …}`.
+    A yes counts once and for what was shown, in the process that asked.
+
+    Args:
+        host: a `Host`.
+    """
+
+    def __init__(self, host: ToolHost) -> None:
+        super().__init__()
+        self.tools = []
+        self._host = host
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """Give the model the host's tools as they are now."""
+        own = {each.get("name") if isinstance(each, dict) else each.name for each in request.tools}
+        tools = [tool for tool in await self._host.list_tools() if tool.name not in own]
+        return await handler(request.override(tools=[*request.tools, *tools_for("openai", tools)]))
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """Call a tool of the host; what the agent has itself is left to it."""
+        if request.tool is not None:
+            return await handler(request)
+        call = request.tool_call
+        name, arguments, call_id = call["name"], call["args"], call["id"] or ""
+        needed = await self._host.approval_needed(name, arguments, call_id=call_id)
+        if needed is not None:
+            answer = _ask(needed, name, arguments, call_id)
+            if isinstance(answer, Deny):
+                await self._host.decide(call_id, answer)
+                return ToolMessage(answer.reason, name=name, tool_call_id=call_id, status="error")
+            edited, arguments = answer != arguments, answer
+            await self._host.decide(call_id, Allow(), edited=edited)
+        result = await self._host.answer(name, arguments, call_id=call_id)
+        return ToolMessage(
+            error_for_model(result)
+            if result.is_error
+            else [
+                {"type": "image", "base64": part.data, "mime_type": part.mime_type}
+                if isinstance(part, Image)
+                else {"type": "text", "text": as_text(part)}
+                for part in parts_for_model(result)
+            ],
+            name=name,
+            tool_call_id=call_id,
+            status="error" if result.is_error else "success",
+            artifact=beside_result(result),
+        )
+
+
+def _ask(
+    needed: ApprovalRequest, name: str, arguments: dict[str, Any], call_id: str
+) -> dict[str, Any] | Deny:
+    """Interrupt the graph; when it is resumed, the arguments to call with, or why not to."""
+    value = ToolApprovalRequest(
+        type="tool_approval",
+        tool_call_id=call_id,
+        name=name,
+        args=arguments,
+        description=needed.question(),
+    )
+    answer = interrupt(value, response_schema=_ANSWER)
+    if not needed.repeated:  # the answer is to a question that this host never asked
+        return Deny("The user was not asked about this call here; call it again to ask them")
+    if answer["type"] == "approve":
+        return arguments
+    if answer["type"] == "edit" and answer["edited_action"]["name"] == name:
+        return answer["edited_action"]["args"]
+    return Deny(answer.get("message") or Deny().reason)

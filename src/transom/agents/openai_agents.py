@@ -1,0 +1,181 @@
+"""A host's tools for the OpenAI Agents SDK: `Agent(mcp_servers=[HostServer(host)])`.
+
+The extra `transom[openai-agents]` has what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp.types as mcp
+
+from transom.agents.content import Image, as_text, parts_for_model
+from transom.host.host import ToolHost
+from transom.host.policy import Allow, AllowAlways, Deny
+from transom.host.surface import tools_for
+
+try:
+    from agents import AgentBase, RunContextWrapper
+    from agents.mcp import MCPServer, MCPToolCustomDataContext, MCPToolMetaContext
+    from agents.tool_context import ToolContext
+except ImportError as error:
+    raise ImportError(
+        "transom.agents.openai_agents needs the OpenAI Agents SDK: "
+        "pip install 'transom[openai-agents]'"
+    ) from error
+
+__all__ = ["HostServer"]
+
+_MAX_ASKED = 1000
+_ANY_CALL = "any call of this tool"
+
+
+class HostServer(MCPServer):
+    """The tools of a host's servers and open Views, as they are at each turn of a run.
+
+        agent = Agent(name="Shop", mcp_servers=[HostServer(host)])
+        result = await Runner.run(agent, "Which orders are late?")
+
+    To the SDK it is an MCP server that needs no connection: `connect` and `cleanup` do nothing, and
+    the host stays yours to close. A failure is a text that the model reads. The item of each tool's
+    output has `custom_data` with `structured_content` and, where the call opened a View or used
+    one, `view` (`{"id": …, "state": …}`).
+
+    Where the host's policy has an approver (`Policy(approve=…)`), that is asked. Where it has none,
+    a call that has to be approved interrupts the run: `result.interruptions`, `state.approve(item)`
+    or `state.reject(item)`, and `Runner.run(agent, state)`. A yes counts once and for what was
+    shown, in the process that asked; with `always_approve=True` as long as the View and the tool
+    stay what they are.
+
+    Args:
+        host: a `Host`.
+        name: what the SDK calls it in traces.
+    """
+
+    def __init__(self, host: ToolHost, *, name: str = "transom") -> None:
+        super().__init__(tool_meta_resolver=_call_of, custom_data_extractor=_custom_data)
+        self._host = host
+        self._name = name
+        self._asked: dict[str, mcp.Tool] = {}  # by the call that a user is asked about
+
+    @property
+    def name(self) -> str:
+        """What the SDK calls it."""
+        return self._name
+
+    async def connect(self) -> None:
+        """Nothing: the host is connected."""
+
+    async def cleanup(self) -> None:
+        """Nothing: the host is its owner's to close."""
+
+    async def list_tools(
+        self,
+        run_context: RunContextWrapper[Any] | None = None,
+        agent: AgentBase | None = None,  # noqa: ARG002 - the SDK's signature, as below
+    ) -> list[mcp.Tool]:
+        """The tools as they are now."""
+        tools = await self._host.list_tools()
+        functions = [each["function"] for each in tools_for("openai", tools)]
+        listed = {
+            function["name"]: mcp.Tool(
+                name=function["name"],
+                description=function["description"],
+                input_schema=function["parameters"],
+            )
+            for function in functions
+        }
+        for call_id, tool in list(self._asked.items()):
+            answer = (
+                None if run_context is None else run_context.is_tool_approved(tool.name, call_id)
+            )
+            if answer is not None:
+                # The run is resumed. The SDK would end it if the tool were gone meanwhile; now the
+                # host says so, and the model goes on.
+                listed.setdefault(tool.name, tool)
+            if answer is False:  # such a call never gets here
+                del self._asked[call_id]
+                await self._host.decide(call_id, Deny())
+        return list(listed.values())
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> mcp.CallToolResult:
+        """Call a tool of the host; `meta` is what `_call_of` found out about the call."""
+        call: dict[str, Any] = meta or {}
+        call_id = call.get("call_id")
+        if call_id is not None and call["approved"]:
+            self._asked.pop(call_id, None)
+            await self._host.decide(call_id, AllowAlways() if call["always"] else Allow())
+        result = await self._host.answer(tool_name, arguments, call_id=call_id)
+        return mcp.CallToolResult(
+            content=[
+                mcp.ImageContent(type="image", data=part.data, mime_type=part.mime_type)
+                if isinstance(part, Image)
+                else mcp.TextContent(type="text", text=as_text(part))
+                for part in parts_for_model(result)
+            ],
+            structured_content=result.structured_content,
+            is_error=result.is_error,
+            _meta=result.meta,
+        )
+
+    def _get_needs_approval_for_tool(
+        self,
+        tool: mcp.Tool,
+        agent: AgentBase | None,  # noqa: ARG002
+    ) -> bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitable[bool]]:
+        """Whether a call has to be approved; what the SDK offers for this knows no call.
+
+        If a later SDK does not ask here, nothing runs unasked: the host refuses such a call.
+        """
+
+        async def needs_approval(
+            _: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str
+        ) -> bool:
+            request = await self._host.approval_needed(tool.name, arguments, call_id=call_id)
+            if request is None:
+                return False
+            self._asked[call_id] = tool
+            if len(self._asked) > _MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
+            return True
+
+        return needs_approval
+
+    async def list_prompts(
+        self,
+        cursor: str | None = None,  # noqa: ARG002
+    ) -> mcp.ListPromptsResult:
+        """None."""
+        return mcp.ListPromptsResult(prompts=[])
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> mcp.GetPromptResult:
+        """There are none."""
+        raise LookupError(f"A host has no prompts, and so not {name}")
+
+
+def _call_of(context: MCPToolMetaContext) -> dict[str, Any] | None:
+    """Which call this is, and whether the user approved it."""
+    call = context.run_context
+    if not isinstance(call, ToolContext):
+        return None
+    return {
+        "call_id": call.tool_call_id,
+        "approved": call.is_tool_approved(call.tool_name, call.tool_call_id) is True,
+        "always": call.is_tool_approved(call.tool_name, _ANY_CALL) is True,
+    }
+
+
+def _custom_data(context: MCPToolCustomDataContext) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    if context.structured_content is not None:
+        found["structured_content"] = dict(context.structured_content)
+    if (view := (context.result_meta or {}).get("transom/view")) is not None:
+        found["view"] = view
+    return found or None
