@@ -3,9 +3,11 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.gateway.raw_client import alive
 from transom.errors import ChannelClosed, NotConnected
@@ -87,6 +89,27 @@ async def test_one_that_crashes_is_gone_although_a_child_holds_its_pipes(tmp_pat
         # Killed, but there is no event for the end of a stranger's process.
         while alive(int((tmp_path / "pid").read_text())):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("new_event_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_end_of_its_output_is_noticed_while_it_lives(
+    new_event_loop: Callable[[], asyncio.AbstractEventLoop],
+):
+    async def receive_all() -> None:
+        script = "import os, time; os.write(1, b'last\\n'); os.close(1); time.sleep(600)"
+        process = await started(script)
+        try:
+            assert await process.receive() == b"last"
+            with pytest.raises(ChannelClosed, match="The other side closed the channel"):
+                async with asyncio.timeout(20):
+                    await process.receive()
+            assert alive(process.pid)
+        finally:
+            await process.aclose()
+        assert not alive(process.pid)
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(receive_all())
 
 
 async def test_a_server_that_will_not_leave_is_made_to():

@@ -103,6 +103,7 @@ class ServerProcess:
                 env=environment,
                 cwd=cwd,
                 start_new_session=True,
+                preexec_fn=_keep_no_copies if type(loop).__module__ == "uvloop" else None,
             )
         except (OSError, ValueError) as error:
             raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
@@ -288,6 +289,14 @@ class _Protocol(SubprocessStreamProtocol):
         """The end of its standard error, once the process is gone."""
         await self.wait_stderr_ended(1.0)
         return self._tail.decode(errors="replace")
+
+
+def _keep_no_copies() -> None:
+    """Have a child of uvloop's keep its pipes once only: else its closing one would not be seen."""
+    with suppress(OSError):
+        for name in os.listdir("/dev/fd"):  # noqa: PTH208 - little may be done between fork and exec
+            with suppress(OSError):  # the listing's own is closed by now
+                os.set_inheritable(int(name), int(name) < 3)
 
 
 _LEVEL = re.compile(
