@@ -100,12 +100,24 @@ def test_of_too_many_origins_the_one_that_was_not_used_for_longest_is_forgotten(
 ) -> None:
     monkeypatch.setattr(view_storage, "_MAX_ORIGINS", 3)
     storage = ViewStorage(folder=folder)
-    storage.origin(page(uri="ui://map/cleared"), PORT)
-    storage.clear()
     for number in range(5):
         storage.origin(page(uri=f"ui://map/{number}"), PORT)
-    assert [each.uri for each in storage.origins()] == ["ui://map/4", "ui://map/3"]
-    # What was cleared is not forgotten, or what was stored there could be reached again.
+    assert [each.uri[-1] for each in storage.origins()] == ["4", "3", "2"]
+    first = label(folder, page(uri="ui://map/0"))
+    assert label(folder, page(uri="ui://map/0")) == first
+
+
+def test_what_was_cleared_is_forgotten_in_its_turn_and_never_reached_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_storage, "_MAX_ORIGINS", 3)
+    storage, had = ViewStorage(folder=folder), set[str]()
+    for number in range(12):
+        shown = page(uri=f"ui://map/{number % 6}")
+        had_now = label(folder, shown)
+        assert had_now not in had
+        had.add(had_now)
+        assert len(storage.clear()) == 1
     assert len(storage._read().origins) == 3
 
 
@@ -219,14 +231,52 @@ def test_clearing_a_server_forgets_its_views(folder: Path) -> None:
 # --- a bad day -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"secret": "short"}', '{"secret": 1}', "\x00"])
-def test_files_that_cannot_be_read_are_as_if_they_were_not_there(folder: Path, text: str) -> None:
+DAMAGED = ["", "{", "[]", '{"secret": "short"}', '{"secret": 1}', "\x00", "\udcff"]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_view_that_cannot_be_read_is_as_if_it_was_not_there(folder: Path, text: str) -> None:
     storage = ViewStorage(folder=folder)
     storage.remember("1", page(), "show", {}, b"{}")
-    for file in folder.rglob("*.json"):
-        file.write_text(text)
-    assert storage.origins() == storage.recent(page()) == []
+    [file] = folder.rglob("recent/*/*.json")
+    file.write_text(text, errors="surrogateescape")
+    assert storage.recent(page()) == []
     assert storage.origin(page(), PORT) == storage.origin(page(), PORT)
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_state_that_cannot_be_read_is_said_and_left_as_it_is(folder: Path, text: str) -> None:
+    before = label(folder, page())
+    file = folder / "state.json"
+    state = file.read_bytes()
+    file.write_text(text, errors="surrogateescape")
+    damaged, storage = file.read_bytes(), ViewStorage(folder=folder)
+    for read in (storage.ports, storage.origins, lambda: storage.clear(lambda _: True)):
+        with pytest.raises(TransomError, match="it is damaged .*transom storage clear --all"):
+            read()
+    assert storage.recent(page()) == []
+    assert storage.cleared(PORT) == []
+    storage.remember("1", page(), "show", {}, b"{}")
+    storage.forget("1")
+    assert storage.origin(page(), PORT) is None
+    assert "state.json cannot be read" in storage.problem
+    assert file.read_bytes() == damaged
+    file.write_bytes(state)
+    assert label(folder, page()) == before
+    file.write_bytes(damaged)
+    assert ViewStorage(folder=folder).clear() == []
+    assert label(folder, page()) != before
+
+
+def test_a_state_that_may_not_be_read_is_not_replaced(folder: Path) -> None:
+    label(folder, page())
+    file = folder / "state.json"
+    file.unlink()
+    file.mkdir()  # root may read any file
+    storage = ViewStorage(folder=folder)
+    with pytest.raises(TransomError, match="cannot be read: Is a directory"):
+        storage.ports()
+    assert file.is_dir()
 
 
 def test_a_folder_that_cannot_be_used_is_a_problem_that_is_said(tmp_path: Path) -> None:

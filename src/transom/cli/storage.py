@@ -38,9 +38,9 @@ def _clear(options: StorageClearOptions) -> None:
         raise UsageError("name a server or an origin, or everything with --all")
 
     def is_meant(each: StoredOrigin) -> bool:
-        return what is None or what.rstrip("/") in (each.server, each.origin)
+        return what is not None and what.rstrip("/") in (each.server, each.origin)
 
-    gone = ViewStorage().clear(is_meant)
+    gone = ViewStorage().clear(None if options.all else is_meant)
     if not gone and what is not None:
         raise UsageError(f"Nothing is kept for {what}: see transom storage")
     for each in gone:

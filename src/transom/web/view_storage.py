@@ -6,7 +6,8 @@
    same time do not take each other's. One that finds its ports taken keeps nothing, and says so.
 3. Clearing makes other origins: what was stored under those before cannot be reached any more. The
    browser is asked to delete it when it next shows Views of that program.
-4. Whatever is wrong with the files, Views are shown: as if nothing had been kept.
+4. Whatever is wrong with the files, Views are shown. A state that cannot be read is left as it is,
+   for with its secret all that Views stored would be lost; until it can be, nothing lasts.
 """
 
 from __future__ import annotations
@@ -106,6 +107,8 @@ class _State(msgspec.Struct):
     """By their first label and port."""
     cleared: list[str] = []
     """Origins whose storage the browser still has."""
+    turn: int = 0
+    """Where unknown or forgotten origins begin, so that what was cleared never comes back."""
 
 
 class ViewStorage:
@@ -157,13 +160,12 @@ class ViewStorage:
                 uri=page.uri,
             )
             first = f"{label_of()}:{port}"
-            turn = origins[first].turn if first in origins else 0
+            turn = origins[first].turn if first in origins else state.turn
             label = label_of(turn=turn)
             origins[first] = StoredOrigin(page.server, uri, port, time.time(), turn, label)
             if len(origins) > _MAX_ORIGINS:
-                # What was cleared stays, or its old storage would be there again.
-                others = (key for key, each in origins.items() if each.turn == 0 and key != first)
-                del origins[min(others, key=lambda key: origins[key].used, default=first)]
+                oldest = min(origins, key=lambda key: origins[key].used)
+                state.turn = max(state.turn, origins.pop(oldest).turn)
             return label
 
         try:
@@ -177,18 +179,20 @@ class ViewStorage:
         found = [each for each in self._read().origins.values() if each.used]
         return sorted(found, key=lambda each: -each.used)
 
-    def clear(self, which: Callable[[StoredOrigin], bool] = lambda _: True) -> list[StoredOrigin]:
+    def clear(self, which: Callable[[StoredOrigin], bool] | None = None) -> list[StoredOrigin]:
         """Have Views start over at other origins, and forget the Views that used these.
 
         Args:
-            which: whether an origin is among those; by default all are.
+            which: whether an origin is among those; by default all are, and also those in a file
+                that cannot be read.
 
         Returns:
             The origins that are not used any more.
         """
 
         def change(state: _State) -> list[StoredOrigin]:
-            gone = [each for each in state.origins.values() if each.used and which(each)]
+            used = [each for each in state.origins.values() if each.used]
+            gone = [each for each in used if which is None or which(each)]
             state.cleared = [*state.cleared, *(each.origin for each in gone)][-_MAX_CLEARED:]
             for first, each in state.origins.items():
                 if each in gone:
@@ -197,7 +201,7 @@ class ViewStorage:
                     )
             return gone
 
-        gone = self._update(change)
+        gone = self._update(change, start_over=which is None)
         servers = {each.server for each in gone}
         for file in self._base().glob("recent/*/*.json"):
             view = _read_recent(file)
@@ -207,7 +211,9 @@ class ViewStorage:
 
     def cleared(self, port: int) -> list[str]:
         """Origins at this port whose storage the browser should delete."""
-        return [each for each in self._read().cleared if each.endswith(f":{port}")]
+        with suppress(TransomError):
+            return [each for each in self._read().cleared if each.endswith(f":{port}")]
+        return []
 
     def confirm_cleared(self, origin: str) -> None:
         """The browser was told."""
@@ -280,14 +286,20 @@ class ViewStorage:
         except RuntimeError:
             raise TransomError("this user has no home folder") from None
 
-    def _read(self) -> _State:
+    def _read(self, *, start_over: bool = False) -> _State:
+        """What is kept; a TransomError: it cannot be read, unless that is to start over."""
+        path = self._base() / "state.json"
         try:
-            with (self._base() / "state.json").open("rb") as file:
+            with path.open("rb") as file:
                 return msgspec.json.decode(file.read(_MAX_STATE), type=_State)
-        except (OSError, msgspec.MsgspecError):
-            return _State(secrets.token_hex(32))
+        except (OSError, ValueError) as error:
+            if start_over or isinstance(error, FileNotFoundError):
+                return _State(secrets.token_hex(32))
+            why = error.strerror if isinstance(error, OSError) else f"it is damaged ({error})"
+            hint = "`transom storage clear --all` starts over without what Views have stored"
+            raise TransomError(f"{path} cannot be read: {why}; {hint}") from None
 
-    def _update(self, change: Callable[[_State], T]) -> T:
+    def _update(self, change: Callable[[_State], T], *, start_over: bool = False) -> T:
         """Change what is kept, while no other process does; a TransomError says why it cannot."""
         folder = self._base()
         try:
@@ -298,7 +310,7 @@ class ViewStorage:
                     if time.monotonic() > until:
                         raise TransomError(f"another program holds {folder / 'state.lock'}")
                     time.sleep(0.01)  # no event loop waits: this runs in a thread or a command
-                state = self._read()
+                state = self._read(start_over=start_over)
                 result = change(state)
                 write_private(folder / "state.json", msgspec.json.encode(state))
                 return result
