@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check lint format docs docs-site bench soak fuzz compat dist test-all
+.PHONY: help setup demo test check lint format docs docs-site bench faults soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -65,6 +65,10 @@ bench: ## measure Transom and its peers in one run and print the ratios
 soak: ## half an hour of faults in real processes: nothing may grow or be left behind
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks.soak_gateway --minutes 30 $(ARGS)
+
+faults: ## everybody around a gateway fails in every way at every moment (make test has some of it)
+	@scripts/setup
+	@$(PYTHON_IN_VENV) -m pytest -q -n 2 --dist worksteal tests/gateway/test_fault_matrix.py --all-faults $(ARGS)
 
 fuzz: ## coverage-guided fuzzing of what strangers send, ten minutes for each target
 	@scripts/setup python

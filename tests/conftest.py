@@ -58,6 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=list(promises()),
         help="only the tests of this promise of docs/security.md",
     )
+    parser.addoption(
+        "--all-faults",
+        action="store_true",
+        help="all of tests/gateway/test_fault_matrix.py",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

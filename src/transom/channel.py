@@ -106,6 +106,10 @@ class Throttled:
             channel, "receive_many", None
         )
         self._wait = wait
+        self.reads = 0
+        """How often something was read."""
+        self.waiting = False
+        """Whether nothing is read, for want of room."""
         self.send = channel.send
         self.aclose = channel.aclose
         send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
@@ -115,14 +119,26 @@ class Throttled:
     async def receive(self) -> bytes:
         """The next message, once there is room for it."""
         if (waiting := self._wait()) is not None:
-            await waiting
-        return await self._receive()
+            await self._wait_for(waiting)
+        message = await self._receive()
+        self.reads += 1
+        return message
 
     async def receive_many(self) -> list[bytes]:
         """The next messages, once there is room for them."""
         if (waiting := self._wait()) is not None:
-            await waiting
-        return [await self._receive()] if self._receive_many is None else await self._receive_many()
+            await self._wait_for(waiting)
+        if self._receive_many is None:
+            messages = [await self._receive()]
+        else:
+            messages = await self._receive_many()
+        self.reads += 1
+        return messages
+
+    async def _wait_for(self, room: Awaitable[object]) -> None:
+        self.waiting = True
+        await room
+        self.waiting = False
 
 
 # --- in memory -------------------------------------------------------------------------------

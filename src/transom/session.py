@@ -113,6 +113,7 @@ class Session:
         on_problem: called with everything that went wrong on either side: a `PeerError` for what
             the other side did, the exception itself for what a handler raised. Must not raise.
         on_closed: called once, with the reason, when the conversation is over.
+        on_given_up: called with the id of each request of ours that is no longer waited for.
         to_error: makes what is answered of another exception; "Internal error" unless it returns
             something.
         timeout: seconds a request of ours may take, unless it has its own. None: no limit.
@@ -129,6 +130,7 @@ class Session:
         on_notification: Callable[[wire.Notification], object],
         on_problem: Callable[[BaseException], object] = _ignore,
         on_closed: Callable[[str], object] = _ignore,
+        on_given_up: Callable[[RequestId], object] = _ignore,
         to_error: Callable[[BaseException], ProtocolError | None] = _ignore,
         timeout: float | None = 60.0,
         label: str | None = None,
@@ -145,6 +147,7 @@ class Session:
         self._on_notification = on_notification
         self._on_problem = on_problem
         self._on_closed = on_closed
+        self._on_given_up = on_given_up
         self._to_error = to_error
         self._label = label
         self._outbox = Outbox(channel, self._lost)
@@ -595,6 +598,7 @@ class Session:
         notice = self.peer.cancel(id, reason)
         if notice is not None:
             self._outbox.post(notice)
+            self._on_given_up(id)
 
     def _sweep_at(self, deadline: float) -> None:
         if self._sweep is not None:

@@ -319,6 +319,7 @@ async def gateway(
     capabilities: dict[str, Any] | None = None,
     modern: bool = False,
     pictures: bool = False,
+    hung_after: float = 300.0,
     **options: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway with a client that has said hello, or says who it is each time (`modern`)."""
@@ -326,7 +327,8 @@ async def gateway(
     shop = Shop(setup)
     screen = Screen({URI: shop}, pictures=pictures)
     ours, theirs = memory_pair()
-    proxy = Proxy(ours, [("shop", server.connect)], ClientViews(screen, **options))
+    views = ClientViews(screen, **options)
+    proxy = Proxy(ours, [("shop", server.connect)], views, hung_after=hung_after)
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, answers or {})
     made = Gateway(client, server, screen, shop)

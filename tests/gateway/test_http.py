@@ -600,6 +600,7 @@ async def test_another_address_needs_a_token_worth_the_name(token: str | None) -
             token=token,
             max_clients=1,
             idle=1,
+            hung_after=0,
             announce=lambda _: None,
         )
 

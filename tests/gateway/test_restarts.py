@@ -3,12 +3,13 @@
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.gateway.memory import Server, gateway, text, words
+from tests.gateway.memory import Gateway, Server, gateway, text, words
 from tests.gateway.raw_client import GATEWAY, PYTHON, alive, raw_client
 from transom import App
 from transom.gateway import members
@@ -198,6 +199,72 @@ async def test_killed_again_and_again_every_call_is_answered():
         await asyncio.gather(*calling)
         assert answered == 160
         assert len(at.server.starts) == 3
+
+
+@pytest.mark.parametrize("modern", [False, True])
+async def test_a_server_that_hangs_is_restarted_once_a_call_was_given_up(modern: bool):
+    server = Server()
+    async with gateway(server, modern=modern, hung_after=0.2) as at:
+        await at.tools()
+        for method, answer in server.answers.items():
+            server.answers[method] = partial(in_second_start, server, answer)
+        waiting = await at.begin("tools/call", {"name": "plain"})
+        await given_up(at)
+        server.started.clear()
+        error = (await waiting.answer)["error"]
+        assert "it has sent nothing for 0.2 s, and hangs" in error["message"]
+        await server.started.wait()
+        assert words(await at.call("plain")) == ["called plain"]
+        assert len(server.starts) == 2
+
+
+async def test_a_server_that_answers_a_ping_is_left_alone_whatever_it_does_not_answer():
+    server = Server({"tools/call": None, "ping": {"error": {"code": -32601, "message": "no"}}})
+    async with gateway(server, hung_after=0.2) as at:
+        for number in range(1, 4):
+            await given_up(at)
+            await server.now.until(lambda: len(server.now.requests("ping")) == number)  # noqa: B023
+            assert await at.ask("resources/list")
+        assert len(server.starts) == 1
+
+
+async def test_a_server_that_sends_anything_does_not_hang():
+    server = Server({"tools/call": None, "ping": None})
+    async with gateway(server, hung_after=0.4) as at:
+        await given_up(at)
+        await server.now.until(lambda: server.now.requests("ping"))
+        for _ in range(20):  # twice as long
+            await server.now.tell("notifications/message", {"level": "info", "data": "busy"})
+            await asyncio.sleep(0.04)
+        assert len(server.starts) == 1
+        server.started.clear()
+        await server.started.wait()
+
+
+async def test_with_0_no_server_is_suspected():
+    server = Server({"tools/call": None})
+    async with gateway(server, hung_after=0.0) as at:
+        await given_up(at)
+        assert await at.ask("ping") == {}
+        assert len(server.now.requests("ping")) == 1  # the client's
+        assert len(server.starts) == 1
+
+
+def in_second_start(server: Server, answer: Any, params: dict[str, Any]) -> Any:
+    if len(server.starts) < 2:
+        return None
+    return answer(params) if callable(answer) else answer
+
+
+async def given_up(at: Gateway) -> None:
+    """A call that its client cancels when the server has it."""
+    server = at.server.now
+    had = len(server.requests("tools/call"))
+    call = await at.begin("tools/call", {"name": "plain"})
+    await server.until(lambda: len(server.requests("tools/call")) > had)
+    told = len(server.noted("notifications/cancelled"))
+    await at.client.tell("notifications/cancelled", {"requestId": call.id})
+    await server.until(lambda: len(server.noted("notifications/cancelled")) > told)
 
 
 # --- processes -------------------------------------------------------------------------------

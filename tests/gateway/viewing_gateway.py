@@ -41,7 +41,7 @@ async def main() -> None:
         servers = [server_from_command(sys.argv[3:], name="orders")]
     else:
         servers = read_config(sys.argv[2])
-    await serve_stdio(servers, ClientViews(Screen(), surface=surface))
+    await serve_stdio(servers, ClientViews(Screen(), surface=surface), hung_after=0)
 
 
 if __name__ == "__main__":

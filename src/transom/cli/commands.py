@@ -320,6 +320,7 @@ class GatewayOptions(argparse.Namespace):
     reuse: list[tuple[str, Reuse]]
     csp: CspMode
     ephemeral: bool
+    hung_after: float
     http: str | None
     token: str | None
     max_clients: int
@@ -428,6 +429,15 @@ def _add_gateway_options(command: Command) -> None:
     )
     command.choice("--csp", _CSP, _CSP_HELP, **panel)
     command.flag("--ephemeral", _EPHEMERAL_HELP, **panel)
+    command.option(
+        "--hung-after",
+        "SECONDS",
+        "Restart a server that sends nothing for so long, not even the answer to a ping, after a "
+        "call of it was given up. 0: never.",
+        type=_number(0),
+        default=300,
+        **panel,
+    )
     command.option(
         "--http",
         "[HOST:]PORT",

@@ -144,7 +144,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         if options.http is None:
             from transom.gateway.stdio import serve_stdio
 
-            await serve_stdio(servers, views(""), started=started)
+            await serve_stdio(servers, views(""), hung_after=options.hung_after, started=started)
             return
         from transom.gateway.http import serve_http
 
@@ -159,6 +159,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
                 token=token if options.token is None else options.token,
                 max_clients=options.max_clients,
                 idle=options.idle * 60,
+                hung_after=options.hung_after,
                 announce=_print,
                 replicas=replicas,
             )

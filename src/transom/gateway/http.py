@@ -100,6 +100,7 @@ class HttpGateway:
         token: what each request must bear (`Authorization: Bearer ...`); None: nothing.
         max_clients: how many sessions and principals there may be at once.
         idle: seconds after which one of them ends that has no request and no stream open.
+        hung_after: seconds of silence after which a server that owes an answer is restarted.
         replicas: the other replicas of this gateway, if there are any.
     """
 
@@ -111,6 +112,7 @@ class HttpGateway:
         token: str | None = None,
         max_clients: int = 100,
         idle: float = 1800.0,
+        hung_after: float = 300.0,
         replicas: Replicas | None = None,
     ) -> None:
         self.clients: dict[str, HttpSession] = {}
@@ -124,6 +126,7 @@ class HttpGateway:
         self._token = None if token is None else token.encode()
         self._max_clients = max_clients
         self._idle = idle
+        self._hung_after = hung_after
         self._replicas = replicas
         self._ending = False
         if replicas is not None:
@@ -413,7 +416,7 @@ class HttpGateway:
             views = self._views(label)
             if lease is not None and self._replicas is not None and isinstance(client, Principal):
                 views.remember(await self._replicas.records(lease), self._replicas.keep(lease))
-            await Proxy(client, self._servers, views).run()
+            await Proxy(client, self._servers, views, hung_after=self._hung_after).run()
         except TransomError as error:
             _log.warning("%s", error)
             client.refuse(str(error))
@@ -542,6 +545,7 @@ async def serve_http(
     token: str | None,
     max_clients: int,
     idle: float,
+    hung_after: float,
     announce: Callable[[str], object],
     replicas: Replicas | None = None,
 ) -> None:
@@ -554,6 +558,7 @@ async def serve_http(
         token: what each request must bear; needed unless the address is this machine's own.
         max_clients: how many clients there may be at once.
         idle: seconds after which a client is gone that has nothing open.
+        hung_after: seconds of silence after which a server that owes an answer is restarted.
         announce: called with a text that says where the gateway listens.
         replicas: the other replicas of this gateway, if there are any.
 
@@ -567,6 +572,7 @@ async def serve_http(
         token=_checked(token, host),
         max_clients=max_clients,
         idle=idle,
+        hung_after=hung_after,
         replicas=replicas,
     )
     stopped = asyncio.Event()

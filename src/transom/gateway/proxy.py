@@ -88,7 +88,12 @@ class Proxy:
     """Serves one client. `run` returns when the client is gone."""
 
     def __init__(
-        self, channel: Channel, servers: Sequence[tuple[str, Connect]], views: ClientViews
+        self,
+        channel: Channel,
+        servers: Sequence[tuple[str, Connect]],
+        views: ClientViews,
+        *,
+        hung_after: float = 300.0,
     ) -> None:
         self.closing = False
         """Whether everything is being closed, which is best let alone then."""
@@ -115,6 +120,7 @@ class Proxy:
                     self._members[name], notification
                 ),
                 backpressure=self._client.wait_writable,
+                hung_after=hung_after,
             )
             for name, (_, connect) in zip(names, servers, strict=True)
         ]

@@ -42,7 +42,11 @@ def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
 
 
 async def serve_stdio(
-    servers: Sequence[ServerConfig], views: ClientViews, *, started: Channel | None = None
+    servers: Sequence[ServerConfig],
+    views: ClientViews,
+    *,
+    hung_after: float,
+    started: Channel | None = None,
 ) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes."""
     # Imported here, so that whoever needs `on_signals` can start a server before all this loads.
@@ -53,7 +57,7 @@ async def serve_stdio(
         connects = [(each.name, connect_to(each)) for each in servers]
         if started is not None:
             connects[0] = (connects[0][0], _starting_with(started, connects[0][1]))
-        proxy = Proxy(channel, connects, views)
+        proxy = Proxy(channel, connects, views, hung_after=hung_after)
         running = asyncio.ensure_future(proxy.run())
 
         def stop() -> None:

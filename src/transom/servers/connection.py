@@ -7,7 +7,9 @@
    `resume` brings the new one up to date, and only then is the connection up again.
 4. A server that cannot be reached the first time is an error that `start` raises; it is tried again
    only after `start_later`.
-5. Both protocol eras are spoken: `initialize`, and 2026-07-28 with `server/discover`, an envelope
+5. With `hung_after`, a server that lets a request wait until it is given up, and then sends nothing
+   for so long, not even the answer to a ping, has gone.
+6. Both protocol eras are spoken: `initialize`, and 2026-07-28 with `server/discover`, an envelope
    in every request and `subscriptions/listen`.
 """
 
@@ -65,6 +67,7 @@ _HEALTHY: Final = 60.0  # seconds after which the backoff begins at its first st
 _MAX_BYTES: Final = 32 * 1024 * 1024
 _MAX_DEPTH: Final = 200
 _MAX_IN_FLIGHT: Final = 10_000
+_LOOKS: Final = 20  # how often to see whether a server that may hang has sent something
 _DISCOVER_WITHIN: Final = 10.0
 _UNSUPPORTED_VERSION: Final = -32022
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -86,6 +89,7 @@ class ServerConnection(CachingServer):
         on_restored: called when it can be used again, or, after `start(resume=True)`, at all.
         backpressure: called before each message is read; what it returns is awaited first. It
             returns None when the message can be handled at once.
+        hung_after: seconds of silence after which a server is gone that owes an answer; 0: never.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class ServerConnection(CachingServer):
         on_lost: Callable[[ServerConnection, str], object] | None = None,
         on_restored: Callable[[ServerConnection], object] | None = None,
         backpressure: Callable[[], Awaitable[None] | None] | None = None,
+        hung_after: float = 0.0,
     ) -> None:
         super().__init__()
         self.name = name
@@ -123,10 +128,13 @@ class ServerConnection(CachingServer):
         self.on_lost = on_lost
         self.on_restored = on_restored
         self._backpressure = backpressure
+        self._hung_after = hung_after
+        self._suspected: Session | None = None  # whose server may hang
         self.answer_input: Callable[[bytes], Awaitable[dict[str, Any]]] | None = None
         """Gives the `inputResponses` for a result that requires input; None: nobody can."""
         self._envelope: Envelope = _no_envelope
         self._channel: Channel | None = None
+        self._incoming: Throttled | None = None
         self._session: Session | None = None
         self._subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
         self._must_listen = False  # whether changed tools are announced on a subscription only
@@ -177,6 +185,7 @@ class ServerConnection(CachingServer):
     async def wait_writable(self) -> None:
         """Wait while the server is slow to read."""
         if self._session is not None:
+            self._suspect()
             await self._session.wait_writable()
 
     async def drop(self, reason: str) -> None:
@@ -201,13 +210,14 @@ class ServerConnection(CachingServer):
     def _attach(self, channel: Channel) -> None:
         self._channel = channel
         if self._backpressure is not None:
-            channel = Throttled(channel, self._backpressure)
+            channel = self._incoming = Throttled(channel, self._backpressure)
         self._session = Session(
             channel,
             on_request=lambda request: self._on_request(request),
             on_notification=self._handle_notification,
             on_problem=self._report,
             on_closed=self._set_down,
+            on_given_up=self._suspect,
             timeout=None,
             to_error=_to_error,
             label=f"Server {self.name}",
@@ -295,6 +305,33 @@ class ServerConnection(CachingServer):
             resuming.cancel()
             closed.cancel()
             await asyncio.gather(resuming, closed, return_exceptions=True)
+
+    def _suspect(self, _: object = None) -> None:
+        """A request was given up, or cannot be sent: find out whether the server hangs."""
+        session, incoming = self._session, self._incoming
+        if session is None or incoming is None or not self._hung_after:
+            return
+        if self._suspected is not session and not session.closed:
+            self._suspected = session
+            session.background.start(self._drop_if_hung(session, incoming))
+
+    async def _drop_if_hung(self, session: Session, incoming: Throttled) -> None:
+        """Drop a server that sends nothing, not even an answer to what every server knows."""
+        envelope = self._envelope()
+        method = "ping" if envelope is None else "server/discover"
+        try:
+            answer = self.send_request(method, with_envelope(None, envelope))
+        except TransomError:
+            return
+        silent, reads = 0, incoming.reads
+        while silent < _LOOKS:
+            # In steps: while this process is stopped, or does not read, no server is silent.
+            if (await asyncio.wait([answer], timeout=self._hung_after / _LOOKS))[0]:
+                self._suspected = None
+                return
+            silent = silent + 1 if incoming.reads == reads and not incoming.waiting else 0
+            reads = incoming.reads
+        await session.aclose(f"it has sent nothing for {self._hung_after:g} s, and hangs")
 
     # --- from the server ---------------------------------------------------------------------
 
