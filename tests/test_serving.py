@@ -95,6 +95,7 @@ async def served(app: Any = hello) -> AsyncIterator[int]:
 async def test_a_connection_without_a_whole_request_is_closed(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ):
+    assert 2 * serving._HEADERS_WITHIN == 20  # as docs/security.md says
     monkeypatch.setattr(serving, "_HEADERS_WITHIN", 0.05)
     async with served() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -8,7 +8,8 @@ import stat
 import sys
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -524,6 +525,30 @@ async def test_an_issuer_that_is_not_safe_or_not_there_is_an_error(issuer: str) 
         found = await refusal(site.url, browser)
         assert "is not safe" in found or "failed" in found
         assert browser.pages == []
+
+
+@pytest.mark.parametrize(
+    "where", ["127.0.0.1", "127.1.2.3:8443", "[::1]", "localhost", "LOCALHOST.", "x.localhost"]
+)
+async def test_a_server_elsewhere_cannot_have_this_machine_asked(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    metadata = {"resource": "https://x.example/mcp", "authorization_servers": [f"https://{where}/"]}
+
+    async def body() -> AsyncIterator[bytes]:
+        yield json.dumps(metadata).encode()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.host)
+        return httpx2.Response(200, content=body())
+
+    network = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(answer))
+    monkeypatch.setattr(httpx2, "AsyncClient", network)
+    found = login.ServerLogin("https://x.example/mcp", login.LoginOptions(ask=Browser()))
+    with pytest.raises(NotConnected, match="is not safe: it is on this machine"):
+        await found.renew(httpx2.Response(401))
+    assert set(asked) == {"x.example"}
 
 
 async def test_an_answer_without_end_is_cut_off() -> None:

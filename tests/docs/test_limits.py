@@ -8,6 +8,10 @@ import msgspec
 import pytest
 
 from transom import Host, Limits
+from transom.gateway import inputs
+from transom.gateway.client import MAX_BYTES
+from transom.gateway.http import HttpGateway
+from transom.servers.process import MAX_LINE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 UNITS = {"": 1, " s": 1, " KB": 1024, " MB": 1024 * 1024}
@@ -32,6 +36,20 @@ def test_the_hosts_own_caps_are_in_the_table_with_their_values() -> None:
     known = inspect.signature(Host).parameters
     capped = {name for name in known if name.startswith("max_") or name.endswith("_timeout")}
     assert table("keyword") == {name: known[name].default for name in capped}
+
+
+def test_the_gateways_caps_are_told_with_their_values() -> None:
+    clients = inspect.signature(HttpGateway).parameters
+    for told in (
+        f"messages of up to {MAX_BYTES >> 20} MB from servers and clients",
+        f"{clients['max_clients'].default} clients over HTTP",
+        f"nothing has been open for {clients['idle'].default / 60:g} minutes",
+        f"{inputs._MAX_WAITING} calls of a client of 2026-07-28 may wait for their input",
+        f"for {inputs._PATIENCE / 60:g} minutes each, with {inputs._MAX_QUESTIONS} questions each",
+        f"sends nothing for {clients['hung_after'].default / 60:g} minutes",
+    ):
+        assert told in " ".join(PAGE.split()), told
+    assert MAX_BYTES == MAX_LINE
 
 
 @pytest.mark.parametrize("field", msgspec.structs.fields(Limits), ids=lambda field: field.name)

@@ -9,7 +9,6 @@ from transom.cli.main import main
 from transom.gateway import views
 from transom.host.host import Host
 from transom.host.policy import Limits
-from transom.web.headless import HeadlessRenderer
 from transom.web.stage import Stage
 
 
@@ -22,8 +21,7 @@ if __name__ == "__main__":
         Limits, call_timeout=4.0, unresponsive_after=1.0, list_timeout=2.0, teardown_timeout=0.5
     )
     cli._PAGE_WITHIN = 8.0
-    _shorten(Host, open_timeout=30.0 if "--headless" in sys.argv else 10.0)
+    _shorten(Host, open_timeout=45.0 if "--headless" in sys.argv else 10.0)
     _shorten(Stage, grace=3.0, patience=6.0)
-    _shorten(HeadlessRenderer, timeout=20.0)
     sys.argv[0] = "transom"
     sys.exit(main())

@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -90,6 +91,7 @@ async def test_arguments_are_kept_as_they_were_when_the_call_began():
 
 
 async def test_arguments_that_are_too_long_or_not_json_are_left_out_with_a_word_about_it():
+    assert inspect.signature(AuditLog).parameters["max_arguments"].default == 4096
     log = AuditLog(max_arguments=20)
     log.record("call", "ok", arguments={"text": "x" * 100})
     log.record("call", "ok", arguments={"thing": object()})

@@ -495,8 +495,10 @@ class _Renewal:
 
     def _refuse_unsafe(self, url: str) -> None:
         """No secrets by plain HTTP, and no requests to this machine for a server that is not."""
-        local = _is_local(url) and _is_local(self._server)
-        if urlsplit(url).scheme != "https" and not local:
+        if _is_local(url) and not _is_local(self._server):
+            text = f"{server_of(url)} is not safe: it is on this machine, and the server is not"
+            raise self._failure(text)
+        if urlsplit(url).scheme != "https" and not _is_local(url):
             raise self._failure(f"{server_of(url)} is not safe: it has to be an https URL")
 
     def _check_token(self, tokens: OAuthToken) -> None:
@@ -668,8 +670,8 @@ def _origin(url: str) -> str:
 
 
 def _is_local(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host in _LOOPBACK or host.endswith(".localhost")
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return host in _LOOPBACK or host.endswith(".localhost") or host.startswith("127.")
 
 
 def _belongs_together(page: str, issuer: str) -> bool:
