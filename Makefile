@@ -18,7 +18,7 @@ help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
 	  awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-setup: ## prepare everything: Python and npm packages, example servers, Chromium
+setup: ## prepare everything: Python and npm packages, example servers, Chromium, Redis
 	@scripts/setup
 
 demo: ## show Transom at work

@@ -1,4 +1,5 @@
 import asyncio
+import sys
 
 import pytest
 from redis.asyncio import Redis
@@ -180,6 +181,12 @@ def test_what_is_no_url_of_redis_is_refused(url: str):
     with pytest.raises(UsageError, match="URL") as refusal:
         Bus(url)
     assert "secret" not in str(refusal.value)
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(UsageError, match=r"pip install 'transom\[bus\]'"):
+        Bus("redis://localhost")
 
 
 async def test_a_wrong_password_is_told_without_it(shared_redis: object, redis_url: str):
