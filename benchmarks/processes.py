@@ -15,6 +15,7 @@ __all__ = [
     "marked",
     "parent_of",
     "processor_time",
+    "share_of_memory",
     "zombies_of",
 ]
 
@@ -82,12 +83,16 @@ def held_by_descendants(pid: int) -> int:
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
-    total = 0
-    for child in found - {pid}:
-        with suppress(OSError):
-            lines = (_PROC / str(child) / "smaps_rollup").read_text().splitlines()
-            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total
+    return sum(share_of_memory(child) for child in found - {pid})
+
+
+def share_of_memory(pid: int) -> int:
+    """Kilobytes that a process holds, what it shares counted by shares; 0 for one that is gone."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def parent_of(pid: int) -> int | None:

@@ -130,7 +130,7 @@ class StagePage:
         if message["do"] == "mount":
             self.views[view_id] = end = PageEnd(self, view_id)
             self.on_mount(view_id, end)
-        elif message["do"] == "unmount":
+        elif message["do"] in ("unmount", "gone"):
             gone = self.views.pop(view_id, None)
             if gone is not None:
                 gone.end()

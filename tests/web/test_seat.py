@@ -2,17 +2,23 @@
 
 import asyncio
 import base64
+import gc
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.web.browser import PythonBrowser, music, play
 from transom import Host, Policy
+from transom.background import Background
 from transom.errors import Refused, UsageError, ViewClosed
+from transom.host import open_views
 from transom.host.page import Page
 from transom.host.view import View
+from transom.servers.targets import connect
 from transom.types import ResourceContents
 from transom.web.renderers import BrowserRenderer
 from transom.web.seat import file_of
@@ -58,6 +64,38 @@ async def opened(host: Host) -> View:
     told: asyncio.Queue[View] = asyncio.Queue()
     host.on_view_opened(told.put_nowait)
     return await told.get()
+
+
+def kept(folder: Path) -> Counter[str]:
+    """How many objects of Transom's there are, and files of Views."""
+    gc.collect()
+    types = (type(each) for each in gc.get_objects())
+    found = Counter(kind.__name__ for kind in types if str(kind.__module__).startswith("transom."))
+    found["files"] = len(list(folder.rglob("recent/*/*")))
+    return found
+
+
+async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(open_views, "_MAX_CLOSED", 5)
+    theatre, counts = Theatre(), list[Counter[str]]()
+    async with theatre.renderer, theatre.browser, Host(renderer=theatre.renderer.seat()) as host:
+        connection = await connect(music())
+        connection.identity = "a command"  # so that its Views are kept on disk
+        await host.add_server("music", connection)
+        for number in range(1, 51):
+            await (await play(host)).close()
+            theatre.browser.apps.clear()
+            if number in (25, 50):
+                await theatre.renderer.seats.background.aclose()
+                theatre.renderer.seats.background = Background(counts.append)
+                counts.append(kept(tmp_path))
+        await connection.aclose()
+    before, after = counts
+    assert 0 < before["files"] <= 21
+    assert {name: n for name, n in (after - before).items() if n > 3} == {}
 
 
 # --- which View is whose ---------------------------------------------------------------------

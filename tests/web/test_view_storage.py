@@ -204,7 +204,7 @@ def test_a_view_of_an_earlier_run_is_known_with_its_call_and_its_result(folder: 
 def test_views_that_are_too_many_too_old_or_too_large_are_not_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view_storage, "_MAX_RECENT", 3)
+    monkeypatch.setattr(view_storage, "MAX_RECENT", 3)
     storage, now = ViewStorage(folder=folder), time.time()
     for number in range(5):
         monkeypatch.setattr(time, "time", lambda number=number: now + number)

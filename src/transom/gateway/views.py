@@ -432,6 +432,7 @@ class ClientViews:
             limits=Limits(fresh=self._fresh),
             naming=self._style,
             call_timeout=None,
+            audit=None,  # nobody could read it
         )
         if self._state.supports("sampling"):
             host.on_create_message = self._create_message

@@ -50,7 +50,7 @@ DISABLED_FEATURES = (
     "AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
     "DestroyProfileOnBrowserClose"
 )
-_LONGEST_TMPDIR = 50
+_LONGEST_TMPDIR = 56
 _ARGUMENTS = [
     DISABLED_FEATURES,
     "--disable-gpu",

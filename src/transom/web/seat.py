@@ -30,7 +30,7 @@ from transom.host.view import View
 from transom.host.view_requests import Download
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.web.stage import DisplayMode, GoneView, Stage
-from transom.web.view_storage import RecentView, ViewStorage
+from transom.web.view_storage import MAX_RECENT, RecentView, ViewStorage
 
 SaveFile = Callable[[str, bytes], Awaitable[None]]
 """Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
@@ -330,7 +330,10 @@ class Seat:
         storage, result = self._seats.storage, view.origin.result
         if storage is None or not self._keeps_recent or mounted is None or result is None:
             return
-        recent_id = self._recent_ids.setdefault(view.id, secrets.token_hex(8))
+        ids = self._recent_ids
+        ids[view.id] = recent_id = ids.pop(view.id, None) or secrets.token_hex(8)
+        while len(ids) > MAX_RECENT:  # the next run would not offer more
+            self._forget_recent(ids.pop(next(iter(ids))))
         tool, arguments = view.origin.tool.name, view.origin.arguments
         self._seats.background.start(
             asyncio.to_thread(storage.remember, recent_id, mounted.page, tool, arguments, result)
@@ -359,9 +362,13 @@ class Seat:
         recent = self._recent.pop(key, None)
         view_id = key.removesuffix(self.mark)
         recent_id = self._recent_ids.pop(view_id, None) if recent is None else recent.id
-        storage = self._seats.storage
-        if storage is not None and recent_id is not None:
-            self._seats.background.start(asyncio.to_thread(storage.forget, recent_id))
+        if recent_id is not None:
+            self._forget_recent(recent_id)
+
+    def _forget_recent(self, recent_id: str) -> None:
+        if self._seats.storage is not None:
+            forget = self._seats.storage.forget
+            self._seats.background.start(asyncio.to_thread(forget, recent_id))
 
     # --- what Views ask for ------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ _MAX_CLEARED = 200
 _MAX_SHOWN = 200
 _LOCKED_WITHIN = 2.0
 _MAX_STATE = 4 * 1024 * 1024
-_MAX_RECENT = 20  # Views of one program that can be opened again in its next run
+MAX_RECENT = 20  # Views of one program that can be opened again in its next run
 _MAX_RECENT_BYTES = 1024 * 1024  # of one View's input and result
 _RECENT_FOR = 30 * 86_400.0  # seconds
 
@@ -263,7 +263,7 @@ class ViewStorage:
         found = [view for name, view in views if view is not None and view.id == name]
         found.sort(key=lambda each: -each.when)
         since = time.time() - _RECENT_FOR
-        kept = [each for each in found[:_MAX_RECENT] if each.when > since]
+        kept = [each for each in found[:MAX_RECENT] if each.when > since]
         for each in found:
             if each not in kept:
                 self.forget(each.id)
