@@ -9,13 +9,14 @@ server and a page in this script's Chromium, which is reloaded, closed and opene
 killed with SIGKILL, and some processes hang for a while (SIGSTOP).
 
 Every call must be answered in time, by a result or an error. After that the gateway must work as on
-the first day, hold no more processes, files or sockets than after the warm-up, and end with code 0
-and without leaving anybody or anything behind. Exits with 1 if anything of this is not so.
+the first day, and end with code 0 and without leaving anybody or anything behind. In the second
+half it must hold no more processes, files, sockets or threads than in the first. Exits with 1 if
+anything of this is not so.
 
 Every two minutes all Views are closed and everything is measured: the gateway (see
 `benchmarks.probed`), its servers, its browser and Playwright's driver. The growth of each is the
-median slope between any two of these points. Those of the warm-up, which lasts a sixth as long as
-the rest, do not count. In a run of 25 minutes or more the gateway may grow by 1 MB an hour. The
+median slope between any two of these points, of which the first is after a warm-up that lasts a
+sixth as long as the rest. In a run of 25 minutes or more the gateway may grow by 1 MB an hour. The
 others are printed: browsers and servers are killed and started all the time. Linux only.
 """
 
@@ -625,20 +626,25 @@ class Soak:
         return least
 
     def compare(self, seconds: float) -> None:
-        """Whether more is held now than after the warm-up."""
-        before, after = self.tally.settled[0], self.tally.settled[-1]
-        wrong = self.tally.violations
-        most = _MORE_FILES + (_IDLE_SOCKETS if self.tally.kind == "page" else 0)
-        for what in ("fds", "sockets"):
-            had, has = getattr(before.held, what), getattr(after.held, what)
-            if has > had + most:
-                wrong.append(f"{has} {what}, after {had}")
-        if after.processes > before.processes + _MORE_PROCESSES:
-            wrong.append(f"{after.processes} processes, after {before.processes}")
-        if after.zombies:
-            wrong.append(f"{after.zombies} processes that nobody waited for")
-        if after.entries > before.entries + _MORE_FILES:
-            wrong.append(f"{after.entries} files on disk, after {before.entries}")
+        """Whether more is held in the second half than in the first."""
+        settled, wrong = self.tally.settled, self.tally.violations
+        half = max(len(settled) // 2, 1)
+        more = _MORE_FILES + (_IDLE_SOCKETS if self.tally.kind == "page" else 0)
+        most: dict[str, tuple[int, Callable[[Sample], int]]] = {
+            "open files": (more, lambda sample: sample.held.fds),
+            "sockets": (more, lambda sample: sample.held.sockets),
+            "threads": (_MORE_FILES, lambda sample: sample.held.threads),
+            "processes": (_MORE_PROCESSES, lambda sample: sample.processes),
+            "files on disk": (_MORE_FILES, lambda sample: sample.entries),
+        }
+        for what, (allowed, value) in most.items():
+            had, has = (
+                statistics.median(map(value, part)) for part in (settled[:half], settled[-half:])
+            )
+            if has > had + allowed:
+                wrong.append(f"{has:g} {what}, after {had:g}")
+        if settled[-1].zombies:
+            wrong.append(f"{settled[-1].zombies} processes that nobody waited for")
         growth = self.tally.growth_an_hour(_trimmed)
         if seconds >= _LONG and growth > _MORE_AN_HOUR:
             wrong.append(f"{growth / 1024:.1f} MB more an hour")

