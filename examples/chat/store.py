@@ -36,6 +36,8 @@ class _Memory:
     async def expire(self, *_: object) -> None:
         """The process ends first."""
 
+    async def aclose(self) -> None: ...
+
 
 class Store:
     """What the chat keeps; `url` is that of a Redis."""
@@ -78,3 +80,7 @@ class Store:
         """A user's conversation."""
         found = await self._values.lrange(f"chat:messages:{user}", 0, -1)
         return [json.loads(each) for each in found]
+
+    async def aclose(self) -> None:
+        """Close the connections to Redis."""
+        await self._values.aclose()

@@ -69,6 +69,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
 _MIN_SECRET = 32
 _MAX_ORIGINS = 100  # of one user's Views that are not shown any more
+_KEEP_RECORDS = 30 * 86400.0  # seconds that a user's Views are known after the user was last there
 _ATTEMPTS = 5  # to find the worker that has a user
 _PAGE, _SANDBOX, _HOST = "web-page", "web-sandbox", "web-host"  # what workers open to each other
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
@@ -169,9 +170,10 @@ class WebViews:
         show_within: seconds a View waits for a page to show it.
         on_violation: called with everything a View tried and was not allowed.
         bus: what connects the workers, where the application runs in several: the URL of a Redis
-            (`redis://`, `rediss://`), or a `transom.bus.Bus`, which is opened and closed with this.
-            Each user's Host and pages are on one worker; the others forward to it, and one of them
-            goes on with the user's Views when it ends or dies. None: this is the only process.
+            (`redis://`, `rediss://`), or a `transom.bus.Bus` that was made in this process and is
+            opened and closed with this. Each user's Host and pages are on one worker; the others
+            forward to it, and one of them goes on with the user's Views when it ends or dies. None:
+            this is the only process.
 
     Raises:
         UsageError: `sandbox`, `origins`, `secret` or `bus` cannot be used; the text says what to
@@ -209,7 +211,7 @@ class WebViews:
         self._sandbox, self._sandbox_host = _read_sandbox(sandbox, origins)
         self._secret = _read_secret(secret, needed=sandbox is not None)
         self._bus_url = bus if isinstance(bus, str) else None
-        self._bus = Bus(bus) if isinstance(bus, str) else bus
+        self._bus = _make_bus(bus) if isinstance(bus, str) else bus
         self._joining: asyncio.Task[Bus] | None = None
         self._ended = False
         self._remote: dict[str, RemoteHost] = {}
@@ -411,6 +413,9 @@ class WebViews:
         return await asyncio.shield(self._joining)
 
     async def _enter_bus(self) -> Bus:
+        if self._bus_url is not None:
+            # Not when this is made: processes that are forked after that would be one worker.
+            self._bus = _make_bus(self._bus_url)
         assert self._bus is not None  # noqa: S101 - nobody joins without one
         bus = self._bus
         bus.on_open(_PAGE, serve_forwarded(self._forwarded_page))
@@ -420,8 +425,6 @@ class WebViews:
             return await bus.__aenter__()
         except BaseException:
             self._joining = None  # and it is tried again
-            if self._bus_url is not None:
-                self._bus = Bus(self._bus_url)
             raise
 
     async def _claim(self, user: str) -> _User | None:
@@ -705,6 +708,10 @@ class WebViews:
         if (report := self._on_violation) is not None:
             stage.on_violation = lambda violation: report(user, violation)
         return stage
+
+
+def _make_bus(url: str) -> Bus:
+    return Bus(url, keep_records=_KEEP_RECORDS)
 
 
 async def _turn_away(websocket: WebSocket, code: int, reason: str) -> None:
