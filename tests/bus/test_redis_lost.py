@@ -130,6 +130,31 @@ async def test_nothing_runs_twice_while_redis_comes_and_goes(
     )
 
 
+async def test_who_is_first_after_redis_came_back_empty_takes_nothing_from_others(
+    server: RedisServer, here: Bus, there: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    lease = await there.claim("x", ignore)
+    assert lease is not None
+    late, beat = asyncio.Event(), there._beat
+
+    async def beat_late() -> None:
+        await late.wait()
+        await beat()
+
+    monkeypatch.setattr(there, "_beat", beat_late)
+    server.kill()
+    await until(lambda: is_away(here), True)
+    server.start()
+    await until(lambda: is_away(here), False)
+    claim = asyncio.create_task(here.claim("x", ignore))
+    done, _ = await asyncio.wait([claim], timeout=0.3)
+    assert not done
+    late.set()
+    assert await claim is None
+    assert lease.held
+    assert await here.claim("y", ignore) is not None  # which nobody had
+
+
 async def test_who_took_over_while_the_other_was_cut_off_keeps_it(server: RedisServer, here: Bus):
     lost: asyncio.Queue[Lease] = asyncio.Queue()
     async with Redis.from_url(server.url) as admin:

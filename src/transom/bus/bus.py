@@ -5,7 +5,8 @@
 2. Redis cannot be reached: a worker keeps its leases, all channels end, and whatever needs Redis
    fails at once. The heartbeat goes on trying.
 3. Redis is back, and does not know this worker any more (it was restarted empty, or this worker was
-   away for too long): each lease is claimed again, and lost if another worker has it by now.
+   away for too long): each lease is claimed again, and lost if another worker has it by now. Names
+   that nobody has are left to the others for a while, who may be claiming theirs again, too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _ANSWERS_WITHIN = 2.0  # seconds that Redis has at least, also for a large messa
 _MAX_RECORDS = 512
 _MAX_RECORD_BYTES = 4 * 1024 * 1024
 _RETRY = (0.05, 2.0)  # seconds between attempts to reach Redis: at first, at most
+_LOOK_AGAIN = 0.1  # seconds
 
 OnLease = Callable[["Lease"], object]
 """Called with a lease; may be async."""
@@ -105,6 +107,7 @@ class Bus:
         self._beating: asyncio.Task[None] | None = None
         self._soon = asyncio.Event()
         self._begun = False
+        self._settled_at = 0.0  # when all workers have claimed again what Redis has forgotten
 
     # --- life --------------------------------------------------------------------------------
 
@@ -174,6 +177,11 @@ class Bus:
         return await asyncio.shield(claim)
 
     async def _claim(self, name: str, on_lost: OnLease, on_renewed: OnLease | None) -> Lease | None:
+        loop, key = asyncio.get_running_loop(), self._commands.key("lease", _digest(name))
+        while self._settled_at > loop.time():
+            if await self._commands.command("EXISTS", key):
+                break
+            await asyncio.sleep(_LOOK_AGAIN)
         epoch = await self._claim_in_redis(name)
         if not epoch:
             return None
@@ -350,6 +358,7 @@ class Bus:
         known = bool(await alive) or not self._begun
         leases = list(self._leases.values())
         if not known:
+            self._settled_at = loop.time() + self._alive_for / 1000 + _RETRY[1]
             self._channels.end_all(BusError("Redis had lost what was on its way"))
         for peer, exists in zip(peers, others, strict=True):
             if not await exists:
