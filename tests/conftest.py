@@ -23,9 +23,12 @@ settings.load_profile(
 
 @pytest.fixture(scope="session", autouse=True)
 def state_folder() -> Iterator[str]:
-    """What a user's programs remember, who has used none yet."""
+    """What a user's programs remember, who has used none yet.
+
+    The pages of this worker are not shared with those of other workers, either.
+    """
     with tempfile.TemporaryDirectory(prefix="transom-state-") as folder:
-        os.environ["XDG_STATE_HOME"] = folder
+        os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = folder
         yield folder
 
 
@@ -79,8 +82,17 @@ def _may_take(item: pytest.Item) -> float:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # At the end, nobody waits for what takes longest.
-    items.sort(key=_may_take, reverse=True)
+    # xdist begins with an equal part for each worker. In each, what takes longest comes first, so
+    # that nobody waits for it at the end.
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    longest = sorted((item for item in items if _may_take(item)), key=_may_take, reverse=True)
+    others = [item for item in items if not _may_take(item)]
+    part = len(others) // workers + 1
+    items[:] = [
+        item
+        for n in range(workers)
+        for item in (*longest[n::workers], *others[n * part : (n + 1) * part])
+    ]
     if number := config.getoption("--promise"):
         wanted = promises()[number]
         items[:] = [
