@@ -244,7 +244,7 @@ class Cut:
         """Let nothing more through on the connections there are, without closing any."""
         self._silent = set(self._writers)
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Let them through again."""
         self._refusing = False
 

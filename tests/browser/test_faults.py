@@ -80,7 +80,7 @@ async def test_a_socket_that_is_cut_costs_a_call_nothing_but_time(
             for _ in range(4):  # the page tries again and again
                 await between.refused.get()
             assert not any(call.done() for call in calls)
-            between.mend()
+            between.restore()
             assert [await text_of(call) for call in calls[:20]] == [f"done {n}" for n in range(20)]
             assert await text_of(calls[20]) == "noted from the View"
             assert await text_of(view.call_tool("count")) == "22"
@@ -418,7 +418,7 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
             await between.refused.get()
             await user.run_in_view(view.id, "tools.flood({ count: 12, bytes: 10_000_000 })")
             await user.page.locator(f"#view-{view.id} iframe").wait_for(state="detached")
-            between.mend()
+            between.restore()
             with pytest.raises(ViewClosed, match="it sends more than the host takes"):
                 await running
             assert (await told.closed.get()).id == view.id

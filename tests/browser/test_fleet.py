@@ -36,7 +36,7 @@ async def running() -> AsyncIterator[Fleet]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def fleet(running: Fleet) -> AsyncIterator[Fleet]:
     """All workers are there, whatever the test before has killed."""
-    await running.mend()
+    await running.restore()
     yield running
 
 

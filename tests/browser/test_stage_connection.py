@@ -61,7 +61,7 @@ async def test_a_lost_connection_dims_the_views_under_a_banner_until_it_is_back(
             await frame.wait_for()
             assert await frame.evaluate("(frame) => getComputedStyle(frame).filter") != "none"
             assert await user.page.locator("transom-view .whose").evaluate(SEEN)
-            cut.mend()
+            cut.restore()
             await banner.wait_for(state="hidden")
             await user.page.locator("transom-view:not([data-lost])").wait_for()
         assert await text_of(view.call_tool("count")) == "1"

@@ -123,7 +123,7 @@ class Fleet:
         self.redis.start()
         try:
             self.origin = f"http://localhost:{await self.balancer.start()}"
-            await self.mend()
+            await self.restore()
         except BaseException:
             await self.__aexit__()
             raise
@@ -135,7 +135,7 @@ class Fleet:
         self.redis.__exit__()
         self._folder.cleanup()
 
-    async def mend(self) -> None:
+    async def restore(self) -> None:
         """Start what was killed, and have all workers take connections."""
         await asyncio.gather(*(each.start() for each in self.workers if not each.running))
         self.through(*self.workers)

@@ -516,10 +516,10 @@ class Approvals:
             and same_tool(asked.tool, request.tool)
         ):
             return held.decision
-        return Deny("It changed while the user was asked; call it again to ask them anew")
+        return Deny("It changed while the user was asked; call it again, and they are asked again")
 
     def forget(self, view_id: str) -> None:
-        """Forget all that the user said about a View that is gone, or began anew."""
+        """Forget all that the user said about a View that is gone, or has started again."""
         self.grants.forget(view_id)
         for call_id, held in list(self._held.items()):
             if held.request.view_id == view_id:
