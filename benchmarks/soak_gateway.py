@@ -423,14 +423,18 @@ class Faults:
     def _others(self) -> list[int]:
         return [pid for pid in marked(self._mark) if pid != self._gateway]
 
-    def _browsers(self) -> list[int]:
-        """The first process of each Chromium: the others have a type."""
-        found: list[int] = []
+    def _browser(self, chance: random.Random) -> tuple[str, int] | None:
+        """A process of Chromium, each kind of them as often as the others."""
+        kinds: dict[str, list[int]] = {}
         for pid in self._others():
-            words = command_of(pid)
-            if words and "chrom" in words[0] and not any(w.startswith("--type=") for w in words):
-                found.append(pid)
-        return found
+            line = " ".join(command_of(pid))
+            if "chrom" in line.split(" ")[0]:
+                kind = re.search("--type=([a-z-]+)", line)
+                kinds.setdefault(kind[1] if kind else "browser", []).append(pid)
+        if not kinds:
+            return None
+        kind = chance.choice(sorted(kinds))
+        return kind, chance.choice(kinds[kind])
 
     def memory(self) -> dict[str, int]:
         """KB of what belongs to the gateway."""
@@ -448,10 +452,13 @@ class Faults:
         what = chance.choice(["server", "browser" if self._page is None else "page"])
         if what == "page" and self._page is not None:
             return await self._page.disturb(chance)
-        found = self.servers() if what == "server" else self._browsers()
-        if not found:
+        if what == "browser":
+            found = self._browser(chance)
+        else:
+            found = ("server", chance.choice(servers)) if (servers := self.servers()) else None
+        if found is None:
             return None
-        pid = chance.choice(found)
+        what, pid = found
         if chance.random() < 0.3:
             _signal(pid, signal.SIGSTOP)
             loop = asyncio.get_running_loop()

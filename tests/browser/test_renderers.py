@@ -212,6 +212,25 @@ async def test_a_browser_that_is_killed_is_survived() -> None:
         await until_gone(mark)
 
 
+async def test_a_browser_that_cannot_start_processes_for_its_views_is_replaced() -> None:
+    async with headless() as (renderer, host):
+        view = await show(host)
+        mark, page = browser_of(renderer), renderer.page
+        assert page is not None
+        await page.clock.install()
+        zygotes = set(processes(mark)) & set(processes("--type=zygote"))
+        assert zygotes
+        signal_all(list(zygotes), signal.SIGKILL)
+        await show(host)  # in a process that Chromium had ready
+        failing = asyncio.create_task(failure_of(host))
+        await page.locator("iframe >> nth=2").wait_for(state="attached")
+        await page.clock.fast_forward(60_000)
+        assert "did not load in the browser" in await failing
+        await check_that_it_is_survived(host, view.id, "the browser loads no more pages")
+        assert browser_of(renderer) != mark
+        await until_gone(mark)
+
+
 async def test_a_page_that_crashes_is_survived() -> None:
     async with headless() as (renderer, host):
         view = await show(host)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
+_LOADED_WITHIN = 5.0
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
 _VIEWS_OF_A_PAGE = 10
@@ -151,6 +152,7 @@ class HeadlessRenderer:
         self.stage.grace = min(self.stage.grace, timeout)
         self.stage.patience = min(self.stage.patience, timeout)
         self.stage.on_away = self._page_away
+        self.stage.on_unloaded = self._view_unloaded
         self._executable = executable
         self._size = size
         self._dark = dark
@@ -343,15 +345,29 @@ class HeadlessRenderer:
 
     def _page_away(self) -> None:
         """The page's socket is gone. On one machine that means that the browser may be, too."""
-        if self._page is not None:
-            self._background.start(self._check(self._page))
+        if (page := self._page) is not None:
+            answer = page.evaluate("0")
+            self._background.start(self._check(page, answer, self._timeout, "the browser is gone"))
 
-    async def _check(self, page: BrowserPage) -> None:
+    def _view_unloaded(self) -> None:
+        """A View did not load. The process may be gone that starts those of Chromium's pages."""
+        if (page := self._page) is not None:
+            loading, reason = self._load_another(page), "the browser loads no more pages"
+            self._background.start(self._check(page, loading, _LOADED_WITHIN, reason))
+
+    async def _load_another(self, page: BrowserPage) -> None:
+        another = await page.context.new_page()
+        await another.goto(self.stage.sandbox.replace("*", "nobody"))
+        await another.close()
+
+    async def _check(
+        self, page: BrowserPage, sign: Awaitable[object], within: float, reason: str
+    ) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
-                await page.evaluate("0")
+            async with asyncio.timeout(within):
+                await sign
         except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
-            self._lost(page, "the browser is gone")
+            self._lost(page, reason)
 
     async def _close_browser(self) -> None:
         context, self._context, self._page, self._retired = self._context, None, None, None

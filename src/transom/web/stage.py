@@ -53,9 +53,10 @@ class _PageMessage(msgspec.Struct):
 
     The user closes a View, opens one again that is gone or does not respond (`closed`, `retry`,
     `reload`), answers a question (`answer`), or takes back that a tool always runs (`withdraw`). A
-    View is shown in another `mode`, cannot go on (`broken`), or a message of it was not forwarded
-    (`refused`). Its frame has `loaded` again, and shows something else if the `value` is true. The
-    page knows other `surroundings` of its user, or has another `place` for a View.
+    View is shown in another `mode`, cannot go on (`broken`; if the `value` is true, the browser did
+    not load it), or a message of it was not forwarded (`refused`). Its frame has `loaded` again,
+    and shows something else if the `value` is true. The page knows other `surroundings` of its
+    user, or has another `place` for a View.
     """
 
     do: str
@@ -199,6 +200,7 @@ class Stage:
     Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
     context, `on_away()` when the page's socket is gone, `on_over()` when the page is gone for good,
+    `on_unloaded()` when the browser did not load the frame of a View,
     `on_retry(view_id)` when the user wants a View opened again that is gone or does not respond,
     `on_dismissed(view_id)` when it will not be, `on_withdraw(view_id, tool, by)` when the user
     takes back that a tool always runs, `on_cleared(origin)` when the browser was told to delete
@@ -237,6 +239,7 @@ class Stage:
         self.on_withdraw: Callable[[str, str, Literal["model", "view"]], object] = _ignore
         self.on_cleared: Callable[[str], object] = _ignore
         self.on_loaded: Callable[[str, bool], object] = _ignore
+        self.on_unloaded: Callable[[], object] = _ignore
         self.on_away: Callable[[], object] = _ignore
         self.on_over: Callable[[], object] = _ignore
         self.on_place: Callable[[str, str], object] = _ignore
@@ -612,6 +615,8 @@ class Stage:
                 self._drop(key, reason)
                 self.show_gone(GoneView(key, page.view_id, page.server, mounted.client, reason))
                 mounted.channel.end(f"The View is gone: {reason}")
+                if message.value is True:
+                    self.on_unloaded()
             case "reload":
                 self.on_retry(key)
             case "withdraw":

@@ -118,7 +118,7 @@ export class View extends HTMLElement {
     this.setMarks({ pinned: false, grants: [] });
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
-      this.#stage.notify({ do: "broken", view, reason });
+      this.#stage.notify({ do: "broken", view, reason, value: true });
     }, SANDBOX_WITHIN);
   }
 
