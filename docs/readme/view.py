@@ -15,7 +15,7 @@ def player() -> App:
             "required": ["id"],
         }
 
-    @app.tool(input_schema=tracks)  # asked again at every listing and every call
+    @app.tool(input_schema=tracks)  # called at every listing and every call
     def play_track(id: str) -> str:
         """Play a track from the library."""
         queue.append(id)

@@ -18,7 +18,7 @@ async def show_invoice(order: str) -> None:
     invoice = ResourceContents(uri="file:///invoice.txt", mime_type="text/plain", text=result.text)
     await app.download_file([EmbeddedResource(invoice)])
     verdict = await app.open_link("https://example.com/pay")
-    if verdict.is_error:  # the host, or its user, would not
+    if verdict.is_error:  # the host, or its user, refused
         await app.send_message("Please pay the invoice by yourself")
     await app.send_log("info", {"shown": order})
     await app.send_size_changed(height=480)

@@ -30,7 +30,7 @@ def report(error: BaseException) -> None:
 
 @app.on_tool_change
 async def show_tools(tool: RegisteredTool) -> None:
-    changes.append(tool.name)  # every listener hears of every change
+    changes.append(tool.name)  # called for every change of a tool
 
 
 problems: list[str] = []

@@ -24,7 +24,7 @@ async def turn(host: Host, model: Any, messages: list[dict[str, Any]]) -> str:
 
 
 async def answer(host: Host, call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call of the model and what came of it: a failure is for the model to read, too."""
+    """Make one call of the model. If it fails, the model reads why."""
     result = await host.answer(call["name"], call["input"])
     return {
         "type": "tool_result",

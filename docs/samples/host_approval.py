@@ -16,7 +16,7 @@ async def ask(request: ApprovalRequest) -> Allow | AllowAlways | Deny:
     match await ask_user(question):
         case "yes":
             return Allow()
-        case "always":  # while this View lives, and the tool means what it means now
+        case "always":  # while this View is open and the tool's definition stays the same
             return AllowAlways()
         case _:
             return Deny("The user would rather do it by hand")

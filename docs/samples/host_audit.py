@@ -14,7 +14,7 @@ from transom.host import AuditEvent, AuditLog, read_audit
 
 
 def without_arguments(event: AuditEvent) -> AuditEvent | None:
-    """Return what may be kept; None keeps nothing of it."""
+    """Return what may be stored, or None to drop the event."""
     return msgspec.structs.replace(event, arguments=None)
 
 

@@ -16,7 +16,7 @@ async def main() -> None:
         host_info={"name": "my-host", "version": "1.0.0"},
         context={"theme": "dark", "displayMode": "inline"},
     )
-    bridge.on_update_model_context = print  # what is handled is what the View is told we can do
+    bridge.on_update_model_context = print  # handlers decide which capabilities the View sees
     async with bridge:  # leaving it tears the View down
         view = orders_view()
         await view.connect(to_host)

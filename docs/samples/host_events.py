@@ -29,11 +29,11 @@ def listen(host: Host) -> None:
 
     @host.on_tools_changed
     def _() -> None:
-        outdated.set()  # the model's tools are others now: list them again before its next turn
+        outdated.set()  # the model's tools changed: list them again before its next turn
 
     @host.on_message
     async def _(view: View, blocks: list[ContentBlock]) -> None:
-        said.append(blocks[0].text)  # put it into the conversation, as the user's words
+        said.append(blocks[0].text)  # put it into the conversation, as a message of the user
 
     @host.on_open_link
     async def _(view: View, url: str) -> bool:

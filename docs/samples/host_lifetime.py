@@ -15,9 +15,9 @@ async def main() -> None:
         await host.add_server("orders", server)
         # region lifetime
         await host.call_tool("show_orders")
-        host.views["orders-1"].pin()  # not to be closed for others
+        host.views["orders-1"].pin()  # it is never closed to make room
         await host.call_tool("show_orders")
-        await host.call_tool("show_orders")  # the third of two: the second has to go
+        await host.call_tool("show_orders")  # two may be open: the second is closed for the third
         assert list(host.views) == ["orders-1", "orders-3"]
 
         try:

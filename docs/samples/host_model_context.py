@@ -10,7 +10,7 @@ from transom.types import TextContent
 
 
 def for_the_prompt(host: Host) -> str:
-    """One paragraph for each View that has something to say: its word, and marked as such."""
+    """One paragraph for each View that has sent context, marked as coming from that View."""
     return "\n".join(
         f"View {said.view_id} (server {said.server}) says: "
         + " ".join(block.text for block in said.content if isinstance(block, TextContent))

@@ -20,7 +20,7 @@ def play_track(id: str) -> str:
 
 
 def a_track() -> dict[str, Any]:
-    """Asked at every listing and at every call: the ids are those of this moment."""
+    """Called at every listing and every call, so the ids are always current."""
     return {
         "type": "object",
         "properties": {"id": {"type": "string", "enum": list(library)}},

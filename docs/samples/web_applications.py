@@ -14,7 +14,7 @@ from transom.servers import RemoteServer
 from transom.web import WebViews
 
 sessions = {"a-long-random-text": "ada"}
-tokens = {"ada": "what the shop knows ada by"}
+tokens = {"ada": "ada's token at the shop"}
 
 
 async def user_of(connection: HTTPConnection) -> str | None:
@@ -31,7 +31,7 @@ views = WebViews(
     servers=connect_servers,
     sandbox="https://{view}.views-of-example.com",
     origins=["https://chat.example.com"],
-    secret=os.environ.get("CHAT_SECRET", "of 32 characters or more, which stay the same"),
+    secret=os.environ.get("CHAT_SECRET", "at least 32 characters, the same in every run"),
     make_host=lambda user, renderer: Host(
         renderer=renderer,
         policy=Policy(approve=renderer.approve),

@@ -43,7 +43,7 @@ def test_the_gateways_caps_are_told_with_their_values() -> None:
     for told in (
         f"messages of up to {MAX_BYTES >> 20} MB from servers and clients",
         f"{clients['max_clients'].default} clients over HTTP",
-        f"nothing has been open for {clients['idle'].default / 60:g} minutes",
+        f"no open request or stream for {clients['idle'].default / 60:g} minutes",
         f"{inputs._MAX_WAITING} calls of a client of 2026-07-28 may wait for their input",
         f"for {inputs._PATIENCE / 60:g} minutes each, with {inputs._MAX_QUESTIONS} questions each",
         f"sends nothing for {clients['hung_after'].default / 60:g} minutes",
