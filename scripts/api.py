@@ -123,7 +123,7 @@ SKIPPED = {
     "AuditLog": {"record", "record_call"},
     "Bus": {"release", "write"},
     "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
-    "Host": {"call"},
+    "Host": {"call", "request_task"},
     "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
@@ -137,7 +137,8 @@ SKIPPED = {
         *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),
         *("mark_used", "may_explain", "record", "refreshed"),
     },
-    "RemoteHost": {"aclose", "call", "close_user", "connect"},
+    "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
+    "ToolHost": {"call", "request_task"},
     "WebViews": {"find"},
 }
 """What parts of Transom use of each other, and nobody else should."""

@@ -232,14 +232,16 @@ class Bus:
 
     def release(self, lease: Lease) -> asyncio.Future[None]:
         """See `Lease.release`."""
-        released = self._give_up(lease) if lease.held else None
-        return asyncio.ensure_future(self._released(lease, released))
+        given_up = self._give_up(lease) if lease.held else None
+        releasing = asyncio.ensure_future(self._released(lease, given_up))
+        self._background.start(releasing)
+        return releasing
 
-    async def _released(self, lease: Lease, released: asyncio.Future[Any] | None) -> None:
-        if released is not None:
+    async def _released(self, lease: Lease, given_up: asyncio.Future[Any] | None) -> None:
+        if given_up is not None:
             await self._channels.end_served(lease.name, "The worker that had it has given it up")
             try:
-                await released
+                await given_up
             except BusError as error:  # it ends with this worker, or when that claims it again
                 _log.info("a lease could not be released: %s", error)
 

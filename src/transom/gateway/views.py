@@ -570,13 +570,16 @@ class ClientViews:
         host = await self._ready()
         self._inputs.concerns(*host.servers)
         task = task_request(call.params)
+        result: Any
         try:
-            arguments = self._with_view_id(call)
-            if call.name == SCREENSHOT_VIEW:
+            name, arguments = call.name, self._with_view_id(call)
+            relay = self._progress_relay(call.params)
+            if name == SCREENSHOT_VIEW:
                 result = await _picture(host, arguments)
+            elif task is None:
+                result = await host.call_tool(name, arguments, on_progress=relay)
             else:
-                relay = self._progress_relay(call.params)
-                result = await host.call(call.name, arguments, on_progress=relay, task=task)
+                result = await host.start_task(name, arguments, ttl=task.ttl, on_progress=relay)
         except ProtocolError:
             raise
         except TransomError as error:

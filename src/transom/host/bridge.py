@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import msgspec
 from msgspec import Raw
@@ -82,29 +82,40 @@ def _ignore(_: BaseException) -> None:
     """A handler of `on_error` or `on_closed` that fails has nobody to report to."""
 
 
+class CallOptions(TypedDict, total=False):
+    """The keywords of `CallsTools.call_tool`, which explains them."""
+
+    timeout: float | None
+    on_progress: OnProgress | None
+
+
+class OutgoingCall(msgspec.Struct):
+    """A call of a tool on its way to the View or the server that has it."""
+
+    name: str
+    arguments: Mapping[str, Any] | None = None
+    timeout: float | None = None
+    on_progress: OnProgress | None = None
+    task: m.TaskRequest | None = None
+    """As which the tool is to run, with `start_task`."""
+    open_view: bool = True
+    call_id: str | None = None
+
+
 class CallsTools:
     """What a `Host`, a `View` and a `Bridge` have in common: tools that can be called."""
 
     __slots__ = ()
 
     @abstractmethod
-    def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: m.TaskRequest | None = None,
-    ) -> Coroutine[Any, Any, Any]:
-        """`call_tool`, or with `task` `start_task`."""
+    def call(self, call: OutgoingCall) -> Coroutine[Any, Any, Any]:
+        """`call_tool` and `start_task`."""
 
     def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        **options: Unpack[CallOptions],
     ) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool. Cancelling the call tells the View or server to stop.
 
@@ -128,7 +139,7 @@ class CallsTools:
             InvalidResult: the answer is not a valid result, or is too large.
             RequestTimeout: there was no answer in time.
         """
-        return self.call(name, arguments, timeout, on_progress)
+        return self.call(OutgoingCall(name, arguments, **options))
 
     def start_task(
         self,
@@ -136,8 +147,7 @@ class CallsTools:
         arguments: Mapping[str, Any] | None = None,
         *,
         ttl: float | None = None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        **options: Unpack[CallOptions],
     ) -> Coroutine[Any, Any, Task | ToolResult]:
         """Call a tool as a task: returns a `Task` at once, while the work continues.
 
@@ -146,7 +156,7 @@ class CallsTools:
 
         `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
         """
-        return self.call(name, arguments, timeout, on_progress, m.TaskRequest(ttl))
+        return self.call(OutgoingCall(name, arguments, task=m.TaskRequest(ttl), **options))
 
 
 class Bridge(CallsTools):
@@ -408,29 +418,23 @@ class Bridge(CallsTools):
 
     # --- to the View: requests ---------------------------------------------------------------
 
-    async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: m.TaskRequest | None = None,
-    ) -> Any:
-        """`call_tool`, or with `task` `start_task`."""
+    async def call(self, call: OutgoingCall) -> Any:
+        """`call_tool` and `start_task`."""
+        name, arguments, timeout, task = call.name, call.arguments, call.timeout, call.task
         if timeout is None:
             timeout = self.limits.call_timeout
         if self._lifecycle.state is not _READY or not self._offers_tools:
             timeout = await self._until_callable("tools/call", timeout)
-        call: dict[str, Any] = {"name": name}
+        sent: dict[str, Any] = {"name": name}
         if arguments is not None:
-            call["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
+            sent["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
         if task is not None:
-            call["task"] = task
-        params = wire.encode(call)
-        if on_progress is None:
+            sent["task"] = task
+        params = wire.encode(sent)
+        if call.on_progress is None:
             raw = await self._session.request("tools/call", params, timeout=timeout)
         else:
-            raw = await self._call_with_progress(params, timeout, on_progress)
+            raw = await self._call_with_progress(params, timeout, call.on_progress)
         data = self._checked(name, raw)
         try:
             result = _decode_result(data)

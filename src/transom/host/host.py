@@ -13,11 +13,11 @@ import asyncio
 import inspect
 import logging
 from abc import abstractmethod
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, Unpack, runtime_checkable
 
 import msgspec
 
@@ -37,7 +37,7 @@ from transom.errors import (
 )
 from transom.events import Event, Slot
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import Bridge, CallsTools
+from transom.host.bridge import Bridge, CallOptions, CallsTools, OutgoingCall
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import (
@@ -75,10 +75,8 @@ from transom.host.view import (
     without_our_meta,
 )
 from transom.json_values import clean
-from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
-from transom.session import OnProgress
 from transom.types import (
     HostContext,
     Implementation,
@@ -122,36 +120,15 @@ class AttachesToHost(Protocol):
         ...
 
 
-class ToolHost(Protocol):
-    """What an agent needs of a host: a `Host`, or what stands for one that is elsewhere."""
+class HostCallOptions(CallOptions, total=False):
+    """The keywords of `ToolHost.call_tool`, which explains them."""
 
-    async def list_tools(self) -> Sequence[Tool]:
-        """The tools a model may call right now."""
-        ...
-
-    async def approval_needed(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
-    ) -> ApprovalRequest | None:
-        """What a user has to be asked before a call."""
-        ...
-
-    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
-        """Take what the user said about it."""
-        ...
-
-    async def answer(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        call_id: str | None = None,
-    ) -> ToolResult:
-        """Call a tool; what the model should read about a failure is a result, too."""
-        ...
+    open_view: bool
+    call_id: str | None
 
 
-class OffersTools(CallsTools):
-    """What a model's tools are listed and called by: a Host, here or on another worker."""
+class ToolHost(CallsTools):
+    """What an agent needs of a host: a `Host`, or what stands for one on another worker."""
 
     @abstractmethod
     async def list_tools(self) -> ToolList:
@@ -169,15 +146,23 @@ class OffersTools(CallsTools):
         """
         return tools_for(api, await self.list_tools())
 
-    def call_tool(
+    @abstractmethod
+    async def approval_needed(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
+    ) -> ApprovalRequest | None:
+        """What a user has to be asked before a call."""
+        ...
+
+    @abstractmethod
+    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
+        """Take what the user said about it."""
+        ...
+
+    def call_tool(  # pyright: ignore[reportIncompatibleMethodOverride] - it only adds options
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        open_view: bool = True,
-        call_id: str | None = None,
+        **options: Unpack[HostCallOptions],
     ) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
 
@@ -193,33 +178,13 @@ class OffersTools(CallsTools):
             open_view: False: the tool is called, and no View opened or used for it.
             call_id: the call that `approval_needed` was asked about, and `decide` told of.
         """
-        return self.call(
-            name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
-        )
-
-    @abstractmethod
-    def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | None = None,
-        *,
-        open_view: bool = True,
-        call_id: str | None = None,
-    ) -> Coroutine[Any, Any, Any]:
-        """`call_tool`, or with `task` `start_task`."""
+        return self.call(OutgoingCall(name, arguments, **options))
 
     async def answer(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        open_view: bool = True,
-        call_id: str | None = None,
+        **options: Unpack[HostCallOptions],
     ) -> ToolResult:
         """`call_tool` for an agent's loop: what the model should read comes back as a result.
 
@@ -230,17 +195,46 @@ class OffersTools(CallsTools):
             UsageError: the host is used wrongly: the model can do nothing about it.
         """
         try:
-            return await self.call(
-                name, arguments, timeout, on_progress, open_view=open_view, call_id=call_id
-            )
+            return await self.call_tool(name, arguments, **options)
         except UsageError:
             raise
         except TransomError as error:
             text = error.message if isinstance(error, ProtocolError) else str(error)
             return ToolResult(content=[TextContent(text)], is_error=True)
 
+    async def get_task(self, task_id: str) -> Task:
+        """The state of a task that `start_task` answered with.
 
-class Host(OffersTools):
+        Raises:
+            ViewClosed: the View that worked on it is closed, and its server does not have it.
+            ProtocolError: there is no such task.
+        """
+        return await self.request_task("tasks/get", task_id)
+
+    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
+        """The result of a task; waits until there is one.
+
+        Raises:
+            ViewClosed, ProtocolError: as for `get_task`.
+            RequestTimeout: there was none in time.
+        """
+        return await self.request_task("tasks/result", task_id, timeout)
+
+    async def cancel_task(self, task_id: str) -> Task:
+        """Stop a task.
+
+        Raises:
+            ViewClosed, ProtocolError: as for `get_task`.
+        """
+        return await self.request_task("tasks/cancel", task_id)
+
+    @abstractmethod
+    async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
+        """Send a request about a task to the View or the server that has it."""
+        ...
+
+
+class Host(ToolHost):
     """Connects servers, opens their Views, and offers the tools of both to a model.
 
         async with Host(renderer=InProcessRenderer({...}), policy=Policy(approve=ask)) as host:
@@ -483,30 +477,18 @@ class Host(OffersTools):
         if self._stale:
             await wait_refreshed(list(self._stale), self.limits.fresh_timeout)
 
-    async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | None = None,
-        *,
-        open_view: bool = True,
-        call_id: str | None = None,
-    ) -> Any:
-        """`call_tool`, or with `task` `start_task`."""
-        entry = self._surface.find(name)
+    async def call(self, call: OutgoingCall) -> Any:
+        """`call_tool` and `start_task`."""
+        entry = self._surface.find(call.name)
         if entry is None or self._stack is None:
-            entry = await self._find_late(name, arguments)
+            entry = await self._find_late(call.name, call.arguments)
         if entry.kind == "server":
-            return await self._call_server_tool(
-                entry, arguments, timeout, on_progress, task, open_view=open_view
-            )
+            return await self._call_server_tool(entry, call)
         if entry.tool.name == LIST_VIEW_TOOLS:
-            call = IndirectCall.read(entry.tool.name, dict(arguments or {}))
-            return await self._list_view_tools(call.view_id)
-        view, tool, given = self._view_tool(entry, arguments)
-        return await view.call(tool, given, timeout, on_progress, task, call_id)
+            indirect = IndirectCall.read(entry.tool.name, dict(call.arguments or {}))
+            return await self._list_view_tools(indirect.view_id)
+        view, call.name, call.arguments = self._view_tool(entry, call.arguments)
+        return await view.call(call)
 
     def _view_tool(
         self, entry: Entry, arguments: Mapping[str, Any] | None
@@ -602,49 +584,40 @@ class Host(OffersTools):
         )
         raise error
 
-    async def _call_server_tool(
-        self,
-        entry: Entry,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | None,
-        *,
-        open_view: bool,
-    ) -> Any:
-        call, view, problem = None, None, None
+    async def _call_server_tool(self, entry: Entry, call: OutgoingCall) -> Any:
+        origin, view, problem = None, None, None
         try:
-            call = self._view_call(entry.owner, entry.tool, arguments) if open_view else None
-            if call is not None:
-                view = await self._view_for(call)
+            if call.open_view:
+                origin = self._view_call(entry.owner, entry.tool, call.arguments)
+            if origin is not None:
+                view = await self._view_for(origin)
         except TransomError as error:
             problem = str(error)
-        if timeout is None:
-            timeout = self._call_timeout
+        call.name = entry.tool.name
+        if call.timeout is None:
+            call.timeout = self._call_timeout
         try:
-            result = await self._servers.call(
-                entry.owner, entry.tool.name, arguments, timeout, on_progress, task
-            )
+            result = await self._servers.call(entry.owner, call)
         except BaseException as error:
             if view is not None:
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(view.deliver(cancelled=reason, call=call))
+                self._background.start(view.deliver(cancelled=reason, call=origin))
             raise
         if isinstance(result, ToolResult) and result.meta is not None:
             result = without_our_meta(result)  # a server cannot say which View shows a result
         if view is None:
             return result if problem is None else _with_note(result, {"error": problem})
         if isinstance(result, Task):
-            self._task_views[result.task_id] = view, call
+            self._task_views[result.task_id] = view, origin
             if len(self._task_views) > _MAX_TASK_VIEWS:
                 del self._task_views[next(iter(self._task_views))]
         else:
-            await view.deliver(result, call=call)
+            await view.deliver(result, call=origin)
         with suppress(ViewClosed):
             await view.opened()
         note: dict[str, Any] = {"id": view.id, "state": view.state}
-        if call is not None and call.reused:
+        if origin is not None and origin.reused:
             note["reused"] = True
         return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
 
@@ -901,37 +874,7 @@ class Host(OffersTools):
 
     # --- tasks -------------------------------------------------------------------------------
 
-    async def get_task(self, task_id: str) -> Task:
-        """The state of a task that `start_task` answered with.
-
-        Raises:
-            ViewClosed: the View that worked on it is closed, and its server does not have it.
-            ProtocolError: there is no such task.
-        """
-        return await self._request_task("tasks/get", task_id, None)
-
-    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
-        """The result of a task; waits until there is one.
-
-        Raises:
-            ViewClosed, ProtocolError: as for `get_task`.
-            RequestTimeout: there was none in time.
-        """
-        result: ToolResult = await self._request_task("tasks/result", task_id, timeout)
-        if (waiting := self._task_views.pop(task_id, None)) is not None:
-            view, call = waiting
-            await view.deliver(result, call=call)
-        return result
-
-    async def cancel_task(self, task_id: str) -> Task:
-        """Stop a task.
-
-        Raises:
-            ViewClosed, ProtocolError: as for `get_task`.
-        """
-        return await self._request_task("tasks/cancel", task_id, None)
-
-    async def _request_task(self, method: str, task_id: str, timeout: float | None) -> Any:
+    async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the View or the server that has it."""
         self._check_open()
         owner, slash, inner = task_id.partition("/")
@@ -948,7 +891,12 @@ class Host(OffersTools):
                 raise self._views.closed_error(owner)
             raw = await self._servers.request(server, method, params, timeout)
             answer = HOST[method].read_result(raw)
-        return owned_task(owner, answer) if isinstance(answer, Task) else answer
+        if isinstance(answer, Task):
+            return owned_task(owner, answer)
+        if (waiting := self._task_views.pop(task_id, None)) is not None:
+            view, call = waiting
+            await view.deliver(answer, call=call)
+        return answer
 
     # --- events ------------------------------------------------------------------------------
 

@@ -22,12 +22,12 @@ from transom.errors import (
 )
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
+from transom.host.bridge import OutgoingCall
 from transom.host.policy import ViewSettings
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface, check_server_name
 from transom.host.tasks import owned_task, task_in
 from transom.json_values import without_marks
-from transom.protocol.messages import TaskRequest
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
@@ -226,26 +226,18 @@ class ServerTools:
         if name in self._servers:
             self._on_changed(name, self._surface.put_server(name, tools.values()))
 
-    async def call(
-        self,
-        name: str,
-        tool: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | None,
-    ) -> ToolResult | Task:
+    async def call(self, name: str, call: OutgoingCall) -> ToolResult | Task:
         """Call a server's tool for the model; raises what `request` does."""
-        params: dict[str, Any] = {"name": tool, "arguments": dict(arguments or {})}
-        if task is not None:
-            params["task"] = msgspec.to_builtins(task)
-        with self._audit.call(name, None, tool, params["arguments"]) as call:
+        params: dict[str, Any] = {"name": call.name, "arguments": dict(call.arguments or {})}
+        if call.task is not None:
+            params["task"] = msgspec.to_builtins(call.task)
+        with self._audit.call(name, None, call.name, params["arguments"]) as recorded:
             raw = without_marks(
-                await self.request(name, "tools/call", params, timeout, on_progress)
+                await self.request(name, "tools/call", params, call.timeout, call.on_progress)
             )
-            handle = None if task is None else task_in(raw)
+            handle = None if call.task is None else task_in(raw)
             result = HOST["tools/call"].read_result(raw) if handle is None else handle
-            call.result = result
+            recorded.result = result
         return result if handle is None else owned_task(name, handle)
 
     async def request(

@@ -39,7 +39,7 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host.audit import AuditLog
-from transom.host.bridge import Bridge, CallsTools
+from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.page import load_page
 from transom.host.policy import (
     ApprovalRequest,
@@ -63,7 +63,6 @@ from transom.protocol.messages import (
     result_json,
 )
 from transom.servers.server import Server
-from transom.session import OnProgress
 from transom.types import (
     ContentBlock,
     DisabledTool,
@@ -300,17 +299,10 @@ class View(CallsTools):
 
     # --- calling -----------------------------------------------------------------------------
 
-    async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | None = None,
-        call_id: str | None = None,
-    ) -> Any:
-        """`call_tool`, or with `task` `start_task`; `call_id` as for `Host.call_tool`."""
+    async def call(self, call: OutgoingCall) -> Any:
+        """`call_tool` and `start_task`."""
         env, bridge = self._env, self._bridge
+        name, arguments, call_id = call.name, call.arguments, call.call_id
         if bridge is None or self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
         given: Mapping[str, Any] = {} if arguments is None else arguments
@@ -331,9 +323,9 @@ class View(CallsTools):
         self._calls += 1
         self._watch_calls()
         try:
-            with env.audit.call(self.origin.server, self.id, name, given) as call:
-                result = await self._send(bridge, tool, given, timeout, on_progress, task)
-                call.result = result
+            with env.audit.call(self.origin.server, self.id, name, given) as recorded:
+                call.arguments = given
+                result = recorded.result = await self._send(bridge, tool, call)
             self._answers += 1
             if isinstance(result, Task):
                 return owned_task(self.id, result)
@@ -354,25 +346,19 @@ class View(CallsTools):
                 self._refresh.trigger()
 
     @staticmethod
-    async def _send(
-        bridge: Bridge,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        task: TaskRequest | None,
-    ) -> ToolResult | Task:
+    async def _send(bridge: Bridge, tool: Tool, call: OutgoingCall) -> ToolResult | Task:
         """Call a tool as a task if it can be one; what must be one is waited for."""
         support = None if tool.execution is None else tool.execution.task_support
-        sent = task if support in ("optional", "required") else None
-        if support == "required" and task is None:
-            sent = TaskRequest()
-        result: Task | ToolResult
-        result = await bridge.call(tool.name, arguments, timeout, on_progress, sent)
-        if task is not None or not isinstance(result, Task):
+        wanted = call.task
+        if support not in ("optional", "required"):
+            call.task = None
+        elif support == "required" and wanted is None:
+            call.task = TaskRequest()
+        result: Task | ToolResult = await bridge.call(call)
+        if wanted is not None or not isinstance(result, Task):
             return result
         try:
-            return await bridge.task_result(result.task_id, timeout=timeout)
+            return await bridge.task_result(result.task_id, timeout=call.timeout)
         except (asyncio.CancelledError, RequestTimeout):
             with suppress(TransomError):
                 await bridge.cancel_task(result.task_id, timeout=_CANCELLED_WITHIN)

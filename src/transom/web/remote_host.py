@@ -29,7 +29,8 @@ from transom.errors import (
     TransomError,
 )
 from transom.events import Event
-from transom.host.host import Host, OffersTools
+from transom.host.bridge import OutgoingCall
+from transom.host.host import Host, ToolHost
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.surface import ToolList
 from transom.host.view import ModelContext, View, ViewState
@@ -107,7 +108,7 @@ class _Error(msgspec.Struct):
     given: list[Any]
 
 
-class RemoteHost(OffersTools):
+class RemoteHost(ToolHost):
     """The Host of a user, on the worker that has it. Get it from `await views.host(user)`.
 
     It has what an agent needs of a `Host`; the rest, such as adding servers, is done where the Host
@@ -169,21 +170,11 @@ class RemoteHost(OffersTools):
         listed = msgspec.json.decode(await self._request("tools/list", b"{}"), type=_Tools)
         return ToolList([listed.tools])
 
-    async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        timeout: float | None = None,
-        on_progress: OnProgress | None = None,
-        task: TaskRequest | None = None,
-        *,
-        open_view: bool = True,
-        call_id: str | None = None,
-    ) -> Any:
-        """`call_tool`, or with `task` `start_task`."""
-        given = None if arguments is None else dict(arguments)
-        params = wire.encode(_Call(name, given, timeout, task, open_view, call_id))
-        return _read_outcome(await self._request("tools/call", params, on_progress))
+    async def call(self, call: OutgoingCall) -> Any:
+        """`call_tool` and `start_task`."""
+        given = None if call.arguments is None else dict(call.arguments)
+        sent = _Call(call.name, given, call.timeout, call.task, call.open_view, call.call_id)
+        return _read_outcome(await self._request("tools/call", wire.encode(sent), call.on_progress))
 
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
@@ -200,19 +191,8 @@ class RemoteHost(OffersTools):
         kind, reason = type(decision).__name__, getattr(decision, "reason", None)
         await self._request("host/decide", wire.encode(_Decided(call_id, kind, reason, edited)))
 
-    async def get_task(self, task_id: str) -> Task:
-        """The state of a task that `start_task` answered with."""
-        return await self._request_task("tasks/get", task_id)
-
-    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
-        """The result of a task; waits until there is one."""
-        return await self._request_task("tasks/result", task_id, timeout)
-
-    async def cancel_task(self, task_id: str) -> Task:
-        """Stop a task."""
-        return await self._request_task("tasks/cancel", task_id)
-
-    async def _request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
+    async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
+        """Send a request about a task to the worker with the Host."""
         params = wire.encode(_TaskCall(task_id, timeout))
         return _read_outcome(await self._request(method, params))
 
@@ -327,16 +307,10 @@ class SharedHost:
                 return wire.encode(_Tools(tuple(await host.list_tools())))
             case "tools/call":
                 call = msgspec.json.decode(params, type=_Call)
-                outcome = await host.call(
-                    call.name,
-                    call.arguments,
-                    call.timeout,
-                    _relay(session, (call.meta or {}).get("progressToken")),
-                    call.task,
-                    open_view=call.open_view,
-                    call_id=call.call_id,
-                )
-                return _write_outcome(outcome)
+                relay = _relay(session, (call.meta or {}).get("progressToken"))
+                given = (call.name, call.arguments, call.timeout, relay)
+                outgoing = OutgoingCall(*given, call.task, call.open_view, call.call_id)
+                return _write_outcome(await host.call(outgoing))
             case "host/approval":
                 call = msgspec.json.decode(params, type=_Call)
                 needed = await host.approval_needed(
@@ -349,10 +323,9 @@ class SharedHost:
                 return b"{}"
             case "tasks/get" | "tasks/result" | "tasks/cancel":
                 task = msgspec.json.decode(params, type=_TaskCall)
-                if request.method == "tasks/result":
-                    return _write_outcome(await host.task_result(task.id, timeout=task.timeout))
-                get = host.get_task if request.method == "tasks/get" else host.cancel_task
-                return _write_outcome(await get(task.id))
+                return _write_outcome(
+                    await host.request_task(request.method, task.id, task.timeout)
+                )
             case _:
                 raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
 
