@@ -252,6 +252,31 @@ async def test_a_flood_of_requests_is_answered_up_to_the_limit():
         assert len(running) == 10
 
 
+async def test_requests_that_wait_are_bounded_in_bytes():
+    limits = Limits(max_message_bytes=10_000, teardown_timeout=0.01)
+    async with raw(limits=limits) as (bridge, view, _):
+        release = asyncio.Event()
+
+        @bridge.on_message
+        async def _(blocks: Any) -> None:
+            await release.wait()
+
+        params = {"role": "user", "content": [{"type": "text", "text": "x" * 8_000}]}
+        for number in range(20):
+            await view.send(id=number, method="ui/message", params=params)
+        await view.send(method="notifications/cancelled", params={"requestId": 0})
+        await view.send(id=20, method="ui/message", params=params)
+        refused = [await view.receive() for _ in range(17)]
+        assert {answer["error"]["message"] for answer in refused} == {
+            "Too many requests in flight (limit 40000 bytes)"
+        }
+        release.set()
+        done = [await view.receive() for _ in range(3)]
+        assert [answer["id"] for answer in done] == [1, 2, 3]
+        await view.send(id=21, method="ui/message", params=params)
+        assert (await view.receive())["result"] == {}
+
+
 async def test_a_view_cannot_initialise_its_way_past_the_order_of_things():
     async with raw() as (bridge, view, _):
         await bridge.send_tool_input({"n": 1})

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.web.page import StagePage
 from transom.host.page import Page
-from transom.web.asgi import PageSocket
+from transom.web.asgi import PageSocket, stage_app
 from transom.web.stage import Stage, Violation
 from transom.web.stage_server import StageServer
 
@@ -186,6 +186,47 @@ async def test_what_no_page_sends_ends_the_socket_and_nothing_else(
     assert stage.has_page
     async with StagePage(stage, page=page.welcome["page"]) as again:
         assert again.welcome["resumed"] is True
+
+
+async def test_a_page_that_never_stops_sending_lets_others_have_their_turn(stage: Stage) -> None:
+    turns, seen = 0, list[int]()
+    hello = json.dumps({"token": stage.token})
+    frames = iter([hello, *(f"{number} -\n{{}}" for number in range(1, 10_001))])
+    headers = [(b"host", stage.origin[7:].encode()), (b"origin", stage.origin.encode())]
+    scope: dict[str, Any] = {"type": "websocket", "path": "/socket", "headers": headers}
+    connect = iter([{"type": "websocket.connect"}])
+
+    async def receive() -> dict[str, Any]:
+        """As a server that has a lot to hand over: nothing is waited for."""
+        for message in connect:
+            return message
+        for text in frames:
+            return {"type": "websocket.receive", "text": text}
+        seen.append(turns)
+        return {"type": "websocket.disconnect", "code": 1006}
+
+    async def send(_: Any) -> None:
+        pass
+
+    async def somebody() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    other = asyncio.create_task(somebody())
+    await stage_app(stage)({**scope, "query_string": b"", "root_path": ""}, receive, send)
+    other.cancel()
+    assert seen[0] > 100
+
+
+async def test_what_a_page_says_of_its_surroundings_is_cut(stage: Stage) -> None:
+    async with StagePage(stage) as page:
+        long = "x" * 100_000
+        await page.tell(do="surroundings", value={"theme": "dark", "userAgent": long})
+        await stage.wait_for_page()
+        assert stage.surroundings["theme"] == "dark"
+        assert len(stage.surroundings["userAgent"]) == 1000
 
 
 async def test_what_a_page_says_that_the_stage_does_not_know_is_ignored(stage: Stage) -> None:

@@ -105,14 +105,23 @@ async def test_a_frame_that_was_there_already_is_dropped(ends: Ends) -> None:
 async def test_a_page_that_has_no_news_is_answered_so_that_it_knows_somebody_is_there(
     ends: Ends,
 ) -> None:
-    answers: list[str] = []
-    ends.link.attach(answers.append, 0)
+    answers: asyncio.Queue[str] = asyncio.Queue()
+    ends.link.attach(answers.put_nowait, 0)
     ends.link.post("a", b"x")
     ends.link.feed("1")
-    assert answers == ["1 a\nx"]
-    ends.link.feed("1")
-    ends.link.feed("1")
-    assert answers == ["1 a\nx", "0", "0"]
+    assert await answers.get() == "1 a\nx"
+    for _ in range(1000):
+        ends.link.feed("1")
+    assert await answers.get() == "0"
+    assert answers.empty()  # one for all that came together
+
+
+async def test_a_page_that_is_back_on_another_socket_has_that_one_alone(ends: Ends) -> None:
+    first: list[str] = []
+    ends.link.attach(lambda _: None, 0, first.append)
+    ends.link.attach(lambda _: None, 0, first.append)
+    assert first == ["the page is back on another socket"]
+    assert ends.over == []
 
 
 @pytest.mark.parametrize("text", ["", "x", "2 a\nskipped", "-1 a\nx", "7", "²", "1" * 20, "1 a"])

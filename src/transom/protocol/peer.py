@@ -11,8 +11,9 @@
    due any more: it was cancelled, it was answered, or the conversation is over.
 4. An id of theirs that is still in use cannot be used again. Such a request is not answered,
    because its answer would be taken for that of the first.
-5. At most `max_incoming` of their requests are alive at a time. A cancelled one is alive until its
-   handler has ended, so cancelling makes no room for more. One too many is refused.
+5. At most `max_incoming` of their requests are alive at a time, and together they are no longer
+   than a few of the longest. A cancelled one is alive until its handler has ended, so cancelling
+   makes no room for more. One too many is refused.
 6. At most `max_outgoing` requests of ours are alive at a time. With `may_cancel_ours` the other
    side may end one by cancelling it, as MCP 2026-07-28 servers end subscriptions.
 7. After `close` nothing is sent and nothing is accepted.
@@ -29,6 +30,8 @@ from msgspec import UNSET, Raw
 from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageError
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
+
+_LONGEST = 4  # requests of `max_bytes` that may be alive
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -111,7 +114,8 @@ class Peer:
         self.closed = False
         self.next_id = first_id
         self._outgoing: dict[RequestId, bool] = {}  # id -> wants progress
-        self._incoming: dict[RequestId, bool] = {}  # id -> still wants an answer
+        self._incoming: dict[RequestId, int] = {}  # id -> bytes; below 0: wants no answer any more
+        self._incoming_bytes = 0
 
     @property
     def outgoing(self) -> int:
@@ -140,7 +144,7 @@ class Peer:
                 )
             return message
         if isinstance(message, wire.Request):
-            return self._request_arrived(message)
+            return self._request_arrived(message, len(data))
         if isinstance(message, wire.Notification):
             if message.method == "notifications/cancelled":
                 return self._cancel_arrived(message.params)
@@ -162,29 +166,41 @@ class Peer:
             refusal.message, wire.encode_error(id, refusal.code, refusal.message)
         )
 
-    def _request_arrived(self, request: wire.Request) -> Event:
+    def _request_arrived(self, request: wire.Request, size: int) -> Event:
         if request.id in self._incoming:
             return ProtocolViolation(f"Request id {request.id!r} is in use")
+        most, limit = _LONGEST * self.max_bytes, ""
         if len(self._incoming) >= self.max_incoming:
-            text = f"Too many requests in flight (limit {self.max_incoming})"
+            limit = f"{self.max_incoming}"
+        elif self._incoming_bytes + size > most:
+            limit = f"{most} bytes"
+        if limit:
+            text = f"Too many requests in flight (limit {limit})"
             return ProtocolViolation(text, wire.encode_error(request.id, SERVER_ERROR, text))
-        self._incoming[request.id] = True
+        self._incoming[request.id] = size
+        self._incoming_bytes += size
         return request
+
+    def _over(self, id: RequestId) -> bool:
+        """Their request has ended; whether it still wants an answer."""
+        size = self._incoming.pop(id, 0)
+        self._incoming_bytes -= abs(size)
+        return size > 0 and not self.closed
 
     def _cancel_arrived(self, params: Raw | None) -> Event:
         try:
             cancelled = _decode_cancelled(params if params is not None else b"{}")
         except (msgspec.DecodeError, RecursionError, ValueError):
             return ProtocolViolation("notifications/cancelled does not say which request")
-        if not self._incoming.get(cancelled.request_id):
-            id = cancelled.request_id
+        id = cancelled.request_id
+        if self._incoming.get(id, 0) <= 0:
             if self.may_cancel_ours and self._outgoing.pop(id, None) is not None:
                 text = f"The other side cancelled it: {cancelled.reason or 'no reason given'}"
                 return wire.ErrorResponse(id, wire.WireError(SERVER_ERROR, text))
             # It crossed our answer, or there was no such request: nothing to cancel either way.
             return ProtocolViolation("notifications/cancelled for a request that is not running")
-        self._incoming[cancelled.request_id] = False
-        return Cancelled(cancelled.request_id, cancelled.reason)
+        self._incoming[id] *= -1
+        return Cancelled(id, cancelled.reason)
 
     def _progress_arrived(self, params: Raw | None) -> Event:
         try:
@@ -230,15 +246,14 @@ class Peer:
 
     def respond(self, id: RequestId, result: bytes) -> bytes | None:
         """Answer their request `id`; None if no answer is due any more."""
-        wanted = self._incoming.pop(id, False)
-        return wire.encode_response(id, result) if wanted and not self.closed else None
+        return wire.encode_response(id, result) if self._over(id) else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
         """Answer their request `id` with an error; None if no answer is due any more."""
         reply = None
-        if self._incoming.get(id) and not self.closed:  # written first: `data` may not be JSON
+        if self._incoming.get(id, 0) > 0:  # written first: `data` may not be JSON
             reply = wire.encode_error(id, code, message, UNSET if data is None else data)
-        self._incoming.pop(id, None)
+        self._over(id)
         return reply
 
     def cancel(self, id: RequestId, reason: str | None = None) -> bytes | None:
@@ -256,7 +271,8 @@ class Peer:
         No other request, of either side, will be answered.
         """
         self._outgoing.clear()
-        self._incoming = {} if id is None else {id: True}
+        self._incoming = {} if id is None else {id: abs(self._incoming.get(id, 1))}
+        self._incoming_bytes = sum(self._incoming.values())
 
     def close(self) -> None:
         """End the conversation. Every request of ours that waited has ended now."""

@@ -34,6 +34,7 @@ from transom.web.stage import Hello, MountedView, Stage
 
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
+_BURST = 64  # frames handled before other tasks get a turn
 SHARED_FILES = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
 """What every page needs that shows Views."""
 
@@ -180,7 +181,9 @@ class PageSocket:
         try:
             link.attach(self._outbox.put_nowait, hello.received if resumed else 0, self._hang_up)
             while True:
-                link.feed(await self._websocket.receive_text())
+                for _ in range(_BURST):
+                    link.feed(await self._websocket.receive_text())
+                await asyncio.sleep(0)  # a flood must not starve everyone else
         except WebSocketDisconnect as gone:
             leaving = gone.code in (_LEAVING, _GOING_AWAY)
         except RuntimeError:

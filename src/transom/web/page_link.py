@@ -105,6 +105,7 @@ class Link:
             raise PeerError("The page claims frames that were never sent")
         self._cancel_timer()
         self._forget(received)
+        self._hang_up("the page is back on another socket")
         self._send, self._hang_up = send, hang_up or _ignore
         for _, frame in self._kept:
             send(frame)
@@ -253,7 +254,7 @@ class Link:
             if view or number > self._sent:
                 raise PeerError("The page has frames that were never sent")
             if not self._forget(number):
-                self._send_ack()  # no news: the page wants to know whether anybody is there
+                self._ack.trigger()  # no news: the page wants to know whether anybody is there
             return
         if number <= self.received:
             return  # sent again, because our acknowledgement was lost

@@ -141,6 +141,7 @@ _MAX_NAME = 60  # characters that are shown of what a View calls itself
 _MAX_VERSION = 20
 _MAX_TOOL_NAME = 128
 _MAX_KEY = 100
+_MAX_SURROUNDINGS = 1000  # characters of each
 
 
 _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
@@ -588,7 +589,10 @@ class Stage:
             case _PageMessage(do="answer", value=bool() | str() as value):
                 self._questions.answer(message.id, value)
             case _PageMessage(do="surroundings", value=_Surroundings() as value):
-                self.surroundings = msgspec.to_builtins(value)
+                self.surroundings = {
+                    key: known[:_MAX_SURROUNDINGS] if isinstance(known, str) else known
+                    for key, known in msgspec.to_builtins(value).items()
+                }
                 self._page_ready.set()
                 self.on_surroundings(self.surroundings)
             case _PageMessage(do="place", view=view, value=str() as wish):
