@@ -1,8 +1,8 @@
 """MCP Apps for Python: Views that offer tools, and hosts that call them.
 
-Every public name can be imported from here. Each is loaded when it is first asked for, so that
-``import transom`` costs next to nothing and a View never loads what only a host needs (it may run
-in a browser, where `mcp` and the web packages do not exist).
+Every public name can be imported from here. Each is loaded on first use, so that ``import transom``
+is quick and a View never loads what only a host needs (it may run in a browser, where `mcp` and the
+web packages do not exist).
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Background tasks and debouncing: every task that nobody awaits has one of these for an owner.
+"""Background tasks and debouncing. Every task that nobody awaits belongs to a `Background`.
 
-1. asyncio holds a running task only weakly, and drops what it raises. A `Background` keeps its
-   tasks, reports their errors, and cancels them when it is closed.
+1. asyncio has only a weak reference to a running task, and drops what it raises. A `Background`
+   holds its tasks, reports their errors, and cancels them when it is closed.
 2. A `Debounced` turns any number of triggers into one call.
 3. Both may be used from other threads: a tool's handler may run in one.
 """
@@ -18,7 +18,7 @@ OnError = Callable[[BaseException], object]
 
 
 def retrieve(task: asyncio.Future[Any]) -> None:
-    """A done callback for what may fail unseen: whoever waits for it has the error as well."""
+    """A done callback that marks an error as seen, so that asyncio does not warn about it."""
     if not task.cancelled():
         task.exception()
 
@@ -35,7 +35,7 @@ class Background:
 
     Args:
         on_error: called with whatever a task raises.
-        limit: how many tasks may run at once, where a stranger decides how many are started.
+        limit: how many tasks may run at once, where untrusted input decides how many start.
     """
 
     def __init__(self, on_error: OnError, *, limit: int | None = None) -> None:
@@ -43,7 +43,7 @@ class Background:
         self._limit = limit
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[Any]] = set()
-        # Also counts what other threads started, which becomes a task in the loop's next turn.
+        # Includes work from other threads, which becomes a task in the loop's next turn.
         self._started = 0
         self._closed = False
 
@@ -77,7 +77,7 @@ class Background:
                 self.start(waiting)
 
     def _begin(self, work: Awaitable[object]) -> None:
-        if self._closed:  # since another thread started this
+        if self._closed:  # after another thread started this
             self._started -= 1
             abandon(work)
             return
@@ -92,13 +92,13 @@ class Background:
             self._on_error(error)
 
     def cancel(self) -> None:
-        """Cancel what runs, and start nothing more."""
+        """Cancel the running tasks, and start no more."""
         self._closed = True
         for task in self._others():
             task.cancel()
 
     async def aclose(self, *, grace: float = 1.0) -> None:
-        """Give what runs `grace` seconds to end, then cancel it. Safe to repeat."""
+        """Give the running tasks `grace` seconds to end, then cancel them. Safe to repeat."""
         self._closed = True
         if others := self._others():
             await asyncio.wait(others, timeout=grace)
@@ -137,7 +137,7 @@ class Debounced:
 
     @property
     def pending(self) -> bool:
-        """Whether a call is due."""
+        """Whether a call is pending."""
         return self._handle is not None or self._again
 
     def bind(self) -> None:
@@ -161,19 +161,19 @@ class Debounced:
             self._handle = self._loop.call_soon(self._fire)
 
     def flush(self) -> None:
-        """Make a call that is due now rather than later."""
+        """Make a pending call now."""
         if self._handle is not None:
             self._fire()
 
     def drop(self) -> None:
-        """Forget a call that is due."""
+        """Drop a pending call."""
         self._again = False
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
 
     def close(self) -> None:
-        """Make no more calls, and cancel the one that runs."""
+        """Make no more calls, and cancel a running one."""
         self._closed = True
         self.drop()
         if self._running is not None and self._running is not asyncio.current_task():

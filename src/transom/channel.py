@@ -1,14 +1,14 @@
 """Channels: duplex pipes of JSON-RPC messages, one message at a time.
 
-A Channel knows nothing of what the messages say. `memory_pair()` joins two ends in one process,
+A Channel does not look into the messages. `memory_pair()` joins two ends in one process,
 `lines(reader, writer)` speaks newline-delimited JSON over asyncio streams.
 
-A Channel may offer shortcuts, which a `Session` uses where they are there:
+A Channel may offer these shortcuts, which a `Session` then uses:
 
 1. `send_nowait(data) -> bool` sends without waiting, or returns False when it would have to.
 2. `attach(receiver)` hands each message to `receiver` as it arrives, and None at the end, in place
    of `receive`. The receiver must not raise. After the end, an attribute `reason` may say why.
-3. `async receive_many() -> list[bytes]` returns all messages that are there, up to a limit.
+3. `async receive_many() -> list[bytes]` returns all messages that have arrived, up to a limit.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["Channel", "Receiver", "lines", "memory_pair"]
 
 _BURST = 64  # messages delivered before other tasks get a turn
 _BATCH = 16  # messages written at once
-_HIGH_WATER = 65536  # bytes that wait in a transport before a sender waits, too
+_HIGH_WATER = 65536  # bytes queued in a transport before a sender waits
 _STUCK = 1.0  # seconds without a byte read after which closing no longer waits for the other side
 
-_ENDS = 128  # bytes that are kept of each end of a line that is too long
+_ENDS = 128  # bytes to keep of each end of a line that is too long
 
 Receiver = Callable[[bytes | None], None]
 """Takes the messages of a channel one by one, then None."""
 
 ReplaceLong = Callable[[bytes, bytes], bytes | None]
-"""Takes the beginning and the end of a line that is too long; the message in its place, if any."""
+"""Takes the beginning and the end of a line that is too long; returns a message to use instead."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class Waiters:
         self.queue: deque[asyncio.Future[None]] = deque()
 
     async def wait(self, on_unused: Callable[[], object]) -> None:
-        """Wait to be woken; cancelled after that, `on_unused` frees the room for the next one."""
+        """Wait to be woken. If it is cancelled after that, `on_unused` lets the next one run."""
         waiter = asyncio.get_running_loop().create_future()
         self.queue.append(waiter)
         try:
@@ -83,7 +83,7 @@ class Waiters:
             raise
 
     def wake_one(self) -> bool:
-        """Wake the first that still waits; False if there is none."""
+        """Wake the first one that still waits; False if there is none."""
         while self.queue:
             waiter = self.queue.popleft()
             if not waiter.done():
@@ -98,7 +98,7 @@ class Waiters:
 
 
 class Throttled:
-    """A Channel that is read only when somebody has room for its messages."""
+    """A Channel that is read only while there is room for its messages."""
 
     def __init__(self, channel: Channel, wait: Callable[[], Awaitable[object] | None]) -> None:
         self._receive = channel.receive
@@ -109,7 +109,7 @@ class Throttled:
         self.reads = 0
         """How often something was read."""
         self.waiting = False
-        """Whether nothing is read, for want of room."""
+        """Whether reading has stopped because there is no room."""
         self.send = channel.send
         self.aclose = channel.aclose
         send_nowait: Callable[[bytes], bool] | None = getattr(channel, "send_nowait", None)
@@ -168,13 +168,13 @@ class Pipe:
             self.reader.set_result(None)
 
     def deliver(self, receiver: Receiver) -> None:
-        """Hand everything over. What arrives meanwhile waits its turn: no re-entry."""
+        """Deliver everything that is queued, without re-entry: what arrives meanwhile is queued."""
         if self.delivering:
             return
         self.delivering = True
         left = _BURST
         while self.messages:
-            if not left:  # two ends that keep answering each other must not starve everyone else
+            if not left:  # two ends that keep answering each other must not starve other tasks
                 asyncio.get_running_loop().call_soon(self.deliver_more, receiver)
                 return
             left -= 1
@@ -269,7 +269,7 @@ class _LinesChannel:
         self._writer = writer
         self._max_bytes = max_bytes
         self._replace = replace_long
-        self._lines: deque[bytes] = deque()  # that were read and not received yet
+        self._lines: deque[bytes] = deque()  # read, but not received yet
         self._rest = bytearray()  # of the line that is being read
         self._beginning: bytes | None = None  # of a line that is too long, while it is dropped
         self._too_long = False
@@ -292,7 +292,7 @@ class _LinesChannel:
 
     def send_nowait(self, data: bytes) -> bool:
         # The first message of a turn of the event loop goes out at once, and those after it in
-        # batches: a write costs more than all else that is done with a small message.
+        # batches: a write costs more than everything else about a small message.
         if not self._unsent:
             self._check_open()
             if self._writer.transport.get_write_buffer_size() > _HIGH_WATER:
@@ -363,7 +363,7 @@ class _LinesChannel:
             self._too_long |= self._replace is None
 
     def _replaced(self, line: bytes) -> bytes:
-        """What stands in the place of a line that is too long."""
+        """The message that replaces a line that is too long."""
         beginning, self._beginning = self._beginning or line[:_ENDS], None
         self._too_long |= self._replace is None
         return b"" if self._replace is None else self._replace(beginning, line[-_ENDS:]) or b""
@@ -373,9 +373,9 @@ class _LinesChannel:
             return
         self._closed = True
         self._flush()
-        # Not `feed_eof`: what the other side still sends would then be an error in the transport.
+        # Not `feed_eof`: the transport would then fail on what the other side still sends.
         self._reader.set_exception(ChannelClosed("This side closed the channel"))
-        # Of two pipes, each has a transport; asyncio has no public way from a reader to its own.
+        # With two pipes, the reader has a transport of its own, which asyncio does not expose.
         reading: asyncio.ReadTransport | None = getattr(self._reader, "_transport", None)
         if reading is not None:
             reading.close()
@@ -400,7 +400,7 @@ def _one_line(data: bytes) -> bytes:
 
 
 def _ignore_error(future: asyncio.Future[None]) -> None:
-    """Mark its error as seen: a pipe that broke before we closed it is not worth a warning."""
+    """Mark the error as seen: a pipe that broke before we closed it needs no warning."""
     if not future.cancelled():
         future.exception()
 
@@ -414,9 +414,8 @@ def lines(
 ) -> Channel:
     """Newline-delimited JSON over asyncio streams, such as a subprocess's pipes or a socket.
 
-    A line longer than `max_bytes` closes the channel: whoever sends such a line is not to be
-    trusted with the next. With `replace_long` it is dropped as it is read, and what that makes of
-    its ends takes its place. Closing lets what was sent go out, unless the other side has stopped
-    reading.
+    A line longer than `max_bytes` closes the channel. With `replace_long` it is dropped as it is
+    read, and the message that `replace_long` makes of its ends is received instead. Closing first
+    flushes what was sent, unless the other side has stopped reading.
     """
     return _LinesChannel(reader, writer, max_bytes, replace_long)

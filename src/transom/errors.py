@@ -2,7 +2,7 @@
 
     TransomError
     ├── ProtocolError          a JSON-RPC error: raise it to answer with it, catch it when answered
-    ├── ToolError              a tool's own "no": its text is meant for the model to read
+    ├── ToolError              a tool's own error: its text is meant for the model to read
     ├── PeerError              the other side broke the rules
     │   ├── MessageRefused     ... with a message that cannot be accepted
     │   └── InvalidResult      ... with an answer that does not fit its method
@@ -24,11 +24,11 @@
     │   ├── NoOwner            ... no worker has what was asked for
     │   ├── OwnerGone          ... the worker that had it is dead
     │   ├── LeaseLost          ... another worker has taken over what this one had
-    │   └── OutcomeUnknown     ... the other worker was lost while it worked on something
+    │   └── OutcomeUnknown     ... the other worker was lost while it worked on a request
     ├── ViewClosed             the View that should have answered is closed
-    └── Refused                the host's policy said no
+    └── Refused                the host's policy refused it
 
-The first question is whose mistake it is: a `UsageError` is ours, a `PeerError` the other side's.
+A `UsageError` is a mistake of this side, a `PeerError` one of the other side.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class TransomError(Exception):
 class ProtocolError(TransomError):
     """A JSON-RPC error.
 
-    Raised in a handler, it is the answer the other side gets, word for word. Raised from a
-    request, it is what the other side answered.
+    Raised in a handler, it is sent to the other side unchanged. Raised from a request, it is what
+    the other side answered.
     """
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -111,7 +111,7 @@ class PeerError(TransomError):
 
 
 class MessageRefused(PeerError):
-    """A message that cannot be accepted. `code` is what to answer with, where an answer is due."""
+    """A message that cannot be accepted. `code` is for the error response, if one is sent."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(code, message)
@@ -123,7 +123,7 @@ class MessageRefused(PeerError):
 
 
 class InvalidResult(PeerError):
-    """The other side answered, but not with what the method promises."""
+    """The other side answered with something that is not a valid result of the method."""
 
 
 class UsageError(TransomError):
@@ -196,11 +196,11 @@ class ChannelClosed(TransomError):
 
 
 class BusError(TransomError):
-    """Workers cannot reach each other. What one of them has by itself goes on."""
+    """Workers cannot reach each other. Whatever needs only one of them still works."""
 
 
 class BusUnreachable(BusError):
-    """Redis cannot be reached, or was lost before it answered. It is tried again all the time."""
+    """Redis cannot be reached, or was lost before it answered. The bus keeps retrying."""
 
 
 class NoOwner(BusError):
@@ -216,9 +216,9 @@ class LeaseLost(BusError):
 
 
 class OutcomeUnknown(BusError):
-    """Another worker was lost, or could not be reached any more, while it worked on something.
+    """Another worker was lost, or became unreachable, while it worked on a request.
 
-    Whether that was done is not known, so it is not tried again.
+    The request may have been carried out, so it is not retried.
     """
 
 
@@ -234,4 +234,4 @@ class ViewClosed(TransomError):
 
 
 class Refused(TransomError):
-    """The host's policy said no. The text says what would allow it."""
+    """The host's policy refused it. The text says what would allow it."""

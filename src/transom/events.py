@@ -36,7 +36,7 @@ def is_async(function: object) -> bool:
 
 
 def is_own_cancellation(error: BaseException) -> bool:
-    """Whether the awaiting task itself is cancelled or closed, and not what it awaits."""
+    """Whether the awaiting task itself is cancelled or closed, rather than what it awaits."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and task.cancelling() > 0
@@ -108,14 +108,14 @@ class Slot:
         return self._assigned is not None or bool(self._listeners)
 
     def ask(self, *arguments: object) -> Any:
-        """Call the one handler that answers: the assigned one, or the newest. It must be there."""
+        """Call the one handler that answers: the assigned one, or the newest. There must be one."""
         handler, arity = self._assigned or self._listeners[-1]
         return handler(*(arguments if arity is None else arguments[:arity]))
 
     def fire(
         self, *arguments: object, on_problem: Callable[[BaseException], object]
     ) -> Awaitable[list[Any]] | list[Any]:
-        """Run them all, in order; what they returned, or an awaitable of it if one is async."""
+        """Run all handlers in order; their results, or an awaitable of them if one is async."""
         handlers = list(self._listeners)
         if self._assigned is not None:
             handlers.insert(0, self._assigned)

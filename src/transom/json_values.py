@@ -1,11 +1,10 @@
-"""JSON that a stranger sent: looked into without trusting its shape, and its text cleaned.
+"""Untrusted JSON: reading it without trusting its shape, and cleaning its text.
 
 1. `members`, `member` and `entries_of` read raw JSON one level at a time. What they do not read
-   stays as it came, so it can be passed on unchanged.
-2. `as_object` and its kin look into JSON that was decoded already.
-3. What a View or a server says reaches a model without the brackets `⟦ ⟧`, in which the host says
-   whose a text is: through `clean`, which makes it one line of visible text, or, where it may be
-   data, through `without_marks`.
+   stays raw, so it can be passed on unchanged.
+2. `as_object` and the like read JSON that was decoded already.
+3. In the brackets `⟦ ⟧` the host tells a model where a text comes from. Texts of Views and servers
+   lose them: in `clean`, which makes one line of visible text, or, for data, in `without_marks`.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ _read_any = msgspec.json.Decoder().decode
 
 
 def members(value: Raw | bytes | None) -> Members:
-    """The members of an object; none if it is no object."""
+    """The members of an object; empty if it is not an object."""
     if value is None:
         return {}
     try:
@@ -98,7 +97,7 @@ def members(value: Raw | bytes | None) -> Members:
 
 
 def member(value: Raw | bytes | None, *path: str) -> Any:
-    """One value inside an object; None where there is none, or none that Python can hold."""
+    """One value inside an object; None if it is absent, or Python cannot represent it."""
     for key in path:
         value = members(value).get(key)
         if value is None:
@@ -106,11 +105,11 @@ def member(value: Raw | bytes | None, *path: str) -> Any:
     try:
         return None if value is None else _read_any(value)
     except msgspec.DecodeError:
-        return None  # a number such as 1e999 is JSON all the same
+        return None  # a number such as 1e999 is valid JSON
 
 
 def entries_of(value: Raw | bytes | None) -> list[Raw]:
-    """The entries of an array, unread; none if it is no array."""
+    """The entries of an array, unread; empty if it is not an array."""
     try:
         return _read_entries(value or b"[]")
     except msgspec.DecodeError:
@@ -131,8 +130,8 @@ def with_entries(value: Raw | bytes, key: str, entries: Sequence[Raw | bytes]) -
 
 # --- text ------------------------------------------------------------------------------------
 
-# What Python calls printable and yet nobody sees: the default-ignorable code points of Unicode that
-# count as letters or marks, and the empty Braille pattern. The host's brackets go with them.
+# Invisible characters that Python calls printable: the default-ignorable code points of Unicode
+# that count as letters or marks, and the empty Braille pattern. And the host's brackets.
 _UNSEEN = re.compile(
     "[⟦⟧\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff]"
@@ -163,12 +162,11 @@ def _visible(char: str) -> str:
 
 
 def without_marks(data: bytes) -> bytes:
-    """JSON with plain brackets where those stand with which the host says whose a text is.
+    """JSON with plain brackets in place of the host's own, `⟦ ⟧`.
 
-    Without any it is returned as it is. They are replaced, not removed: what stands around one
-    could become another.
+    They are replaced, not removed: what surrounds one could join to form another.
     """
-    if not data.isascii():  # far quicker than to look for the brackets
+    if not data.isascii():  # far quicker than a search for the brackets
         data = data.replace(_OPENING, b"[").replace(_CLOSING, b"]")
     if b"\\u27" in data:
         data = _ESCAPED_BRACKET.sub(_plain_bracket, data)

@@ -3,8 +3,7 @@
 Only `servers`, `host`, `server`, `gateway` and `check` may import this: it imports `mcp`.
 
 Results that go to the SDK may come from a hostile View. They are validated, and refused with a
-`ValidationError` that has the path of each problem. Keys in `extra` have no place there and are
-dropped.
+`ValidationError` that has the path of each problem. Keys in `extra` are dropped.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def _load(model: Any, wire: Mapping[str, Any], at: str) -> Any:
     try:
         return model.model_validate(wire)
     except pydantic.ValidationError as error:
-        # The refused values are a stranger's: the error says where and what, never the value.
+        # The refused values are untrusted: the error has the path and the problem, never the value.
         found = error.errors(include_url=False, include_context=False, include_input=False)
         problems = [Problem(_path(at, entry["loc"]), entry["msg"]) for entry in found]
         raise ValidationError(problems[:_MAX_PROBLEMS]) from None

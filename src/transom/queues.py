@@ -19,8 +19,8 @@ class Outbox:
     """Everything a session sends, in order.
 
     `post` never waits. Callers that can wait do so in `room` before they post, first come, first
-    served, while more than `high_water` messages or `high_bytes` bytes are queued. It is
-    `overfull` when even the callers that cannot wait have filled it.
+    served, while more than `high_water` messages or `high_bytes` bytes are queued. It is `overfull`
+    when callers that cannot wait have filled it beyond that.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Outbox:
         return len(self._queued) <= self._high_water and self._bytes <= self._high_bytes
 
     def post(self, data: bytes) -> None:
-        """Send, or queue behind what is queued already."""
+        """Send the message, or queue it behind others."""
         if self._closed:
             return
         if self.writer is None and self._send_nowait is not None:
@@ -104,10 +104,10 @@ class Outbox:
 
 
 class RequestSlots:
-    """How many requests of ours may be in flight: first come, first served.
+    """Limits how many of our requests are in flight: first come, first served.
 
-    A caller that has waited takes its slot in the same step, by making the peer's request. Whoever
-    ends a request, or does not make it after all, calls `wake_next`.
+    A caller that was woken takes its slot by making the peer's request, without awaiting anything
+    in between. When a request ends, or is not made after all, call `wake_next`.
     """
 
     def __init__(self, peer: Peer) -> None:
@@ -122,7 +122,7 @@ class RequestSlots:
         return len(self.waiters.queue) > 0 or peer.outgoing + self._promised >= peer.max_outgoing
 
     async def wait(self) -> None:
-        """Wait for a slot, or for the end of the conversation."""
+        """Wait for a slot, or until the connection closes."""
         await self.waiters.wait(self._unused)
         self._promised -= 1
 
@@ -156,7 +156,7 @@ class NotificationQueue:
         self.task: asyncio.Task[None] | None = None
 
     def run(self, work: Work) -> None:
-        """Run it, after everything that came before."""
+        """Run it after all earlier ones."""
         if self.task is None:
             waiting = self.guard(work) if callable(work) else work
             if is_awaitable(waiting):
@@ -170,7 +170,7 @@ class NotificationQueue:
             self._on_problem(PeerError(text))
 
     def guard(self, call: Callable[[], object]) -> object:
-        """Call, and report what it raises in place of raising it."""
+        """Call it, and report what it raises instead of raising it."""
         try:
             return call()
         except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
@@ -178,7 +178,7 @@ class NotificationQueue:
             return None
 
     def close(self) -> None:
-        """Drop what waits."""
+        """Drop the queued ones."""
         self._closed = True
         for work in self._queued:
             abandon(work)

@@ -1,10 +1,8 @@
 """HTTP on this machine: listening sockets, and uvicorn that serves an ASGI app on them.
 
-1. Whoever serves says when it ends: uvicorn's own signal handlers stay out of it, and so does its
-   log.
-2. A connection on which no request comes, or only part of its headers, is closed after a while. So
-   is one of these when there are too many connections: they cost nothing before the app, which asks
-   for tokens, sees them.
+1. The caller decides when serving ends: uvicorn's signal handlers and its log are turned off.
+2. A connection without a request, or with only part of its headers, is closed after a while, or at
+   once when there are too many connections. The app, which checks tokens, has not seen these yet.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ _ENDS_WITHIN = 5.0
 _BACKLOG = 512
 _HEADERS_WITHIN = 10.0  # seconds for the headers of a request; up to twice that, as it is checked
 _MAX_CONNECTIONS = 1000  # to one server
-_MAX_SHARE = 0.5  # of the files that this process may open
+_MAX_SHARE = 0.5  # share of the files that this process may open
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -53,7 +51,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _max_connections() -> int:
-    """How many connections a server takes, so that accepting them never fails for want of files."""
+    """How many connections a server accepts without running out of file descriptors."""
     try:
         import resource  # noqa: PLC0415 - not everywhere
     except ImportError:
@@ -68,14 +66,14 @@ _Http: Any = AutoHTTPProtocol  # which one it is depends on what is installed
 
 
 class _GuardedHttp(_Http):
-    """A connection that is closed when it is half-open for too long, or there are too many."""
+    """A connection that is closed if it is half-open for too long, or there are too many."""
 
-    _seen: object = None  # the request that was there when it was looked at last
+    _seen: object = None  # the request at the time of the last check
     _timer: asyncio.TimerHandle | None = None
 
     @property
     def half_open(self) -> bool:
-        """Whether there is no request that is being answered."""
+        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:

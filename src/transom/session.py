@@ -7,8 +7,8 @@
 4. Everything sent goes through one queue, in order. Senders wait while it is long, except the
    reader. A peer that keeps sending requests and never reads is cut off.
 5. A request of ours ends exactly once: answer, error, timeout, cancellation, or close.
-6. A peer that restarts, such as a page loaded again, has forgotten its requests and ours: `reset`
-   ends ours, cancels the handlers of its own, and answers none of them.
+6. A peer that restarts, such as a reloaded page, has lost its requests and ours: `reset` ends ours,
+   cancels the handlers of its own, and answers none of them.
 7. Closing cancels the handlers that run, answers them while the channel still works, and ends
    every request of ours that waits.
 """
@@ -47,7 +47,7 @@ OnProgress = Callable[[Progress], object]
 """Called with each progress notification of a request; may be async."""
 
 _BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
-_GRACE = 1.0  # seconds a cancelled handler has to end before close goes on without it
+_GRACE = 1.0  # seconds that closing waits for cancelled handlers
 _NEVER_CANCELLED = ("initialize", "server/discover")
 _DEFAULT = -1.0  # stands for the session's own timeout
 
@@ -67,7 +67,7 @@ class _Pending(Struct):
 
 
 class SentRequest(asyncio.Future[Raw]):
-    """The result of a request that `Session.send` sent; cancelling it gives the request up.
+    """The future of a request that `Session.send` sent; cancelling it cancels the request.
 
     A proxy answers one session's request with another session's result. It does so through
     `on_done`, which is called at once, not in the next turn of the event loop: messages keep their
@@ -92,7 +92,7 @@ class SentRequest(asyncio.Future[Raw]):
             self.on_done(self)
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Give the request up, for a reason that the other side is told."""
+        """Cancel the request; the other side gets the reason."""
         cancelled = super().cancel(msg)
         if cancelled:
             if self.on_cancel is not None:
@@ -112,10 +112,9 @@ class Session:
         on_notification: takes a notification; may be async.
         on_problem: called with everything that went wrong on either side: a `PeerError` for what
             the other side did, the exception itself for what a handler raised. Must not raise.
-        on_closed: called once, with the reason, when the conversation is over.
-        on_given_up: called with the id of each request of ours that is no longer waited for.
-        to_error: makes what is answered of another exception; "Internal error" unless it returns
-            something.
+        on_closed: called once, with the reason, when the connection has closed.
+        on_given_up: called with the id of each request of ours that timed out or was cancelled.
+        to_error: turns another exception into the error to answer with; None: "Internal error".
         timeout: seconds a request of ours may take, unless it has its own. None: no limit.
         label: what the other side is called in errors.
         max_queued: how many notifications may wait to be handled; more are dropped and reported.
@@ -140,7 +139,7 @@ class Session:
         self.peer = peer if peer is not None else Peer()
         self.timeout = timeout
         self.background = Background(on_problem)
-        """Work that nobody awaits, cancelled when the session closes."""
+        """Background tasks, cancelled when the session closes."""
         self._channel = channel
         self._attach: Callable[[Receiver], None] | None = getattr(channel, "attach", None)
         self._on_request = on_request
@@ -158,7 +157,7 @@ class Session:
         self._reader: asyncio.Task[None] | None = None
         self._channel_closing: asyncio.Task[None] | None = None
         self._sweep: asyncio.TimerHandle | None = None
-        self._sweep_due = 0.0  # the browser's event loop has handles that do not know it
+        self._sweep_due = 0.0  # handles of the browser's event loop do not have it
         self._left = _BURST
         self._generation = 0  # how often the other side has restarted
         self._closing = False
@@ -184,17 +183,17 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether the conversation is over."""
+        """Whether the connection has closed."""
         return self.peer.closed or self._closing
 
     async def wait_closed(self) -> str:
-        """Wait until the conversation is over; the reason it ended."""
+        """Wait until the connection has closed; returns the reason."""
         if self._done is None:
             raise NotConnected("The session was never started")
         return await asyncio.shield(self._done)
 
     async def aclose(self, reason: str = "closed by this side") -> None:
-        """End the conversation. Safe to call twice, and from inside a handler."""
+        """Close the connection. Safe to call twice, and from inside a handler."""
         if self._done is not None and not self._done.done():
             if not self._closing:
                 await self._wind_up(reason)
@@ -226,7 +225,7 @@ class Session:
 
     @staticmethod
     async def _wait_for(tasks: Sequence[asyncio.Future[Any] | None], *, cancel: bool) -> None:
-        """Wait for tasks to end, but not for ever, and not for the one that is asking."""
+        """Wait for tasks to end, for a limited time, and not for the current task."""
         current = asyncio.current_task()
         others = [task for task in tasks if task is not None and task is not current]
         if cancel:
@@ -291,7 +290,7 @@ class Session:
                     left -= 1
                 if left <= 0:
                     left = _BURST
-                    await asyncio.sleep(0)  # a flood must not starve everyone else
+                    await asyncio.sleep(0)  # a flood must not starve other tasks
         except Exception as error:  # noqa: BLE001 - a broken channel must not leave anyone waiting
             self._lost(error)
 
@@ -385,7 +384,7 @@ class Session:
         task.add_done_callback(lambda task: self._ended(request.id, task, answer, generation))
 
     def _answered(self, id: RequestId, generation: int, answer: asyncio.Future[Raw]) -> None:
-        """The session that was asked in our place has an answer."""
+        """The session that the request was passed on to has an answer."""
         if self._handlers.get(id) is answer:  # the other side may have used the id again by now
             del self._handlers[id]
         if generation != self._generation:
@@ -440,7 +439,7 @@ class Session:
 
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
         if self._outbox.writer is not None and self._outbox.full:
-            # The request stays alive, and so counts, until there is room for its answer.
+            # The request stays in flight, and so counts, until there is room for its answer.
             self.background.start(self._answer_later(id, outcome, self._generation))
         else:
             self._post_answer(id, outcome, self._generation)
@@ -466,7 +465,7 @@ class Session:
             self._outbox.post(data)
 
     def reset(self, id: RequestId | None, reason: str) -> None:
-        """Forget every request but `id`: the other side has restarted, and `id` is its first."""
+        """Drop every request but `id`: the other side has restarted, and that is its first one."""
         self._generation += 1
         self.peer.reset(id)
         handlers, self._handlers = self._handlers, {}
@@ -533,7 +532,7 @@ class Session:
         except asyncio.CancelledError:
             self._give_up(id, "The caller cancelled the request")
             if future.done() and not future.cancelled():
-                future.exception()  # it ended meanwhile; this keeps asyncio from warning
+                future.exception()  # it ended meanwhile; read, so that asyncio does not warn
             raise
         finally:
             if self._slots.waiters.queue:
@@ -570,7 +569,7 @@ class Session:
 
     def _sent_cancelled(self, sent: SentRequest, reason: str) -> None:
         if not sent.get_loop().is_running():
-            return  # it is being closed, which cancels whatever is left
+            return  # it is being closed, which cancels all requests
         if sent.method in _NEVER_CANCELLED:
             self._pending.pop(sent.id, None)
             self.peer.cancel(sent.id)
@@ -607,7 +606,7 @@ class Session:
         self._sweep_due = deadline
 
     def _expire(self) -> None:
-        """End the requests whose time is up. One timer serves them all."""
+        """End the requests that timed out. One timer serves them all."""
         self._sweep = None
         now = asyncio.get_running_loop().time()
         soonest: float | None = None
@@ -653,7 +652,7 @@ class Session:
 def _fail(entry: _Pending, error: TransomError) -> None:
     if not entry.future.done():
         entry.future.set_exception(error)
-        entry.future.exception()  # it may be that nobody awaits it, which is no mistake
+        entry.future.exception()  # nobody may be awaiting it; asyncio would warn
 
 
 def _was_cancelled() -> ProtocolError:

@@ -1,4 +1,4 @@
-"""What programs of a user remember between runs: the folder, its files, and who may hold one."""
+"""State that a user's programs store between runs: the folder, its files, and locks on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 
 def state_folder(name: str) -> Path:
-    """Where to keep what a part of Transom remembers; a RuntimeError: this user has no home."""
+    """The folder for the state of one part of Transom; RuntimeError if the user has no home."""
     given = Path(os.environ.get("XDG_STATE_HOME", ""))
     if given.is_absolute():
         base = given
@@ -35,7 +35,7 @@ def state_folder(name: str) -> Path:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read; it is there at once or not at all."""
+    """Write a file that only this user can read, atomically."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)  # made with 0600
     try:
@@ -48,13 +48,13 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def open_lock(path: Path) -> int:
-    """Open a file to lock, which is made if it is not there; close it with `os.close`."""
+    """Open a lock file, creating it if needed; close it with `os.close`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed, or the process ends; False: somebody else holds it."""
+    """Lock an open file until it is closed or the process ends; False if another process has it."""
     with suppress(OSError):
         _lock(descriptor)
         return True

@@ -3,7 +3,7 @@
 snake_case in Python, camelCase on the wire, frozen. What happens to keys we do not know:
 
 1. In params and capabilities they are dropped.
-2. In results and in the host context they are kept, in `extra`, and go out again as they came.
+2. In results and in the host context they are kept in `extra`, and sent on unchanged.
 3. Inside content blocks they are dropped.
 
 Structs of rule 2 inherit from `Open`; read them with `from_wire` and write them with `to_wire`.
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 Meta = dict[str, Any]
-"""The `_meta` of something: keys that the protocol leaves to others."""
+"""A `_meta` object: keys that the protocol does not define."""
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 """Where a View is shown: in the conversation, over everything, or in a small window on top."""
 Visibility = Literal["model", "app"]
@@ -102,7 +102,7 @@ class Open(Wire, frozen=True, forbid_unknown_fields=True):
             if not value.extra:
                 return value
         except msgspec.ValidationError:
-            pass  # an unknown key, or a real mistake: sorted out below
+            pass  # an unknown key, or a real mistake: see below
         members = msgspec.json.decode(source, type=dict[str, msgspec.Raw])
         names = _names(cls)
         unknown = {
@@ -256,7 +256,7 @@ class Tool(Wire, frozen=True):
 
     @property
     def visibility(self) -> tuple[str, ...]:
-        """Who may call it: `_meta.ui.visibility`, or model and app when it says nothing."""
+        """Who may call it: `_meta.ui.visibility`, or model and app if that is missing."""
         ui: object = (self.meta or {}).get("ui")
         declared = cast("dict[str, object]", ui).get("visibility") if isinstance(ui, dict) else None
         if not isinstance(declared, list):
@@ -265,12 +265,12 @@ class Tool(Wire, frozen=True):
 
     @property
     def lazy(self) -> bool:
-        """Whether its input schema is computed for each listing, by a View of Transom's."""
+        """Whether its input schema is computed for each listing. Views made with Transom say so."""
         return (self.meta or {}).get("transom/lazy") is True
 
     @property
     def registration(self) -> int | None:
-        """Tells it from another tool that its View registers later under the same name."""
+        """A number that differs from that of a tool registered later under the same name."""
         number = (self.meta or {}).get("transom/registration")
         return number if type(number) is int else None
 
@@ -313,7 +313,7 @@ class Task(Wire, frozen=True):
     status: TaskStatus
     created_at: str | None = None
     last_updated_at: str | None = None
-    ttl: int | None = field(default_factory=lambda: None)  # null is written: it has no end
+    ttl: int | None = field(default_factory=lambda: None)  # null is written: no time limit
     poll_interval: int | None = None
     status_message: str | None = None
 
@@ -432,7 +432,7 @@ class ContainerDimensions(Wire, frozen=True):
 
 
 class StyleCss(Wire, frozen=True):
-    """CSS the host lends a View."""
+    """CSS that the host gives a View."""
 
     fonts: str | None = None
 

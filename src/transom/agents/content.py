@@ -1,9 +1,9 @@
 """What a model reads of a tool's result, and what an application gets beside it.
 
-1. Of a result that a View shows, the model reads `content`; the structured content is for the View.
-   Of any other result it reads both, each thing once: a text often repeats what is structured.
-2. A View or a server can send anything as an image. What no model API takes is a note instead: it
-   would end the run.
+1. If a View shows the result, the model reads `content`; the structured content is for the View. Of
+   any other result it reads both, but not twice: a text often repeats the structured content.
+2. A View or a server can send anything as an image. What model APIs refuse becomes a note, because
+   it would end the run.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def parts_for_model(result: ToolResult) -> list[Part]:
         return parts or [""]
     others = [part for part in parts if not _repeats(part, structured)]
     if set(structured) == {"result"} and len(others) < len(parts):
-        return parts  # a plain value in a wrapper: the text is the value itself
+        return parts  # a wrapped plain value: the text is the value itself
     return [*others, structured]
 
 
 def _repeats(part: Part, structured: dict[str, Any]) -> bool:
-    """Whether a text says what the structured content does."""
+    """Whether a text repeats the structured content."""
     if not isinstance(part, str):
         return False
     said: list[Any] = [part]
@@ -90,7 +90,7 @@ def as_text(part: str | dict[str, Any]) -> str:
 
 
 def beside_result(result: ToolResult) -> dict[str, Any]:
-    """What an application may want of a result and a model does not read."""
+    """What an application gets of a result, and the model does not read."""
     beside: dict[str, Any] = {}
     if result.structured_content is not None:
         beside["structured_content"] = result.structured_content
@@ -106,7 +106,7 @@ def open_view(result: ToolResult) -> str | None:
 
 
 def question_about(request: ApprovalRequest) -> dict[str, Any]:
-    """What a framework hands on to whoever asks the user."""
+    """What a framework needs to ask the user."""
     asked = {"question": request.question(), "view": request.view_id, "server": request.server}
     return {**asked, **request.shown()}
 

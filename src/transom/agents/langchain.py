@@ -39,7 +39,7 @@ except ImportError as error:
 
 __all__ = ["HostMiddleware"]
 
-# LangGraph checks an answer before it keeps it, so that a wrong one can be given again.
+# LangGraph checks an answer before it stores it, so that a wrong one can be corrected.
 _ANSWER: Any = Annotated[ApproveDecision | EditDecision | RejectDecision, Discriminator("type")]
 
 
@@ -49,16 +49,16 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = create_agent("openai:gpt-5", middleware=[HostMiddleware(host)])
         await agent.ainvoke({"messages": [{"role": "user", "content": "Which orders are late?"}]})
 
-    Use the agent's async methods. A tool of the agent's own goes before one of the host with the
-    same name. A failure is a `ToolMessage` with `status="error"`. The `artifact` of each has
-    `structured_content` and, where the call opened a View or used one, `view` (`{"id": …, "state":
-    …}`).
+    Use the agent's async methods. A tool of the agent's own takes precedence over one of the host
+    with the same name. A failure is a `ToolMessage` with `status="error"`. The `artifact` of each
+    has `structured_content` and, where the call opened a View or used one, `view`
+    (`{"id": …, "state": …}`).
 
-    Where the host's policy has an approver (`Policy(approve=…)`), that is asked. Where it has none,
-    a call that has to be approved is a LangGraph interrupt, so the agent needs a checkpointer. Its
-    value is a `ToolApprovalRequest`, as that of LangChain's `HumanInTheLoopMiddleware` per call;
-    resume with `{"type": "approve"}`, `{"type": "reject", "message": …}` or `{"type": "edit", …}`.
-    A yes counts once and for what was shown, in the process that asked.
+    If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
+    call that needs approval is a LangGraph interrupt, so the agent needs a checkpointer. Its value
+    is a `ToolApprovalRequest`, as that of LangChain's `HumanInTheLoopMiddleware` per call; resume
+    with `{"type": "approve"}`, `{"type": "reject", "message": …}` or `{"type": "edit", …}`. An
+    approval is used once, for what was shown, in the process that asked.
 
     Args:
         host: a `Host`.
@@ -84,7 +84,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Call a tool of the host; what the agent has itself is left to it."""
+        """Call a tool of the host; the agent's own tools are left to it."""
         if request.tool is not None:
             return await handler(request)
         call = request.tool_call
@@ -117,7 +117,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
 def _ask(
     needed: ApprovalRequest, name: str, arguments: dict[str, Any], call_id: str
 ) -> dict[str, Any] | Deny:
-    """Interrupt the graph; when it is resumed, the arguments to call with, or why not to."""
+    """Interrupt the graph; when it resumes, the arguments to call with, or the refusal."""
     value = ToolApprovalRequest(
         type="tool_approval",
         tool_call_id=call_id,

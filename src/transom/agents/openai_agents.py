@@ -42,11 +42,11 @@ class HostServer(MCPServer):
     output has `custom_data` with `structured_content` and, where the call opened a View or used
     one, `view` (`{"id": …, "state": …}`).
 
-    Where the host's policy has an approver (`Policy(approve=…)`), that is asked. Where it has none,
-    a call that has to be approved interrupts the run: `result.interruptions`, `state.approve(item)`
-    or `state.reject(item)`, and `Runner.run(agent, state)`. A yes counts once and for what was
-    shown, in the process that asked; with `always_approve=True` as long as the View and the tool
-    stay what they are.
+    If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
+    call that needs approval interrupts the run: `result.interruptions`, `state.approve(item)` or
+    `state.reject(item)`, and `Runner.run(agent, state)`. An approval is used once, for what was
+    shown, in the process that asked; with `always_approve=True` it holds while the View is open and
+    the tool stays the same.
 
     Args:
         host: a `Host`.
@@ -68,7 +68,7 @@ class HostServer(MCPServer):
         """Nothing: the host is connected."""
 
     async def cleanup(self) -> None:
-        """Nothing: the host is its owner's to close."""
+        """Nothing: the host is yours to close."""
 
     async def list_tools(
         self,
@@ -91,8 +91,8 @@ class HostServer(MCPServer):
                 None if run_context is None else run_context.is_tool_approved(tool.name, call_id)
             )
             if answer is not None:
-                # The run is resumed. The SDK would end it if the tool were gone meanwhile; now the
-                # host says so, and the model goes on.
+                # The run is resumed. The SDK would end it if the tool had disappeared meanwhile;
+                # with this, the host answers with an error and the run continues.
                 listed.setdefault(tool.name, tool)
             if answer is False:  # such a call never gets here
                 del self._asked[call_id]
@@ -126,9 +126,10 @@ class HostServer(MCPServer):
         tool: mcp.Tool,
         agent: AgentBase | None,  # noqa: ARG002
     ) -> bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitable[bool]]:
-        """Whether a call has to be approved; what the SDK offers for this knows no call.
+        """Whether a call needs approval. The SDK's public hook for this does not get the call.
 
-        If a later SDK does not ask here, nothing runs unasked: the host refuses such a call.
+        If a later SDK does not call this, the host refuses such calls, so nothing runs without
+        approval.
         """
 
         async def needs_approval(

@@ -60,10 +60,10 @@ class HostToolset(AbstractToolset[AgentDepsT]):
     and, where the call opened a View or used one, `view` (`{"id": …, "state": …}`) and `mcp_app`,
     which Pydantic AI's adapters for AG-UI and Vercel AI send on as `mcp-apps` events.
 
-    Where the host's policy has an approver (`Policy(approve=…)`), that is asked. Where it has none,
-    a call that has to be approved ends the run with `DeferredToolRequests`, so have that among the
-    agent's output types. `metadata` has what to show the user. A yes counts once and for what was
-    shown; `DeferredToolResults(metadata={id: {"always": True}})` makes it a yes for good.
+    If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
+    call that needs approval ends the run with `DeferredToolRequests`, so add that to the agent's
+    output types. `metadata` has what to show the user. An approval is used once, for what was
+    shown; with `DeferredToolResults(metadata={id: {"always": True}})` the user is not asked again.
 
     Args:
         host: a `Host`.
@@ -131,7 +131,7 @@ class HostToolset(AbstractToolset[AgentDepsT]):
         )
 
     async def _take_refusals(self, ctx: RunContext[AgentDepsT]) -> None:
-        """A call that the user refused never gets to a toolset; it is in the messages."""
+        """Record refusals: a call that the user refused reaches no toolset, only the messages."""
         last = ctx.messages[-1] if ctx.messages else None
         for part in last.parts if isinstance(last, ModelRequest) else ():
             if isinstance(part, ToolReturnPart) and part.outcome == "denied":
@@ -141,7 +141,7 @@ class HostToolset(AbstractToolset[AgentDepsT]):
     def _app_record(
         self, tool: ToolsetTool[AgentDepsT], arguments: dict[str, Any], result: ToolResult
     ) -> dict[str, Any]:
-        """What Pydantic AI's adapters for user interfaces send on, in the shape of its own."""
+        """What Pydantic AI's adapters for user interfaces send on, in Pydantic AI's own format."""
         uri = linked_view(tool.shown) if isinstance(tool, _HostTool) else None
         if uri is None or open_view(result) is None:
             return {}
@@ -161,7 +161,7 @@ def _definition(tool: Tool, described: dict[str, Any]) -> ToolDefinition:
 
 
 def _arguments_of(ctx: RunContext[Any], call_id: str) -> dict[str, Any] | None:
-    """What the model called with: a user may have changed it when they were asked."""
+    """The model's own arguments: the user may have changed them in the approval."""
     for message in reversed(ctx.messages):
         for part in message.parts if isinstance(message, ModelResponse) else ():
             if isinstance(part, ToolCallPart) and part.tool_call_id == call_id:

@@ -2,8 +2,8 @@
 
 1. Recording never waits and never raises. Lines are written in batches by a thread of their own; a
    crash loses at most the batch that was not written yet.
-2. A sink that fails is reported once for each streak of failures; calls go on.
-3. Arguments are copied as they were when the call began. Long ones are replaced by their size.
+2. A sink that fails is reported once for each streak of failures; calls are not affected.
+3. Arguments are copied when the call begins. Long ones are replaced by their size.
 4. The oldest lines are dropped when there are more than `max_rows`, or more than `max_bytes`.
 5. Only the writing thread touches the SQLite connection.
 """
@@ -38,7 +38,7 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of the audit.
 
     `event` says what it is about and `outcome` how it went, such as `ok`, `error` or `refused`.
-    `by` is the id of the View that asked for it; it is None when the model or the host did.
+    `by` is the id of the View that requested it, or None for the model or the host.
     `when` is in seconds since 1970, `ms` in milliseconds.
     """
 
@@ -84,7 +84,7 @@ class AuditFilter(TypedDict, total=False):
 
 
 Redact = Callable[[AuditEvent], AuditEvent | None]
-"""Takes an event before it is kept; returns what to keep of it, or None to keep nothing."""
+"""Takes an event before it is stored; returns what to store of it, or None to drop it."""
 
 Sink = Callable[[str], object]
 """Takes one JSON line. It runs in the event loop, so it must not block."""
@@ -94,7 +94,7 @@ _MAX_AT_ONCE = 4096  # events in one statement
 _MAX_DETAIL = 500  # characters of an error
 
 _Call = tuple[float, str, str, str | None, str, bytes, float, str | None, str | None]
-"""A call that waits to be written; an `AuditEvent` is made of it by the thread that does."""
+"""A call that waits to be written; the writing thread makes an `AuditEvent` of it."""
 
 _NOT_JSON = b'{"omitted":"not JSON"}'
 _now = time.time
@@ -103,14 +103,14 @@ _decode = msgspec.json.Decoder(AuditEvent).decode
 
 
 class AuditLog:
-    """Keeps audit events in SQLite, or hands their lines to a callable.
+    """Stores audit events in SQLite, or hands their lines to a callable.
 
     Args:
-        sink: the path of an SQLite file, `":memory:"`, a callable that takes JSON lines, or None
-            to keep nothing.
-        max_rows: how many events are kept.
+        sink: the path of an SQLite file, `":memory:"`, a callable that takes JSON lines, or None to
+            store nothing.
+        max_rows: how many events are stored.
         max_bytes: how much room they may take.
-        redact: sees each event first and returns what may be kept of it.
+        redact: sees each event first and returns what may be stored of it.
         max_arguments: arguments whose JSON is longer than this many bytes are left out.
         batch: how many events are written at once.
         interval: how many seconds an event waits for its batch at most.
@@ -149,7 +149,7 @@ class AuditLog:
     # --- writing -----------------------------------------------------------------------------
 
     def record(self, event: AuditKind, outcome: str, **fields: Unpack[_Details]) -> None:
-        """Keep one event."""
+        """Record one event."""
         if self._closed:
             return
         arguments = fields.get("arguments")
@@ -160,7 +160,7 @@ class AuditLog:
             if self._redact is not None:
                 entry = self._redact(entry)
         except Exception as error:  # noqa: BLE001 - a broken hook must not break the call
-            # What could not be redacted may be secret: keep only that something happened.
+            # What could not be redacted may be secret: store only that something happened.
             self._report(error)
             entry = AuditEvent(entry.when, event, outcome, detail="redaction failed")
         if entry is None:
@@ -186,7 +186,7 @@ class AuditLog:
         by: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Keep a call. `record` does the same; this is faster, because calls happen most."""
+        """Record a call. `record` does the same; this is faster, because most events are calls."""
         if self._closed:
             return
         if self._slow:
@@ -209,7 +209,7 @@ class AuditLog:
         *,
         by: str | None = None,
     ) -> RecordedCall:
-        """A call that begins now: `with` this, make the call, and give it the result."""
+        """A context manager around a call: give it the result, and it records the outcome."""
         return RecordedCall(self, server, view, tool, arguments, by)
 
     def _schedule_write(self) -> None:
@@ -233,7 +233,7 @@ class AuditLog:
         except (TypeError, ValueError, RecursionError):
             data = _NOT_JSON
         raw = _capped(data, self._max_arguments)
-        # A hook wants to look inside. Without one the JSON is kept as it is.
+        # A hook needs the decoded arguments. Without one the JSON is stored as it is.
         return raw if self._redact is None else msgspec.json.decode(raw)
 
     def _report(self, error: BaseException) -> None:
@@ -242,7 +242,7 @@ class AuditLog:
             self.on_problem(error)
 
     def _write(self) -> None:
-        """Hand what waits to the thread, unless it is still busy with the batch before."""
+        """Hand the waiting events to the thread, unless it is still busy with the last batch."""
         self._timer = None
         if self._writing is not None or self._db is None or not (self._waiting or self._dropped):
             return
@@ -290,7 +290,7 @@ class AuditLog:
         return await self._in_thread(self._db.read, limit, filters)
 
     async def flush(self) -> None:
-        """Write what waits. What the sink refuses stays waiting."""
+        """Write the waiting events. What the sink refuses keeps waiting."""
         while self._waiting or self._writing is not None:
             if self._writing is None:
                 self._write()
@@ -305,7 +305,7 @@ class AuditLog:
                 return
 
     async def aclose(self) -> None:
-        """Write what waits and close. Recording does nothing from now on."""
+        """Write the waiting events and close. Recording does nothing from now on."""
         self._closed = self._slow = True
         if self._timer is not None:
             self._timer.cancel()
@@ -318,7 +318,7 @@ class AuditLog:
 
 
 class RecordedCall:
-    """Keeps how a call ended, and how long it took, when the `with` block around it ends."""
+    """Records how a call ended, and how long it took, at the end of its `with` block."""
 
     __slots__ = ("_about", "_began", "_by", "_log", "result")
 
@@ -365,7 +365,7 @@ def _capped(arguments: bytes, limit: int) -> Raw:
 def read_audit(
     path: str | Path, *, limit: int = 1000, **filters: Unpack[AuditFilter]
 ) -> list[AuditEvent]:
-    """The newest events of an audit file, as `AuditLog.read`. The host may go on writing to it.
+    """The newest events of an audit file, as `AuditLog.read`. The host may still be writing to it.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -380,7 +380,7 @@ def read_audit(
 
 # --- SQLite ----------------------------------------------------------------------------------
 
-# The columns are read out of the line when somebody asks for them: writing costs more often.
+# The columns are computed from the line when they are read, because writes are more frequent.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY,
@@ -394,7 +394,7 @@ CREATE TABLE IF NOT EXISTS events (
 )
 """
 
-# One statement for a whole batch: SQLite takes the lines apart while Python goes on.
+# One statement for a whole batch: SQLite splits the lines without holding Python's GIL.
 _INSERT = "INSERT INTO events (line) SELECT value FROM json_each(?)"
 _DELETE_A_TENTH = (
     "DELETE FROM events WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10 FROM events)"
@@ -478,7 +478,7 @@ def _used_bytes(connection: sqlite3.Connection) -> int:
 def _select(connection: sqlite3.Connection, limit: int, filters: AuditFilter) -> list[AuditEvent]:
     given = {name: value for name, value in filters.items() if value is not None}
     where = " AND ".join(_FILTERS[name] for name in given) or "1"
-    # Only the fixed texts above go into the statement; what the user gave is bound.
+    # Only the fixed texts above go into the statement; values are bound as parameters.
     statement = f"SELECT line FROM events WHERE {where} ORDER BY id DESC LIMIT ?"  # noqa: S608
     rows = connection.execute(statement, (*given.values(), limit)).fetchall()
     return [_decode(line) for (line,) in reversed(rows)]

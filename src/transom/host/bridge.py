@@ -73,13 +73,13 @@ _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
 _INPUT = "ui/notifications/tool-input"
 _PARTIAL = "ui/notifications/tool-input-partial"
 _CANCELLED = "ui/notifications/tool-cancelled"
-_READY = State.READY  # looking a member up in its enum is slow, and every call does
+_READY = State.READY  # looking a member up in its enum is slow, and every call needs it
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
 
 
 def _ignore(_: BaseException) -> None:
-    """A handler of `on_error` or `on_closed` that fails has nobody to report to."""
+    """Errors in handlers of `on_error` and `on_closed` are dropped: there is nobody to tell."""
 
 
 class CallOptions(TypedDict, total=False):
@@ -103,7 +103,7 @@ class OutgoingCall(msgspec.Struct):
 
 
 class CallsTools:
-    """What a `Host`, a `View` and a `Bridge` have in common: tools that can be called."""
+    """What a `Host`, a `View` and a `Bridge` have in common: calling tools."""
 
     __slots__ = ()
 
@@ -154,7 +154,7 @@ class CallsTools:
         A tool that cannot run as a task answers with its result. Follow a task where it was
         started with `get_task`, `task_result` and `cancel_task`, and one of a `View` at its host.
 
-        `ttl` is how many milliseconds the task should be kept; all else is as for `call_tool`.
+        `ttl` is how many milliseconds the task should be stored; the rest is as for `call_tool`.
         """
         return self.call(OutgoingCall(name, arguments, task=m.TaskRequest(ttl), **options))
 
@@ -184,7 +184,7 @@ class Bridge(CallsTools):
 
     Those that answer nothing: `on_tools_changed()`, `on_size_changed(width, height)`,
     `on_log(entry)`, `on_problem(problem)`, `on_request_teardown()`, `on_closed(reason)`, and
-    `on_error(error)`, which gets whatever the View did wrong and whatever a handler raised.
+    `on_error(error)` with protocol violations of the View and exceptions of handlers.
     """
 
     on_tools_changed = Event["Bridge"]()
@@ -226,7 +226,7 @@ class Bridge(CallsTools):
         self._host_info = object_json(host_info)
         self._capabilities = None if capabilities is None else object_json(capabilities)
         self._lifecycle = Lifecycle()
-        self._state_changed = asyncio.Event()  # set and cleared at once, for those who wait
+        self._state_changed = asyncio.Event()  # set and cleared at once, to wake all waiters
         self._started = False
         self._reason = "the bridge was never started"
         self._queued: deque[tuple[str, bytes]] = deque()
@@ -254,11 +254,11 @@ class Bridge(CallsTools):
             max_files=self.limits.max_files,
         )
         self.left_out: Mapping[str, str] = {}
-        """Tools of the last listing that could not be used, by name, with the reason."""
+        """Tools of the last listing that are unusable, by name, with the reason."""
         self.disabled: Mapping[str, DisabledTool] = {}
         """Tools that the View has disabled, by name, as of the last listing."""
         self.lazy = False
-        """Whether a listing is true only when it is made: a schema of the View's is computed."""
+        """Whether the View has a lazy schema, so that every listing may differ."""
         self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
@@ -267,14 +267,14 @@ class Bridge(CallsTools):
         self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
         self.notify_restarted: Callable[[], object] = lambda: None
         self._reports = Background(_ignore, limit=_MAX_REPORTS)
-        # Beside the session's own queue: a slow handler must not hold up the conversation.
+        # Not in the session's own queue: a slow handler must not delay other messages.
         self._events = NotificationQueue(self.report, limit=self.limits.max_queued)
 
     # --- life --------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """How far the conversation is."""
+        """The state of the connection, such as `State.READY`."""
         return self._lifecycle.state
 
     @property
@@ -321,7 +321,7 @@ class Bridge(CallsTools):
         await self._until_ready("initialized", limit)
 
     async def _until_ready(self, what: str, timeout: float) -> float:
-        """Wait until the View is initialised; returns the seconds that are left."""
+        """Wait until the View is initialised; returns the rest of the timeout."""
         if not self._started:
             raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
         self._check_open(what)
@@ -341,7 +341,7 @@ class Bridge(CallsTools):
         return max(deadline - clock(), 0.001)
 
     async def _until_callable(self, method: str, timeout: float) -> float:
-        """Wait until the View is ready and check that it has tools; the seconds that are left."""
+        """Wait until the View is ready and check that it has tools; the rest of the timeout."""
         left = await self._until_ready(method, timeout)
         if not self._offers_tools:
             app = "the View" if self.app_info is None else self.app_info.name
@@ -360,8 +360,7 @@ class Bridge(CallsTools):
         """Ask the View to clean up, wait briefly, and close. Always completes, safe to repeat.
 
         Returns:
-            Whether the View answered that it was done. One that does not know how to, fails, is
-            silent for `limits.teardown_timeout` or was never initialised is closed anyway.
+            Whether the View confirmed it. Otherwise it is closed anyway.
         """
         if self._torn_down is not None:
             return await asyncio.shield(self._torn_down)
@@ -398,7 +397,7 @@ class Bridge(CallsTools):
             self._ended(reason)
 
     async def wait_closed(self) -> str:
-        """Wait until the conversation is over; the reason it ended."""
+        """Wait until the connection has closed; returns the reason."""
         return await self._session.wait_closed()
 
     def _ended(self, reason: str) -> None:
@@ -441,7 +440,7 @@ class Bridge(CallsTools):
             if not result.extra:
                 return result
         except (msgspec.DecodeError, RecursionError, ValueError):
-            pass  # members we do not know, or no result at all: sorted out below
+            pass  # unknown members, or not a result: see below
         result = _read_result(data)
         if "task" not in result.extra or result.content:
             return result
@@ -455,7 +454,7 @@ class Bridge(CallsTools):
     async def _call_with_progress(
         self, params: bytes, timeout: float, on_progress: OnProgress
     ) -> Raw:
-        # A View that reports progress may take longer, but not for ever.
+        # A View that reports progress may take longer, up to `max_call_time`.
         longest = max(timeout, self.limits.max_call_time)
         try:
             async with asyncio.timeout(longest):
@@ -466,7 +465,7 @@ class Bridge(CallsTools):
             raise RequestTimeout(f"tools/call: no answer within {longest:g} s") from None
 
     def _checked(self, what: str, raw: Raw) -> bytes:
-        """A result that is not too large, without the brackets that only the host may write."""
+        """The result without the host's brackets; InvalidResult if it is too large."""
         if len(raw) > (limit := self.limits.max_result_bytes):
             raise InvalidResult(
                 f"{what}: a result of {len(raw)} bytes is over the limit of {limit}"
@@ -476,8 +475,8 @@ class Bridge(CallsTools):
     async def list_tools(self, *, timeout: float | None = None) -> list[Tool]:
         """The View's tools, all pages.
 
-        Definitions that cannot be used, and those beyond `limits.max_tools`, are left out; see
-        `left_out`. Each that is new there is reported to `on_error`.
+        Unusable definitions, and those beyond `limits.max_tools`, are left out; see `left_out`.
+        Each new one there is reported to `on_error`.
 
         Args:
             timeout: seconds for all pages together; `limits.list_timeout` unless given.
@@ -549,14 +548,13 @@ class Bridge(CallsTools):
     # --- to the View: notifications ----------------------------------------------------------
 
     def begin_call(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Use the View for another call: its input, then its result, follow as for the first one.
+        """Use the View for another call: its input and result follow, as for the first one.
 
-        If the View waits for the result of the call before, it is told that there is none. A View
-        that is not initialised yet gets the data of the last call only, and so does one whose page
-        is loaded again.
+        If the View still waits for the previous call's result, it gets a cancellation. A View that
+        is not initialised yet, or is reloaded, gets the data of the last call only.
 
         Args:
-            arguments: the input, if it is complete: it is sent at once.
+            arguments: the complete input, if known; it is sent at once.
 
         Raises:
             OutOfOrder: it is being torn down.
@@ -587,7 +585,7 @@ class Bridge(CallsTools):
         await self._send_when_ready(_INPUT, params)
 
     async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Give the View what there is of the arguments so far; raises as `send_tool_input`."""
+        """Give the View the arguments so far, while they arrive; raises as `send_tool_input`."""
         params = wire.encode({"arguments": dict(arguments or {})})
         await self._send_when_ready(_PARTIAL, params)
 
@@ -613,8 +611,9 @@ class Bridge(CallsTools):
     async def set_context(self, **changes: Any) -> None:
         """Change the host's context and send the View what has changed, if anything.
 
-        Keys go by their Python or their wire name (`display_mode`, `displayMode`). None removes a
-        key; the View is sent null. Before `ui/initialize` this changes what it will answer.
+        Keys have their Python or their wire name (`display_mode`, `displayMode`). None removes a
+        key, and the View gets null. Before `ui/initialize` this changes the context that it will
+        return.
 
         Raises:
             UsageError: the View did not declare that display mode.
@@ -635,13 +634,13 @@ class Bridge(CallsTools):
                 self._notify("ui/notifications/host-context-changed", params)
 
     async def _send_when_ready(self, method: str, params: bytes) -> None:
-        """Send a part of the tool's data, or queue it; then wait while the View is slow."""
+        """Send a part of the tool's data, or queue it; then wait while the View is slow to read."""
         self._check_open(method)
         self._deliver(method, params)
         await self._session.wait_writable()
 
     def _deliver(self, method: str, params: bytes) -> None:
-        """Send a part of the tool's data, or queue it. Its order is checked now in any case."""
+        """Send a part of the tool's data, or queue it. Its order is checked now in both cases."""
         lifecycle = self._lifecycle
         if lifecycle.state is _READY or lifecycle.state is State.TEARING_DOWN:
             lifecycle.record("host", method)
@@ -660,7 +659,7 @@ class Bridge(CallsTools):
         self._queued.append((method, params))
 
     def _notify(self, method: str, params: bytes) -> None:
-        with suppress(NotConnected):  # the View is gone, and needs nothing any more
+        with suppress(NotConnected):  # the View has closed
             self._session.notify_soon(method, params)
 
     # --- from the View -----------------------------------------------------------------------
@@ -722,13 +721,13 @@ class Bridge(CallsTools):
             case "transom/notifications/problem":
                 self._fire(self.on_problem, params)
             case _:
-                pass  # between the host and its sandbox, or the session's own
+                pass  # between the host and its sandbox, or handled by the session
 
     def _fire(self, handlers: Slot, *arguments: object) -> None:
         self._events.run(lambda: handlers.fire(*arguments, on_problem=self.report))
 
     def _initialized(self) -> None:
-        # A View that initialises again, because its page was loaded again, gets the data again.
+        # A View that initialises again, because its page was reloaded, gets the data again.
         due = [*self._delivered, *self._queued]
         self._delivered = [notice for notice in due if notice[0] != _PARTIAL]
         self._queued.clear()

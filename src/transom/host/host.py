@@ -92,7 +92,7 @@ __all__ = ["AttachesToHost", "Host", "ToolHost"]
 
 _log = logging.getLogger("transom.host")
 
-# Events of a View's Bridge that the host's handlers answer, and those that they only get.
+# Events of a View's Bridge: requests that the host's handlers answer, and notifications.
 _REQUESTS = (
     "on_message",
     "on_open_link",
@@ -113,7 +113,7 @@ _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
 
 @runtime_checkable
 class AttachesToHost(Protocol):
-    """A renderer that also does what Views request of its host: links, files, display modes."""
+    """A renderer that also handles requests of Views to the host: links, files, display modes."""
 
     def attach_host(self, host: Host) -> None:
         """Called before it shows the first View of `host`."""
@@ -150,12 +150,12 @@ class ToolHost(CallsTools):
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
     ) -> ApprovalRequest | None:
-        """What a user has to be asked before a call."""
+        """What to ask the user before a call, if anything."""
         ...
 
     @abstractmethod
     async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
-        """Take what the user said about it."""
+        """Store the user's decision."""
         ...
 
     def call_tool(  # pyright: ignore[reportIncompatibleMethodOverride] - it only adds options
@@ -175,8 +175,8 @@ class ToolHost(CallsTools):
             arguments: a JSON object.
             timeout: seconds without an answer or a progress notification.
             on_progress: called with each progress notification; may be async.
-            open_view: False: the tool is called, and no View opened or used for it.
-            call_id: the call that `approval_needed` was asked about, and `decide` told of.
+            open_view: False: the tool is called without opening or using a View.
+            call_id: the id that was passed to `approval_needed` and `decide`.
         """
         return self.call(OutgoingCall(name, arguments, **options))
 
@@ -186,10 +186,10 @@ class ToolHost(CallsTools):
         arguments: Mapping[str, Any] | None = None,
         **options: Unpack[HostCallOptions],
     ) -> ToolResult:
-        """`call_tool` for an agent's loop: what the model should read comes back as a result.
+        """`call_tool` for an agent's loop: failures that the model should read become results.
 
-        A call that is refused, that times out, whose View or server is gone, or that names a tool
-        that is not there answers with `is_error` and a text that says why.
+        A call that is refused or times out, whose View or server is gone, or that names an unknown
+        tool returns a result with `is_error` and a text that says why.
 
         Raises:
             UsageError: the host is used wrongly: the model can do nothing about it.
@@ -244,7 +244,7 @@ class Host(ToolHost):
 
     Args:
         renderer: what shows Views. None: tools that link one just run.
-        policy: who may call the tools of Views; by default those that only read.
+        policy: which tools of Views may run; by default only those declared read-only.
         limits: how much a View may cost.
         naming: `flat`: every View tool is a tool of its own; `indirect`: two tools list and call
             them all; `both`.
@@ -261,15 +261,14 @@ class Host(ToolHost):
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
     `on_view_failed(view, error)`, `on_view_unresponsive(view)`, `on_view_responsive(view)`,
     `on_view_changed(view)` when its result, its pin or what the user granted it changed,
-    `on_server_lost(name, reason)`,
-    `on_size_changed(view, width, height)`, `on_log(view, entry)`, `on_model_context(view)`,
-    `on_view_problem(view, problem)` with what went wrong inside a page, for its author, and
-    `on_error(error)`. Requests of a View, answered as on a `Bridge`: `on_message(view, blocks)`,
-    `on_open_link(view, url)`, `on_download_file(view, files)`,
+    `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
+    `on_model_context(view)`, `on_view_problem(view, problem)` with what went wrong inside a page,
+    for its author, and `on_error(error)`. Requests of a View, answered as on a `Bridge`:
+    `on_message(view, blocks)`, `on_open_link(view, url)`, `on_download_file(view, files)`,
     `on_request_display_mode(view, mode)`, `on_create_message(view, params)`,
-    `on_request_pin(view, reason)`: whether a View that asks to stay open does; without a handler it
-    does with `Policy.trusting()` only. Set these before a View opens: at the handshake it learns
-    what the host can do.
+    `on_request_pin(view, reason)`: return whether a View that asks to stay open may; without a
+    handler it may only with `Policy.trusting()`. Set these before a View opens: at the handshake it
+    learns what the host can do.
     """
 
     on_tools_changed = Event["Host"]()
@@ -317,8 +316,8 @@ class Host(ToolHost):
         self._reports = Background(_log_failure, limit=_MAX_REPORTS)
         fire_tools_changed = partial(self._fire, "on_tools_changed")
         self._tools_changed = Debounced(fire_tools_changed, self._report)
-        # Of changes that a listing found by itself. Whoever listed has them, and often lists again
-        # when it is called: a View whose list always differs must not keep that going.
+        # Debounces changes that only a listing found. A client often lists again when it is
+        # notified, so a View whose list is always different would otherwise cause an endless loop.
         self._changes_found = Debounced(
             fire_tools_changed, self._report, delay=self.limits.relist_interval
         )
@@ -424,17 +423,18 @@ class Host(ToolHost):
             target: a command as a list, the URL of a streamable HTTP server, an `MCPServer` or
                 `FastMCP` object, a connected client (which stays yours to close), or an
                 `Server` of your own.
-            timeout: seconds it has to start.
-            open_views: whether its tools open their Views: `always`; `ask`: if the user says yes
-                (`Policy.approve`); `never`. For all of them, or by tool, `"*"` for the others.
-            reuse_views: whether a call uses the View of its tool that is open already, in place of
-                another one: `never`; `arguments`: where the open View has the same; `always`. For
-                all tools or by tool as above. None: as the server says of its tools, which is
-                `never` unless it says something.
+            timeout: seconds that it may take to start.
+            open_views: whether its tools open their Views: `always`; `ask`: if the user agrees
+                (`Policy.approve`); `never`. For all tools, or a mapping by tool with `"*"` for the
+                others.
+            reuse_views: whether a call uses the tool's open View instead of opening another one:
+                `never`; `arguments`: if that View has the same arguments; `always`. For all tools
+                or by tool, as above. None: what the server declares for its tools, by default
+                `never`.
 
         Raises:
-            UsageError: the name is taken or cannot be used, the target is no server, or a setting
-                means nothing.
+            UsageError: the name is taken or invalid, the target is not a server, or a setting is
+                invalid.
             NotConnected: it cannot be reached. The host can be used as before.
         """
         self._check_open()
@@ -461,9 +461,9 @@ class Host(ToolHost):
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now, to be read like any list.
 
-        Servers and Views that said that their tools changed are listed again first, and so are
-        Views that have a lazy schema (all Views with `Limits.fresh`), all at once. After half a
-        second (`Limits.fresh_timeout`) the last list of the others is shown; the audit says so.
+        Servers and Views that announced a change are listed again first, and so are Views with a
+        lazy schema (all Views with `Limits.fresh`), in parallel. If one has not answered after half
+        a second (`Limits.fresh_timeout`), its previous list is used, and the audit records that.
         """
         self._check_open()
         await self._refresh()
@@ -513,11 +513,11 @@ class Host(ToolHost):
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
     ) -> ApprovalRequest | None:
-        """What a user has to be asked before a call, for an agent that asks in its own way.
+        """What to ask the user before a call, for an agent that asks in its own way.
 
-        None where nothing is: the policy lets the call run, or has an approver, which is asked
-        during the call. Otherwise show the user what this returns, hand their answer to `decide`,
-        and call the tool with the same `call_id`:
+        None if there is nothing to ask: the policy lets the call run, or has an approver, which is
+        asked during the call. Otherwise show the user what this returns, hand their answer to
+        `decide`, and call the tool with the same `call_id`:
 
             request = await host.approval_needed(name, arguments, call_id=call_id)
             if request is not None:
@@ -538,29 +538,31 @@ class Host(ToolHost):
             return None
         try:
             view, tool, given = self._view_tool(entry, arguments)
-        except (ProtocolError, ViewClosed):  # the call says so
+        except (ProtocolError, ViewClosed):  # the call will raise it
             return None
         return await view.approval_needed(tool, given, call_id)
 
     async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
-        """Take what the user said about a call that `approval_needed` was asked about.
+        """Store the user's decision about a call that was passed to `approval_needed`.
 
-        A yes counts once, for a call with the same `call_id`, while the tool means what it meant
-        when they were asked. A no is written to the audit; do not call the tool then.
+        An approval is used once, for a call with the same `call_id`, and only while the tool's
+        definition is the one they saw. A refusal is written to the audit; do not call the tool
+        then.
 
         Args:
             call_id: the call.
             decision: `Allow()`, `AllowAlways()` or `Deny(reason)`.
-            edited: whether they changed the arguments, so that those of the call are others.
+            edited: whether the user changed the arguments, so that the call's differ from those
+                shown.
         """
         self._approvals.decide(call_id, decision, edited=edited)
 
     def view_tools(self, view_id: str) -> list[Tool]:
-        """The tools of an open View, under the names a model knows them by; none if it is gone."""
+        """The tools of an open View, under the names that the model sees; empty if it is closed."""
         return self._surface.shown(view_id)
 
     async def _find_late(self, name: str, arguments: Mapping[str, Any] | None) -> Entry:
-        """A tool that is not listed yet, or not any more."""
+        """Find a tool that is not listed yet; raises for one that is not listed any more."""
         self._check_open()
         owner = owner_of(name)
         view = None if owner is None else self._views.get(owner)
@@ -665,8 +667,8 @@ class Host(ToolHost):
             await view.deliver(await call_it_myself(arguments), call=call)
             await view.opened()
 
-        Where `add_server` or the server says so, it is a View that is open already, and the user is
-        asked first.
+        Depending on the settings of `add_server` and of the server, it may return a View that is
+        already open, or ask the user first.
 
         Args:
             server: the name it was added under.
@@ -674,7 +676,7 @@ class Host(ToolHost):
             arguments: the arguments of the call, which the View gets as its input.
 
         Raises:
-            UsageError: there is no such server, the tool links no View or is to open none, or the
+            UsageError: there is no such server, the tool links no View or may open none, or the
                 host has no renderer.
             ProtocolError: the server has no such tool, or could not list its tools.
             InvalidResult: the tool links something that is not a View.
@@ -722,29 +724,28 @@ class Host(ToolHost):
         return view
 
     def records(self) -> HostRecords:
-        """What it takes to go on with the Views of this host in another one, with the same servers.
+        """What another host with the same servers needs to reopen the Views of this one.
 
-        That is: the calls that they were opened for, with their results, who pinned them, what the
-        user allowed for good, and which ids were given. `on_view_opened`, `on_view_changed`,
-        `on_view_closed` and `on_view_failed` say when there is something new.
+        That is: the calls that opened them, with their results, who pinned them, the user's
+        permanent grants, and which ids were used. It changes with the events `on_view_opened`,
+        `on_view_changed`, `on_view_closed` and `on_view_failed`.
         """
         return HostRecords(*self._views.records(), self._approvals.grants.records())
 
     def restore(self, records: HostRecords) -> None:
-        """Go on with the Views of another host, when the servers are connected.
+        """Take over the Views of another host, once the servers are connected.
 
-        They are closed here until `reopen` opens them. No View gets an id that one had there.
+        They are closed here until `reopen` opens them. New Views get none of their ids.
         """
         self._views.restore(records.views, records.numbers)
         self._approvals.grants.restore(records.grants)
 
     def set_context(self, **changes: Any) -> None:
-        """Change the surroundings of Views, those that are open too.
+        """Change the host's context for all Views, including open ones.
 
-        Keys go by their wire name (`displayMode`); None removes a key.
+        Keys have their wire name (`displayMode`); None removes a key.
 
-        Raises:
-            msgspec.ValidationError: a value makes no sense.
+        Raises: msgspec.ValidationError: a value is invalid.
         """
         before = msgspec.json.decode(self._environment.context.to_wire(), type=dict[str, Any])
         now = {key: value for key, value in {**before, **changes}.items() if value is not None}
@@ -754,14 +755,14 @@ class Host(ToolHost):
                 self._background.start(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:
-        """What each open View last wanted the model to know, the oldest first."""
+        """The last context that each open View sent for the model, the oldest first."""
         found = [view.model_context for view in self._views.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.when)
 
     def _view_call(
         self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
     ) -> ViewOrigin | None:
-        """A call that is to have a View; None when it is to have none."""
+        """The View's record of a call; None if the call should not open a View."""
         if self.renderer is None:
             return None
         try:
@@ -776,7 +777,7 @@ class Host(ToolHost):
         return ViewOrigin(server, uri, tool, dict(arguments or {}))
 
     async def _view_for(self, call: ViewOrigin) -> View:
-        """The View for a call: one that is open, where that is wanted, or a new one.
+        """The View for a call: an open one if it may be reused, else a new one.
 
         Raises:
             Refused: the user wants none.
@@ -812,7 +813,7 @@ class Host(ToolHost):
             self._background.start(view.close("it asked to be closed"))
 
     async def _pin_requested(self, view: View, reason: str | None) -> bool:
-        """Whether a View may stay open: as the handler says, and without one as the policy does."""
+        """Whether a View may stay open: the handler decides, or else the policy."""
         if view.pinned:
             return True
         view.pin_requests += 1
@@ -903,7 +904,7 @@ class Host(ToolHost):
     def _surface_changed(
         self, server: str, view_id: str | None, change: Change, *, found: bool = False
     ) -> None:
-        """Record a change and tell the host's handlers; `found`: nobody announced it."""
+        """Record a change and call the handlers; `found`: it was not announced."""
         record = partial(self.audit.record, "registration", server=server, view=view_id)
         for outcome, entries in (
             ("added", change.added),
@@ -921,7 +922,7 @@ class Host(ToolHost):
         self._background.fire(getattr(self, event), *about)
 
     def _report(self, error: BaseException) -> None:
-        """Hand over an error that no caller gets; without an `on_error` handler it is logged."""
+        """Report an error that reaches no caller: to `on_error`, or else to the log."""
         if self.on_error:
             self._reports.fire(self.on_error, error)
         elif isinstance(error, PeerError | ProtocolError | Refused | RequestEnded):

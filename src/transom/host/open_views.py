@@ -1,6 +1,6 @@
-"""The Views of a host: those that are open, and those that were closed.
+"""The Views of a host: open ones, and records of closed ones.
 
-There are never more live Views than allowed: the least recently used one is closed first.
+When there are too many open Views, the least recently used one is closed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ViewRecord(msgspec.Struct, frozen=True):
-    """How to open a View again, in its host or in another one."""
+    """What is needed to reopen a View, in its host or in another one."""
 
     origin: ViewOrigin
     reason: str = ""
-    """Why it was closed; empty: it is open."""
+    """Why it was closed; empty if it is open."""
     pinned_by: Literal["host", "view"] | None = None
 
     @property
@@ -41,17 +41,17 @@ class ViewRecord(msgspec.Struct, frozen=True):
 
 
 class HostRecords(msgspec.Struct, frozen=True):
-    """What another host needs to go on with the Views of this one: see `Host.records`."""
+    """What another host needs to reopen the Views of this one: see `Host.records`."""
 
     views: dict[str, ViewRecord] = {}
     numbers: dict[str, int] = {}
     """The number of the last View of each server."""
     grants: list[GivenGrant] = []
-    """What the user has allowed for good."""
+    """The user's permanent grants."""
 
 
 class OpenViews(Mapping[str, View]):
-    """Opens Views, and has those that are open by id, the least recently used one first."""
+    """Opens Views, and maps ids to open Views, the least recently used one first."""
 
     def __init__(self, environment: ViewEnvironment) -> None:
         self._environment = environment
@@ -73,7 +73,7 @@ class OpenViews(Mapping[str, View]):
         return len(self._open)
 
     def values(self) -> ValuesView[View]:
-        """The Views that are open now: a copy, which does not change as Views open and close."""
+        """The Views that are open now, as a copy that does not change as Views open and close."""
         return self._in_order().values()
 
     def items(self) -> ItemsView[str, View]:
@@ -99,11 +99,11 @@ class OpenViews(Mapping[str, View]):
         return short and number.isdecimal() and int(number) <= self._numbers.get(stem, 0)
 
     def closed(self, view_id: str) -> ViewRecord | None:
-        """What is kept of a closed View, unless it was too long ago."""
+        """The record of a closed View, if it still exists."""
         return self._closed.get(view_id)
 
     def closed_error(self, view_id: str) -> ViewClosed:
-        """The error for a caller that wants a View which is not open."""
+        """The error for a request to a View that is not open."""
         closed = self._closed.get(view_id)
         if closed is not None:
             opener = closed.origin.tool.name[:128]
@@ -115,11 +115,11 @@ class OpenViews(Mapping[str, View]):
         return ViewClosed(view_id, text)
 
     def remove(self, view: View) -> None:
-        """Remove a View that has ended, and keep how to open it again."""
+        """Remove a View that has ended, and store a record to reopen it."""
         if self._open.get(view.id, view) is not view:
             return
         self._open.pop(view.id, None)
-        pinned_by = view.pinned_by if view.state == "failed" else None  # to be tried again
+        pinned_by = view.pinned_by if view.state == "failed" else None  # for a retry
         self._keep(view.id, ViewRecord(view.origin, view.reason, pinned_by))
 
     def _keep(self, view_id: str, record: ViewRecord) -> None:
@@ -132,7 +132,7 @@ class OpenViews(Mapping[str, View]):
     # --- records -----------------------------------------------------------------------------
 
     def records(self) -> tuple[dict[str, ViewRecord], dict[str, int]]:
-        """How to open each View again, those that were closed first, and the numbers of ids."""
+        """The records of all Views, closed ones first, and the last number of each server's ids."""
         shown = {
             view.id: ViewRecord(view.origin, "", view.pinned_by)
             for view in self.values()
@@ -141,7 +141,7 @@ class OpenViews(Mapping[str, View]):
         return {**self._closed, **shown}, dict(self._numbers)
 
     def restore(self, views: Mapping[str, ViewRecord], numbers: Mapping[str, int]) -> None:
-        """Know the Views of another host, as if they had been closed here."""
+        """Take over the records of another host, as if its Views had been closed here."""
         for stem, number in numbers.items():
             self._numbers[stem] = max(number, self._numbers.get(stem, 0))
         for view_id, record in views.items():
@@ -149,7 +149,7 @@ class OpenViews(Mapping[str, View]):
                 self._keep(view_id, record)
 
     def to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
-        """The View, open or opening, that another call of the same tool has, if this may use it."""
+        """The open or opening View of another call of the same tool, if this call may reuse it."""
         if reuse == "never":
             return None
         for view in reversed(list(self.values())):
@@ -164,7 +164,7 @@ class OpenViews(Mapping[str, View]):
         return None
 
     def _add(self, view: View) -> list[View]:
-        """Add a View. Returns those that have to be closed to make room for it."""
+        """Add a View. Returns the Views to close to make room for it."""
         staying = [other for other in self.values() if other.state != "closing"]
         excess = max(len(staying) + 1 - self._max_live, 0)
         may_close = (v for v in staying if v.state in ("live", "unresponsive") and not v.pinned)
@@ -188,7 +188,7 @@ class OpenViews(Mapping[str, View]):
             self._closed_bytes -= reopened.size
             view.pinned_by = reopened.pinned_by
         try:
-            # Here, not in the task: the id is taken from now on.
+            # Here, not in the task, so that the id is taken from now on.
             view.begin_opening(self._add(view))
         except Refused as refusal:
             view.begin_opening(refusal)

@@ -36,7 +36,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     uri: str
     html: str
     identity: str = ""
-    """What tells its server from all others of the user; "": nothing does, so nothing can last."""
+    """Identifies its server among all of the user's; "" if nothing does: then nothing is stored."""
     csp: dict[str, Any] | None = None
     permissions: dict[str, Any] | None = None
     domain: str | None = None
@@ -44,7 +44,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_uri(tool: Tool) -> str | None:
-    """The resource whose View a tool opens; None when it opens none."""
+    """The resource of the View that a tool opens; None if it opens none."""
     meta = tool.meta or {}
     nested = as_object(meta.get("ui"))
     if "resourceUri" not in nested and LEGACY_URI_KEY not in meta:
@@ -59,7 +59,7 @@ def view_uri(tool: Tool) -> str | None:
 async def load_page(
     server: Server, *, view_id: str, server_name: str, uri: str, max_bytes: int
 ) -> Page:
-    """Read a View's page from its server; `InvalidResult` if what it has there is none."""
+    """Read a View's page from its server; `InvalidResult` if that resource is not a page."""
     try:
         raw = await server.request("resources/read", {"uri": uri})
     except ProtocolError as error:

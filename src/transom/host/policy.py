@@ -1,8 +1,8 @@
 """What a host allows, and whom it asks.
 
-1. A tool with `readOnlyHint: true` runs. So does one that the user allowed for good, as long as it
-   still means what it meant then (`fingerprint`). For anything else the approver is asked.
-2. Without an approver the answer is no, with a text that says how to allow it.
+1. A tool with `readOnlyHint: true` runs. So does one that the user always allows, as long as its
+   definition stays the same (`fingerprint`). For any other tool the approver is asked.
+2. Without an approver the call is refused, with a text that says how to allow it.
 3. A model sees and calls only tools whose visibility has `model`, a View only those with `app`.
    An explicit list is taken as it is: an empty one means nobody.
 4. Only http, https and mailto links are opened.
@@ -58,24 +58,25 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     fresh_timeout: float = 0.5
     """How long a host waits for a View's list before it shows the last one."""
     fresh: bool = False
-    """Whether each listing for a model lists every View again, not only those that said that they
-    changed or have a schema that is computed (Transom's Views do)."""
+    """Whether each listing for a model lists every View again, not only those that announced a
+    change or have a lazy schema.
+    """
     relist_interval: float = 1.0
     """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0
     """How long a View may take to initialise."""
     unresponsive_after: float = 5.0
-    """How long a View may answer neither a call nor a ping before the model loses its tools."""
+    """How long a View may leave calls and pings unanswered before its tools leave the list."""
     teardown_timeout: float = 2.0
     """How long a View may take to clean up before it is closed."""
     max_requests: int = 256
     """Requests of one View that are being worked on."""
     max_queued: int = 256
-    """Messages kept for a View until it is initialised."""
+    """Messages queued for a View until it is initialised."""
     max_files: int = 100
     """Files that a View may offer to save with one request."""
     max_live_views: int = 32
-    """Live Views of one host; the least recently used one is closed for a new one."""
+    """Live Views of one host; the least recently used one is closed to make room."""
 
 
 # --- opening Views ---------------------------------------------------------------------------
@@ -94,7 +95,7 @@ class ViewSettings(msgspec.Struct, frozen=True):
     reuse: Reuse | Mapping[str, Reuse] | None = None
 
     def check(self) -> None:
-        """Raise a UsageError that names a value which means nothing."""
+        """Raise a UsageError that names an invalid value."""
         for word, given, known in (("open", self.open, Opening), ("reuse", self.reuse, Reuse)):
             values = given.values() if isinstance(given, Mapping) else [given or "never"]
             for value in values:
@@ -104,7 +105,7 @@ class ViewSettings(msgspec.Struct, frozen=True):
 
     @property
     def may_open(self) -> bool:
-        """Whether there is a tool that may open a View."""
+        """Whether any tool may open a View."""
         if isinstance(self.open, Mapping):
             return "*" not in self.open or set(self.open.values()) != {"never"}
         return self.open != "never"
@@ -114,7 +115,7 @@ class ViewSettings(msgspec.Struct, frozen=True):
         return _for_tool(self.open, tool.name) or "always"
 
     def reuse_of(self, tool: Tool) -> Reuse:
-        """When a call of this tool uses an open View: as set here, or else as the tool says."""
+        """When a call of this tool reuses an open View: as set here, or as the tool declares."""
         declared: Any = (tool.meta or {}).get(REUSE)
         given = _for_tool(self.reuse, tool.name)
         return given or (declared if declared in ("arguments", "always") else "never")
@@ -132,7 +133,7 @@ class Allow(msgspec.Struct, frozen=True):
 
 
 class AllowAlways(msgspec.Struct, frozen=True):
-    """Yes, and do not ask again while this View lives and the tool means the same."""
+    """Yes, and do not ask again while this View is open and the tool's definition is the same."""
 
 
 class Deny(msgspec.Struct, frozen=True):
@@ -147,20 +148,20 @@ Decision = Allow | AllowAlways | Deny
 _MAX_SHOWN_NAME = 128
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
 _MAX_SHOWN_ARGUMENTS = 2000
-_MAX_HELD = 1000  # calls of one host that wait for what its users say
+_MAX_HELD = 1000  # calls of one host that wait for a user's decision
 
 _CALLS_SERVER = " to its server"
 _OPENS = " opens Views"
 
 ViewCalls = Literal["spec", "declared"]
-"""Whether a View may call tools of its server that say nothing of their visibility, or may not."""
+"""Which tools of its server a View may call: see `Policy`."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a user is asked to allow: this tool of this View, with these arguments.
 
-    With `by="view"` it is the View that calls a tool of its server. With `opens` it is a tool of
-    the server that is to open a View.
+    With `by="view"` the View calls a tool of its server. With `opens` a tool of the server wants to
+    open a View.
     """
 
     view_id: str
@@ -172,9 +173,9 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     arguments: Mapping[str, Any]
     changed: bool = False
-    """Whether the tool was allowed for good before and has changed its meaning since."""
+    """Whether the tool was always allowed before, and its definition has changed since."""
     granted: tuple[str, ...] = ()
-    """The names of the View's tools that the user has allowed for good."""
+    """The names of the View's tools that the user always allows."""
     by: Literal["model", "view"] = "model"
     """Who calls."""
     opens: bool = False
@@ -184,13 +185,13 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def grantee(self) -> str:
-        """Under what a grant is kept: a View's tool and one of its server may have one name."""
+        """The key of a grant: a View's tool and a tool of its server may have the same name."""
         if self.opens:
             return f"{self.server}{_OPENS}"
         return self.view_id if self.by == "model" else f"{self.view_id}{_CALLS_SERVER}"
 
     def shown(self) -> dict[str, Any]:
-        """What a user has to see, as JSON. What a View or a server wrote is cut and cleaned."""
+        """What to show the user, as JSON. Texts of a View or a server are cut and cleaned."""
         return {
             "tool": clean(self.tool.name, _MAX_SHOWN_NAME),
             "description": clean(self.tool.description or "", _MAX_SHOWN_TEXT),
@@ -202,7 +203,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def question(self) -> str:
-        """The same as a text, for whoever can show a user no more than that."""
+        """The same as one text, for user interfaces that can show only text."""
         arguments = msgspec.json.encode(self.arguments).decode()
         if len(arguments) > _MAX_SHOWN_ARGUMENTS:
             arguments = f"{arguments[:_MAX_SHOWN_ARGUMENTS]}…"
@@ -237,11 +238,11 @@ Approve = Callable[[ApprovalRequest], Decision | Awaitable[Decision]]
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A tool that the user allowed for good."""
+    """A tool that the user always allows."""
 
     tool: str
     by: Literal["model", "view"] = "model"
-    """Who may call it: the model a tool of the View, or the View one of its server."""
+    """Who may call it: the model (a tool of the View), or the View (a tool of its server)."""
 
 
 class GivenGrant(msgspec.Struct, frozen=True):
@@ -254,50 +255,50 @@ class GivenGrant(msgspec.Struct, frozen=True):
 
 
 class Grants:
-    """What the user allowed for good, by View and tool, bound to the definition they saw.
+    """What the user always allows, by View and tool, bound to the definition they saw.
 
-    A tool that is disabled and enabled again keeps its grant. One that was removed, and registered
-    again, is another tool: Views of Transom's number their registrations. Of any other View, a tool
-    that was gone from its list for a while is another tool, unless it was said to be disabled.
+    A tool that is disabled and enabled again keeps its grant. One that was removed and registered
+    again is another tool: Views made with Transom number their registrations. In any other View, a
+    tool that left the list and came back is another tool, unless the View reported it as disabled.
     """
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], tuple[int | None, str]] = {}
         self.on_changed: Callable[[str], object] = lambda _: None
-        """Called with a View whose grants are others now."""
+        """Called with a View whose grants changed."""
 
     def give(self, grantee: str, tool: Tool) -> None:
-        """Allow `tool` for good, while it means the same."""
+        """Always allow `tool`, while its definition stays the same."""
         self._given[grantee, tool.name] = (tool.registration, fingerprint(tool))
         self.on_changed(grantee.removesuffix(_CALLS_SERVER))
 
     def covers(self, view_id: str, tool: Tool) -> bool:
-        """Whether `tool`, as it is now, was allowed for good."""
+        """Whether the user always allows `tool` as it is now."""
         given = self._given.get((view_id, tool.name))
         return given is not None and given == (tool.registration, fingerprint(tool))
 
     def outdated(self, view_id: str, tool: Tool) -> bool:
-        """Whether a tool of that name was allowed for good, but it meant something else."""
+        """Whether a tool of that name was always allowed, but with another definition."""
         given = self._given.get((view_id, tool.name))
         return given is not None and given[1] != fingerprint(tool)
 
     def keep_only(self, view_id: str, names: Container[str]) -> None:
-        """A View has just these tools now: one without a number is another one if it comes back."""
+        """Drop the grants of tools without a registration number that left the View's list."""
         for key, (registration, _) in list(self._given.items()):
             if key[0] == view_id and registration is None and key[1] not in names:
                 self._remove(view_id, key)
 
     def granted(self, view_id: str) -> tuple[str, ...]:
-        """The names of a View's tools that were allowed for good."""
+        """The names of a View's tools that the user always allows."""
         return tuple(name for view, name in self._given if view == view_id)
 
     def forget(self, view_id: str) -> None:
-        """Forget all grants of a View that is gone."""
+        """Drop all grants of a View that has closed."""
         for grant in self.of(view_id):
             self.withdraw(view_id, grant)
 
     def forget_server(self, server: str) -> None:
-        """Forget which tools of a server that is gone may open Views."""
+        """Drop the grants to open Views of a server that is gone."""
         for key in [key for key in self._given if key[0] == f"{server}{_OPENS}"]:
             del self._given[key]
 
@@ -308,7 +309,7 @@ class Grants:
         return [Grant(name, grantees[owner]) for owner, name in self._given if owner in grantees]
 
     def withdraw(self, view_id: str, grant: Grant) -> bool:
-        """Ask again before that tool runs; False: it was not allowed for good."""
+        """Ask again before that tool runs; False if it had no grant."""
         grantee = view_id if grant.by == "model" else f"{view_id}{_CALLS_SERVER}"
         return self._remove(view_id, (grantee, grant.tool))
 
@@ -317,7 +318,7 @@ class Grants:
         return [GivenGrant(*key, *given) for key, given in self._given.items()]
 
     def restore(self, grants: Iterable[GivenGrant]) -> None:
-        """Know what the user allowed for good before."""
+        """Take over grants that the user gave before."""
         for each in grants:
             self._given[each.grantee, each.tool] = each.registration, each.fingerprint
 
@@ -333,13 +334,13 @@ class Policy:
 
     Args:
         approve: takes an `ApprovalRequest`, returns `Allow()`, `AllowAlways()` or `Deny(reason)`.
-        read_only_runs: whether a tool that says it only reads runs without asking.
+        read_only_runs: whether a tool that is declared read-only runs without asking.
         view_calls: which tools of its server a View may call. `spec`: those whose visibility has
-            `app`, or that say nothing; `declared`: only those that say `app`.
-        approve_view_calls: asked like `approve`, with `by="view"`, before a View calls a tool of
-            its server that does not say that it only reads. None: nobody is.
-        approve_opening: asked like `approve`, with `opens=True`, before a View opens where
-            `Host.add_server(open_views="ask")` says so; `approve` unless given.
+            `app` or is not declared; `declared`: only those whose visibility has `app`.
+        approve_view_calls: called like `approve`, with `by="view"`, before a View calls a tool of
+            its server that is not declared read-only. None: do not ask.
+        approve_opening: called like `approve`, with `opens=True`, before a View of a server with
+            `open_views="ask"` opens; `approve` unless given.
     """
 
     def __init__(
@@ -379,7 +380,7 @@ class Policy:
         return self._trusting or reads or grants.covers(view_id, tool)
 
     def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
-        """What to do about a call. None: ask `approve`, and hand its answer to `settle`."""
+        """Decide about a call. None: ask `approve`, and hand its answer to `settle`."""
         if self.allows(request.view_id, request.tool, grants):
             return Allow()
         if self.approve is not None:
@@ -393,9 +394,9 @@ class Policy:
     def settle(
         self, request: ApprovalRequest, answer: object, grants: Grants
     ) -> Allow | AllowAlways | Deny:
-        """Take an approver's answer; remember it when it was for good.
+        """Take an approver's answer; `AllowAlways` becomes a grant.
 
-        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` counts as a no.
+        Anything but `Allow()`, `AllowAlways()` or `Deny(...)` counts as a refusal.
         """
         if isinstance(answer, AllowAlways):
             grants.give(request.grantee, request.tool)
@@ -407,7 +408,7 @@ class Policy:
 
 
 class _Held(msgspec.Struct):
-    """A call that an agent asks its user about, and what the user said."""
+    """A call that an agent asks its user about, and the user's decision."""
 
     request: ApprovalRequest
     decision: Allow | AllowAlways | None = None
@@ -415,7 +416,7 @@ class _Held(msgspec.Struct):
 
 
 class Approvals:
-    """Applies a policy, remembers what was allowed for good, and records every decision."""
+    """Applies a policy, stores grants, and records every decision."""
 
     def __init__(
         self, policy: Policy, audit: AuditLog, on_problem: Callable[[BaseException], object]
@@ -441,7 +442,7 @@ class Approvals:
         arguments: Mapping[str, Any],
         call_id: str | None = None,
     ) -> ApprovalRequest | None:
-        """None when the call may go on, or else what to `obtain` approval for."""
+        """None if the call may run, or else what to `obtain` approval for."""
         if self._policy.allows(view_id, tool, self.grants):
             return None
         request = ApprovalRequest(
@@ -471,7 +472,7 @@ class Approvals:
         tool: Tool,
         arguments: Mapping[str, Any],
     ) -> ApprovalRequest | None:
-        """What an agent has to ask before this call; None: nothing, or the policy's approver is."""
+        """What an agent has to ask before this call, if the policy has no approver that asks."""
         if self._policy.approve is not None:
             return None
         request = self.check(view_id, server, app, tool, arguments, call_id)
@@ -479,7 +480,7 @@ class Approvals:
             return None
         held = self._held.get(call_id)
         if held is not None:
-            # A graph that is resumed asks again, and gets the answer to its first question: that
+            # A graph that is resumed asks again, but gets the answer to its first question, which
             # was about the tool as it was then.
             asked = held.request
             call = asked.view_id, asked.tool.name, asked.arguments
@@ -492,7 +493,7 @@ class Approvals:
         return request
 
     def decide(self, call_id: str, decision: Decision, *, edited: bool) -> None:
-        """Take what the user said about a call that is held."""
+        """Store the user's decision about a call that is held."""
         held = self._held.get(call_id)
         if held is None:
             return
@@ -504,7 +505,7 @@ class Approvals:
             held.decision, held.edited = decision, edited
 
     def _answer_for(self, call_id: str, request: ApprovalRequest) -> Decision:
-        """What the user said about this very call. It counts once."""
+        """The user's decision about this call. It is used once."""
         held = self._held.pop(call_id, None)
         if held is None or held.decision is None:
             return Deny("The user was not asked about this call; call it again to ask them")
@@ -519,7 +520,7 @@ class Approvals:
         return Deny("It changed while the user was asked; call it again, and they are asked again")
 
     def forget(self, view_id: str) -> None:
-        """Forget all that the user said about a View that is gone, or has started again."""
+        """Drop all decisions about a View that has closed or restarted."""
         self.grants.forget(view_id)
         for call_id, held in list(self._held.items()):
             if held.request.view_id == view_id:
@@ -538,7 +539,7 @@ class Approvals:
         tool: Tool,
         arguments: Mapping[str, Any],
     ) -> None:
-        """A View calls a tool of its server: ask where the policy wants that; `Refused` if not."""
+        """Check a View's call of its server's tool, and ask if needed; `Refused` if not allowed."""
         hints = tool.annotations
         harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint
         if self._policy.approve_view_calls is None or harmless:
@@ -548,7 +549,7 @@ class Approvals:
         )
         if self.grants.covers(request.grantee, tool):
             return
-        if view_id in self._asked_by:  # a View could ask without end
+        if view_id in self._asked_by:  # or a View could ask without limit
             self.refuse(request, "The user has not answered what this View asked before")
         self._asked_by.add(view_id)
         try:
@@ -558,7 +559,7 @@ class Approvals:
             self._asked_by.discard(view_id)
 
     async def check_opening(self, server: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        """A server's tool is to open a View if the user wants it; `Refused` if not."""
+        """Ask whether a server's tool may open a View; `Refused` if not."""
         policy = self._policy
         request = ApprovalRequest(
             view_id="", server=server, app=None, tool=tool, arguments=arguments, opens=True
@@ -573,9 +574,9 @@ class Approvals:
         await self.obtain(msgspec.structs.replace(request, changed=changed))
 
     async def obtain(self, request: ApprovalRequest, call_id: str | None = None) -> None:
-        """Ask the approver; `Refused` unless the answer was yes.
+        """Ask the approver; `Refused` unless it allows the call.
 
-        `call_id`: without an approver, what the user said about that call is the answer.
+        Without an approver, the stored decision about `call_id` is used.
         """
         policy = self._policy
         approve = policy.approve if request.by == "model" else policy.approve_view_calls
@@ -621,7 +622,7 @@ class Approvals:
 
 
 def same_tool(tool: Tool, other: Tool) -> bool:
-    """Whether two definitions are of one registered tool, and mean the same."""
+    """Whether two definitions are of the same registration, and equal in meaning."""
     if tool == other:
         return True
     same_registration = tool.name == other.name and tool.registration == other.registration
@@ -632,11 +633,11 @@ _DATA_KEYWORDS = frozenset({"default", "enum", "examples"})
 
 
 def fingerprint(tool: Tool) -> str:
-    """A digest of what a tool means: all that a user goes by when they allow it.
+    """A digest of the parts of a definition that a user relies on when they allow the tool.
 
     The values of `enum`, `default` and `examples` in its schemas are left out: they follow the
-    View's data (a list of open files, of tracks) while the tool stays the same. So are the keys of
-    `_meta` that are Transom's own.
+    View's data (a list of open files, of tracks) while the tool stays the same. So are Transom's
+    own keys of `_meta`.
     """
     meta = {key: value for key, value in (tool.meta or {}).items() if not is_ours(key)}
     meaning = msgspec.structs.replace(
@@ -649,7 +650,7 @@ def fingerprint(tool: Tool) -> str:
 
 
 def _without_data(schema: Any, *, names: bool = False) -> Any:
-    """The schema without its data. Below `properties` keys are names, whatever they spell."""
+    """The schema without its data. Below `properties`, keys are names of properties."""
     if isinstance(schema, list):
         return [_without_data(entry) for entry in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -713,7 +714,7 @@ def link_problem(url: str) -> str | None:
 
 
 _MAX_NAME = 128
-# Control characters, what file systems use for themselves, and marks that turn text around.
+# Control characters, characters special to file systems, and bidirectional marks.
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
@@ -721,13 +722,13 @@ _DEVICES = frozenset(
 
 
 def safe_filenames(uris: Iterable[str]) -> list[str]:
-    """Harmless names to save files under, from the last part of each one's URI, no two alike.
+    """Safe, distinct file names, from the last part of each file's URI.
 
-    Names that differ in upper and lower case only are alike: to some file systems they are one.
-    The work grows with the number of files, whatever they are called.
+    Names that differ only in case count as equal, as they are on some file systems. The work is
+    linear in the number of files, whatever their names.
     """
     taken: set[str] = set()
-    numbers: dict[str, int] = {}  # the number that is tried next for a name that is taken
+    numbers: dict[str, int] = {}  # the number to try next for a name that is taken
     names: list[str] = []
     for uri in uris:
         stem, ending = _harmless(uri)
@@ -742,7 +743,7 @@ def safe_filenames(uris: Iterable[str]) -> list[str]:
 
 
 def _harmless(uri: str) -> tuple[str, str]:
-    """The last part of a URI as a file's name, and the ending of that, such as `.txt`."""
+    """The last part of a URI as a file name, and its extension, such as `.txt`."""
     path = re.split(r"[?#]", uri, maxsplit=1)[0]
     last = unquote(path.rstrip("/").rpartition("/")[2])
     name = _UNSAFE.sub("_", last).strip(". ") or "download"

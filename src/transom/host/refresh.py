@@ -1,7 +1,7 @@
 """Listing again what may have changed: one listing at a time, at a limited rate.
 
-1. A change that somebody else announced (`trigger`) is listed as soon as the rate allows.
-2. A list that a model wants now (`pull`) is listed now, by a listing that begins after the pull.
+1. After an announced change (`trigger`), the list is fetched as soon as the rate allows.
+2. For a model that lists now (`pull`), it is fetched now, by a listing that begins after the pull.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from transom.background import Debounced
 
 LATE = "it did not list its tools in time: its last list was used"
-"""What the audit says when that happens."""
+"""The audit's text for that."""
 
 _BURST = 5  # listings that may follow each other without a pause
 
@@ -20,9 +20,9 @@ _BURST = 5  # listings that may follow each other without a pause
 class Refresh:
     """Keeps one list of tools up to date, that of a server or a View.
 
-    Between two listings are `interval` seconds on average; the first few may follow each other
-    without a pause, so a list is fresh right after a change. `stale` has all lists that are out of
-    date. `on_late` is called when the last list is used because a newer one did not come in time.
+    On average there are `interval` seconds between two listings; the first few may follow each
+    other without a pause, so a list is fresh right after a change. `stale` has all outdated lists.
+    `on_late` is called when the previous list is used because a listing took too long.
     """
 
     def __init__(
@@ -34,17 +34,17 @@ class Refresh:
         on_late: Callable[[], object],
     ) -> None:
         self.slow = False
-        """Whether somebody waited for this listing in vain. Others do not wait for it then."""
+        """Whether a caller waited for this listing in vain. Others then do not wait for it."""
         self.pulling = False
-        """Whether the listing that runs is for somebody who pulled, and for nobody else."""
+        """Whether the running listing is only for a pull, not for an announced change."""
         self.on_late = on_late
         self._list_tools = list_tools
         self._interval = interval
         self._stale = stale
         self._next = 0.0
-        self._announced = self._pulled = False  # why a listing is due
+        self._announced = self._pulled = False  # why a listing is pending
         self._pause: asyncio.Future[None] | None = None
-        # Done with the listing that is due, and with the one that runs.
+        # Resolved with the pending listing, and with the running one.
         self._due: asyncio.Future[None] | None = None
         self._listing: asyncio.Future[None] | None = None
         self._run = Debounced(self._list, on_error)
@@ -55,7 +55,7 @@ class Refresh:
         self._request()
 
     def pull(self) -> None:
-        """List it again now, whatever the rate, which is for changes that a stranger announces."""
+        """List it again now. The rate limit is only for announced changes, which are untrusted."""
         self._pulled = True
         self._request()
         _finish(self._pause)
@@ -65,15 +65,15 @@ class Refresh:
             self._due = asyncio.get_running_loop().create_future()
             self._stale.add(self)
         self._run.trigger()
-        self._run.flush()  # it need not wait for the next turn of the event loop
+        self._run.flush()  # without waiting for the next turn of the event loop
 
     def listing(self, seconds: float) -> asyncio.Future[None] | None:
-        """The listing that is due, if it begins that soon, or else the one that runs."""
+        """The pending listing, if it begins soon enough, or else the running one."""
         soon = self._pulled or self._seconds_to_start() <= seconds
         return self._due if self._due is not None and soon else self._listing
 
     def stop(self) -> None:
-        """List no more. Whoever waits goes on."""
+        """Stop listing, and wake all waiters."""
         self._run.close()
         self._stale.discard(self)
         _finish(self._due)
@@ -89,7 +89,7 @@ class Refresh:
             self._pause = loop.create_future()
             await asyncio.wait([self._pause], timeout=pause)
             self._pause = None
-        self._run.drop()  # the listing that begins now serves every request up to here
+        self._run.drop()  # the listing that begins now serves every trigger so far
         if not self._pulled:
             self._next = max(self._next, loop.time()) + self._interval
         self.pulling = not self._announced
@@ -113,9 +113,9 @@ def _finish(future: asyncio.Future[None] | None) -> None:
 async def wait_refreshed(
     refreshes: Iterable[Refresh], seconds: float, *, slow_ones: bool = False
 ) -> None:
-    """Wait until these lists are up to date, but no longer than that.
+    """Wait until these lists are up to date, for a limited time.
 
-    With `slow_ones` also for those that somebody has waited for in vain.
+    With `slow_ones`, also for those that a caller has already waited for in vain.
     """
     listings = {refresh: refresh.listing(seconds) for refresh in refreshes}
     awaited = [

@@ -41,7 +41,7 @@ _DISCONNECT_GRACE = 10.0  # seconds: a process gets a few to end by itself
 
 @dataclass(eq=False, slots=True)
 class _Connected:
-    """A server of the host, from when it is being connected."""
+    """A server of the host, connecting or connected."""
 
     name: str
     refresh: Refresh
@@ -52,13 +52,13 @@ class _Connected:
     added: bool = False
 
     def stop_watching(self) -> None:
-        """List it no more."""
+        """Stop listing it."""
         self.refresh.stop()
         if self.unsubscribe is not None:
             self.unsubscribe()
 
     async def disconnect(self) -> None:
-        """List it no more, and close the connection if it is ours."""
+        """Stop listing it, and close the connection if it is ours."""
         self.stop_watching()
         if self.connection is not None:
             await self.connection.aclose()
@@ -68,7 +68,7 @@ class ServerTools:
     """Connects servers, keeps their tools on the surface, and calls them.
 
     `on_changed` is called with a server and the change of its tools, `on_lost` with a server that
-    went by itself and the reason, `on_problem` with the error when a server could not be listed.
+    disconnected and the reason, `on_problem` with the error when a server could not be listed.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class ServerTools:
         return name in self._servers
 
     def why_gone(self, name: str) -> str | None:
-        """Why a server that was here is not here any more."""
+        """Why a server is no longer connected."""
         return None if name in self._servers else self._gone.get(name)
 
     def server(self, name: str) -> Server:
@@ -160,7 +160,7 @@ class ServerTools:
         self._gone.pop(name, None)
         self._audit.record("server", "added", server=name, ms=ms)
         self._on_changed(name, self._surface.put_server(name, tools.values()))
-        # For a change between the listing and the moment from which changes are announced.
+        # A change may have come between the listing and the start of change notifications.
         asyncio.get_running_loop().call_later(self._interval, self.refresh_outdated)
 
     @staticmethod
@@ -212,7 +212,7 @@ class ServerTools:
             entry.refresh.trigger()
 
     def refresh_outdated(self) -> None:
-        """List those servers again whose tools may have changed without a notification."""
+        """List the servers again whose tools may have changed without a notification."""
         for entry in list(self._servers.values()):
             if entry.added and entry.server is not None and not entry.server.current:
                 entry.refresh.trigger()
@@ -269,7 +269,7 @@ class ServerTools:
     def _extending(
         self, limit: asyncio.Timeout, timeout: float | None, on_progress: OnProgress
     ) -> OnProgress:
-        """The caller's handler; each progress notification also gives the server more time."""
+        """The caller's handler, which also extends the timeout at each progress notification."""
         loop = asyncio.get_running_loop()
 
         def handle(progress: Progress) -> None:

@@ -2,15 +2,15 @@
 
 1. Every owner, a server or a View, has one block of tools. Blocks are in the order in which their
    owners were added, tools in the order in which their owner lists them.
-2. A change costs as much as the owner's own tools cost, however many other owners there are.
+2. The cost of a change depends only on the number of the owner's own tools.
 3. A name is 1 to 64 of `A-Za-z0-9_-`: what every model API takes. A View's tool is `VIEWID__TOOL`,
-   at most 40 of them, because MCP clients put `mcp__SERVER__` in front.
-   A server's tool keeps its name, or is `SERVER__TOOL` when that name is taken or would pass for
-   something else. Server names have no `__` and no View has the name of a server, so the part
-   before the first `__` is the owner.
-4. A name that does not fit loses its middle and gets a digest of the tool's name at its end. A name
-   that ends like that by itself gets one too, so no tool can take another one's name. The same tool
-   gets the same name every time, and the same digest in every View.
+   at most 40 of them, because MCP clients put `mcp__SERVER__` in front. A server's tool keeps its
+   name, or is `SERVER__TOOL` if that name is taken or could be mistaken for another owner's. Server
+   names have no `__` and no View has the name of a server, so the part before the first `__` is the
+   owner.
+4. A name that is too long loses its middle and gets a digest of the tool's name at its end. A name
+   that already ends like a digest gets one too, so no tool can take another one's name. The same
+   tool gets the same name every time, and the same digest in every View.
 5. A plain name that a server's tool once had is reserved for that server as long as the host is
    open, so a name that a model has learned never means another server's tool.
 6. The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`,
@@ -101,7 +101,7 @@ def check_server_name(name: str) -> None:
 
 
 def view_stem(server: str) -> str:
-    """What the ids of a server's Views begin with: `orders` in `orders-1`."""
+    """The beginning of the ids of a server's Views: `orders` in `orders-1`."""
     return server[:_MAX_VIEW_STEM].rstrip("-_")
 
 
@@ -111,7 +111,7 @@ def plain_name(tool: str) -> str:
 
 
 def owned_name(owner: str, tool: str, *, digest: bool = False) -> str:
-    """The name of a tool with its View or server in front; `digest`: with a digest in any case."""
+    """The name of a tool with its View or server in front; `digest`: always add a digest."""
     prefix = f"{owner}{SEPARATOR}"
     room = max(_MAX_OWNED - len(prefix), _MIN_OF_TOOL)
     return prefix + _fitted(tool, room, digest=digest)
@@ -149,7 +149,7 @@ _MAX_TITLE = 128
 
 
 class Label(msgspec.Struct, frozen=True):
-    """Whose tools these are."""
+    """Which View, server and app tools belong to."""
 
     view: str
     server: str
@@ -202,7 +202,7 @@ def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def _clean_texts(value: Any, limit: int) -> Any:
-    """Every text in a schema cleaned, names and values too: a model reads them all."""
+    """A schema with every text cleaned, including names and values: a model reads them all."""
     if isinstance(value, str):
         return clean(value, limit)
     if isinstance(value, list):
@@ -214,7 +214,7 @@ def _clean_texts(value: Any, limit: int) -> Any:
 
 
 def _with_originals(value: Any, schema: object, limit: int) -> Any:
-    """What a model sent, with the schema's own names and values where it was shown cleaned ones."""
+    """A model's arguments, with the schema's original names and values in place of cleaned ones."""
     node: Any = as_object(schema)
     if isinstance(value, str):
         known = [*as_list(node.get("enum")), node.get("const")]
@@ -451,7 +451,7 @@ class Surface:
                 continue
             name = old.shown.name if old is not None else self._server_tool_name(server, tool.name)
             entries[tool.name] = Entry("server", server, tool, as_server_tool(tool, name))
-            # At once, so that the next tool of this server cannot be given the same name.
+            # At once, so that the next tool of this server cannot get the same name.
             self._by_name[name] = entries[tool.name]
         return self._put(block, entries, change)
 

@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder(_TaskAnswer).decode
 
 
 def task_in(result: bytes | msgspec.Raw) -> Task | None:
-    """The task that a result of `tools/call` hands out; None when it is the result itself."""
+    """The task in a result of `tools/call`; None if it is an ordinary result."""
     try:
         return _decode(result).task
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -25,19 +25,19 @@ def task_in(result: bytes | msgspec.Raw) -> Task | None:
 
 
 def owned_task(owner: str, task: Task) -> Task:
-    """The task as the host knows it, as `OWNER/ID`: two Views may use the same id."""
+    """The task with the host's id for it, `OWNER/ID`: two Views may use the same id."""
     return msgspec.structs.replace(task, task_id=f"{owner}/{task.task_id}")
 
 
 class TaskRegister:
-    """The tasks that servers gave to Views, the newest ones. They outlive the View."""
+    """The newest tasks that servers gave to Views. They outlive the View."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
         self._servers: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     def add(self, view_id: str, task_id: str, server: str) -> None:
-        """Keep that `server` gave a View this task."""
+        """Record that `server` gave a View this task."""
         self._servers[view_id, task_id] = server
         if len(self._servers) > self._limit:
             self._servers.popitem(last=False)

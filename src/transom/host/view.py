@@ -7,8 +7,8 @@
    the View.
 3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
    cancellation. Whatever goes wrong with the View does not change the call's result.
-4. The model knows the tools of the View's last listing. A View is listed again when it says that
-   its tools changed; one that never says so is listed again after each call.
+4. The model sees the tools of the View's last listing. A View is listed again when it announces a
+   change; one that never announces changes is listed again after each call.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ __all__ = [
 _FIRST_LISTING = 3.0  # seconds
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
-_CANCELLED_WITHIN = 1.0  # seconds that a call which is cancelled waits for its task to stop
+_CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
 _MAX_PING = 30.0  # seconds between two pings of a View that does not respond
 
@@ -95,7 +95,7 @@ ViewState = Literal["opening", "live", "unresponsive", "closing", "closed", "fai
 
 
 class ViewOrigin(msgspec.Struct, eq=False):
-    """The call that a View was opened or used again for: all it takes to open it again."""
+    """The call that a View shows: all that is needed to reopen it."""
 
     server: str
     uri: str
@@ -104,7 +104,7 @@ class ViewOrigin(msgspec.Struct, eq=False):
     result: bytes | None = None
     """The call's result as JSON, once there is one."""
     cancelled: str | None = None
-    """Why there is no result, and will not be one."""
+    """Why there will be no result."""
     reused: bool = False
     """Whether the View was open before."""
 
@@ -115,7 +115,7 @@ class ViewOrigin(msgspec.Struct, eq=False):
 
 
 class ModelContext(msgspec.Struct, frozen=True):
-    """The last thing a View wanted the model to know. The View wrote it, not the user."""
+    """The last context that a View sent for the model. The View wrote it, not the user."""
 
     view_id: str
     server: str
@@ -135,7 +135,7 @@ class ViewEnvironment:
     tasks: TaskRegister
     stale: set[Refresh]
     pulled: set[Refresh]
-    """Lists that are only true when they are asked for, so that each listing asks again."""
+    """Lists with lazy schemas, which are fetched again at each listing."""
     host_info: Implementation
     context: HostContext
     open_timeout: float
@@ -146,7 +146,7 @@ class ViewEnvironment:
     fire: Callable[..., object]
     """Calls the host's handlers: takes the name of the event, and its arguments."""
     on_listed: Callable[[View, bool], object]
-    """Called with a View that was listed, and whether only because somebody wanted its list."""
+    """Called with a View that was listed, and whether only a pull caused that."""
     on_unresponsive: Callable[[View], object]
     on_ended: Callable[[View], object]
 
@@ -163,7 +163,7 @@ class View(CallsTools):
         renderer: Renderer,
     ) -> None:
         self.id: str = id
-        """What the model knows it by, such as `orders-1`."""
+        """Its id, such as `orders-1`."""
         self.origin = origin
         """The call that it shows."""
         self.newest_call = origin
@@ -171,7 +171,7 @@ class View(CallsTools):
         self.state: ViewState = "opening"
         """`opening`, `live`, `unresponsive`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
-        """Who had it pinned: the host with `pin`, the View, which asked for it; None: nobody."""
+        """Who pinned it: `host` (with `pin`) or `view` (which asked for it); None if it is not."""
         self.pin_requests = 0
         self.problems = 0
         self.opening: asyncio.Task[None] | None = None
@@ -183,13 +183,13 @@ class View(CallsTools):
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
-        self._calls = 0  # that run
-        self._answers = 0  # to calls, so far
-        self._late: asyncio.TimerHandle | None = None  # until those that run are late
+        self._calls = 0  # running now
+        self._answers = 0  # answered so far
+        self._late: asyncio.TimerHandle | None = None  # fires when running calls are late
         self._tools: dict[str, Tool] = {}
         self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
-        self._silent = False  # whether it never says that its tools changed
+        self._silent = False  # whether it never announces changes of its tools
         self._reason = "it is not open yet"
         self._refresh = Refresh(
             self._list,
@@ -219,12 +219,12 @@ class View(CallsTools):
 
     @property
     def bridge(self) -> Bridge | None:
-        """The View's Bridge, for what only it can do; None while there is none."""
+        """The View's Bridge, for what `View` does not offer; None while there is none."""
         return self._bridge
 
     @property
     def label(self) -> Label:
-        """Whose tools these are, for descriptions."""
+        """The label that descriptions of its tools begin with."""
         return Label(self.id, self.origin.server, self.app)
 
     @property
@@ -241,19 +241,18 @@ class View(CallsTools):
     def disabled_tools(self) -> list[DisabledTool]:
         """Its tools that are disabled, with the reasons, as of the last listing.
 
-        For developers and users: models do not see them. Views that are not made with Transom do
-        not tell.
+        For developers and users: models do not see them. Only Views made with Transom report them.
         """
         return [] if self._bridge is None else list(self._bridge.disabled.values())
 
     @property
     def model_context(self) -> ModelContext | None:
-        """The last thing it wanted the model to know."""
+        """The last context that it sent for the model."""
         return self._context
 
     @property
     def pinned(self) -> bool:
-        """Whether it stays open when others are closed to make room."""
+        """Whether it is never closed to make room."""
         return self.pinned_by is not None
 
     def pin(self) -> None:
@@ -265,13 +264,13 @@ class View(CallsTools):
         self.set_pinned_by(None)
 
     def set_pinned_by(self, who: Literal["host", "view"] | None) -> None:
-        """Set who had it pinned."""
+        """Set who pinned it."""
         self.pinned_by = who
         self._env.fire("on_view_changed", self)
 
     @property
     def grants(self) -> list[Grant]:
-        """The tools that the user has allowed for good."""
+        """The tools that the user always allows."""
         return self._env.approvals.grants.of(self.id)
 
     def withdraw(self, grant: Grant) -> None:
@@ -309,7 +308,7 @@ class View(CallsTools):
         tool = self._callable.get(name)
         request = None if tool is None else self._check(tool, given, call_id)
         if tool is None or (request is not None and self._refresh in env.pulled):
-            # It may be there by now; and the user is asked about the tool as it is now.
+            # It may exist by now, and the user is asked about the current definition.
             tool = await self._find_refreshed(name, arguments)
             if isinstance(tool, DisabledTool):
                 return self._disabled_result(tool, arguments)
@@ -337,7 +336,7 @@ class View(CallsTools):
                 raise self.closed_error() from error
             if isinstance(error, ProtocolError) and name not in self._tools:
                 raise self._missing(name) from error
-            if isinstance(error, ProtocolError):  # the View's words, which a model may read
+            if isinstance(error, ProtocolError):  # the View's own text, which a model may read
                 error.message = clean(error.message, env.limits.max_description)
             raise
         finally:
@@ -347,7 +346,7 @@ class View(CallsTools):
 
     @staticmethod
     async def _send(bridge: Bridge, tool: Tool, call: OutgoingCall) -> ToolResult | Task:
-        """Call a tool as a task if it can be one; what must be one is waited for."""
+        """Call a tool as a task if it can run as one; wait for it if it must be one."""
         support = None if tool.execution is None else tool.execution.task_support
         wanted = call.task
         if support not in ("optional", "required"):
@@ -385,7 +384,7 @@ class View(CallsTools):
         return approvals.check(self.id, server, self.app, tool, arguments, call_id)
 
     async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
-        """Ask the user. What was allowed is the tool as they saw it."""
+        """Ask the user; `Refused` if the tool's definition changed meanwhile."""
         approvals, name = self._env.approvals, request.tool.name
         await approvals.obtain(request, call_id)
         if self.state != "live" or self._bridge is None:
@@ -398,7 +397,7 @@ class View(CallsTools):
     async def _find_refreshed(
         self, name: str, arguments: Mapping[str, Any] | None
     ) -> Tool | DisabledTool:
-        """A tool after a listing that is due, if there is one."""
+        """Find a tool after a pending listing, if there is one."""
         await self.refreshed()
         if self.state != "live":
             raise self._refused(name, arguments, self.closed_error())
@@ -417,7 +416,7 @@ class View(CallsTools):
     def _disabled_result(
         self, tool: DisabledTool, arguments: Mapping[str, Any] | None
     ) -> ToolResult:
-        """What the View would answer. It is not called: nobody said that the tool may run."""
+        """What the View would answer. It is not called, because the call was not approved."""
         reason = "" if not tool.reason else f": {clean(tool.reason, _MAX_REASON)}"
         text = f"Tool {tool.name} is disabled{reason}"
         self.record("refusal", "disabled", tool=tool.name, arguments=arguments, detail=text)
@@ -427,7 +426,7 @@ class View(CallsTools):
         return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
 
     def unlisted_tool(self, shown: str) -> str | None:
-        """Its own name for a tool that it does not list, if calling it explains why.
+        """Its own name for a tool that it does not list, if a call would explain why.
 
         Args:
             shown: the name that a model knows it by.
@@ -437,15 +436,15 @@ class View(CallsTools):
         return name if shown in names or self._may_explain(name) else None
 
     def _may_explain(self, name: str) -> bool:
-        """Whether a call of a tool that the View does not list is sent to it all the same.
+        """Whether a call of an unlisted tool is sent to the View, which can explain best why.
 
-        It can explain best why not. Only where everything may run: a user could not be asked about
-        a tool that is not there.
+        Only with a policy that allows everything: a user cannot be asked about a tool without a
+        definition.
         """
         return self.state == "live" and name not in self._tools and self._env.approvals.trusting
 
     async def refreshed(self) -> None:
-        """Wait a little for a listing that is due or that this View needs each time, if any."""
+        """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
         if self._refresh in self._env.pulled:
             self._refresh.pull()
         await wait_refreshed([self._refresh], self._env.limits.fresh_timeout, slow_ones=True)
@@ -477,7 +476,7 @@ class View(CallsTools):
     def check(self, gone: str = "") -> None:
         """Find out whether it still responds.
 
-        `gone` is why it certainly does not, such as that its page shows something else now: its
+        `gone` says why it certainly does not, such as that its page navigated away: then its
         running calls end at once.
         """
         bridge = self._bridge
@@ -508,14 +507,14 @@ class View(CallsTools):
                 await bridge.ping(timeout=wait)
             except RequestTimeout:
                 if self._answers != answers:
-                    continue  # it is busy, with other calls that came before the ping
+                    continue  # it is busy with calls that came before the ping
                 self._set_unresponsive(f"it did not answer within {wait:g} s")
                 wait = min(2 * wait, _MAX_PING)
                 continue
             except RequestCancelled:
-                continue  # it restarted, and can be asked again once it is initialised
+                continue  # it restarted, and is pinged again once it is initialised
             except ProtocolError:
-                pass  # an answer all the same
+                pass  # an error is an answer, too
             except TransomError:
                 return  # it is closed
             break
@@ -554,7 +553,7 @@ class View(CallsTools):
             self._end("failed", self._reason)
             self._record_opening("failed", began, self._reason)
             problem = error
-            if not isinstance(error, Exception) or not str(error):  # it does not say what happened
+            if not isinstance(error, Exception) or not str(error):  # it has no useful text
                 problem = self.closed_error()
                 problem.__cause__ = error
             self._env.fire("on_view_failed", self, problem)
@@ -609,9 +608,10 @@ class View(CallsTools):
             limits=env.limits,
         )
         env.attach(self, bridge)
-        # Not `on_tools_changed`, which is debounced: the refresh is that already.
+        # Not `on_tools_changed`, which is debounced: the refresh already is.
         bridge.notify_tools_changed = self._tools_changed
-        # Its tools are registered again, under numbers that mean nothing to those of before.
+        # Its tools are registered again; the new registration numbers are unrelated to the old
+        # ones.
         bridge.notify_restarted = partial(env.approvals.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
@@ -622,7 +622,7 @@ class View(CallsTools):
         self.state, self._reason = "live", ""
         if self._offers_tools(bridge):
             self._refresh.trigger()
-            # There is no earlier list to show, so this one may take longer than others.
+            # There is no earlier list to fall back to, so this one may take longer than others.
             await wait_refreshed([self._refresh], _FIRST_LISTING)
 
     async def opened(self) -> None:
@@ -639,7 +639,7 @@ class View(CallsTools):
     def use_again(self, call: ViewOrigin) -> None:
         """Use it for another call of its tool.
 
-        It gets the call's input at once, unless it waits for the result of the call before: then it
+        It gets the call's input at once, unless it waits for the previous call's result. Then it
         gets both when there is a result.
         """
         call.reused, self.newest_call = True, call
@@ -663,8 +663,8 @@ class View(CallsTools):
     ) -> None:
         """Give the View the result of a call it is used for, or say that there will be none.
 
-        May be called as soon as there is a View: what it cannot take yet is sent when it can. The
-        View sees the first result or cancellation; a later one is kept for `Host.reopen`.
+        May be called as soon as there is a View: if it is not ready, the result is queued. The View
+        gets the first result or cancellation; a later one is only stored for `Host.reopen`.
 
         Args:
             result: a `ToolResult`, a mapping with wire names, or just a text.
@@ -689,7 +689,7 @@ class View(CallsTools):
         bridge, origin = self._bridge, self.origin
         if bridge is None:
             return
-        with suppress(OutOfOrder, NotConnected):  # it has one already, or is closed
+        with suppress(OutOfOrder, NotConnected):  # it has a result already, or is closed
             if origin.result is not None:
                 await bridge.send_tool_result(members(origin.result))
             elif origin.cancelled is not None:
@@ -711,7 +711,7 @@ class View(CallsTools):
             return
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(reason))
-        # A caller that stops waiting does not keep the View from closing.
+        # The View closes even if the caller stops waiting.
         await asyncio.shield(self._closing)
 
     async def _close(self, reason: str) -> None:
@@ -724,7 +724,7 @@ class View(CallsTools):
 
     def _ended(self, reason: str) -> None:
         if self.state == "opening":
-            return  # the task that opens it fails, and has the reason
+            return  # the task that opens it fails with the reason
         self._end("closed", self._reason if self.state == "closing" else reason)
 
     def _end(self, state: ViewState, reason: str) -> None:
@@ -768,7 +768,7 @@ class View(CallsTools):
         except (ConnectionClosed, NotConnected, OutOfOrder):
             return
         except TransomError as error:
-            # The last list is shown until the View says again that something changed.
+            # The last list stays until the View announces another change.
             bridge.report(error)
             return
         if self.state == "live":

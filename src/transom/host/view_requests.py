@@ -1,21 +1,24 @@
 """A View's requests to its host, and who answers them.
 
-1. Params are checked before a handler sees them; what does not fit is -32602 and says where.
-2. A handler of the host answers, or else the server, or else it is -32601. A handler comes before
-   the server, but not before visibility: a tool that Views may not call stays out of reach.
-3. A handler that returns nothing has done it. False or `Refused` is a refusal, answered as
-   `isError: true`. A `ProtocolError` is answered as it is, anything else as "Internal error".
+1. Params are checked before a handler sees them; invalid ones are answered with -32602 and the
+   path.
+2. A handler of the host answers, or else the server; if there is neither, the answer is -32601. A
+   handler takes precedence over the server, but visibility is checked first: a handler does not get
+   calls of tools that Views may not call.
+3. A handler that returns nothing has accepted the request. False or `Refused` is a refusal,
+   answered as `isError: true`. A `ProtocolError` is answered as it is, anything else as "Internal
+   error".
 4. Links that could run something never reach a handler, files reach it under harmless names.
 5. A View is never put into a display mode that it, or the host, did not declare.
 
-And what the View knows of its surroundings, the host's context:
+The host's context, which tells the View about its surroundings:
 
 1. A change is a difference in value: the order of keys does not matter, and setting a key to the
    value it has changes nothing.
 2. Changed keys are sent in one `host-context-changed`. Removed keys are sent as null, in a
    notification of their own: the protocol has no other way to remove a key, Transom's Views
    understand null, and a View that refuses null still gets the changed keys.
-3. Until the View has sent `ui/initialize` there is nothing to send: the answer will have it all.
+3. Until the View has sent `ui/initialize` nothing is sent: the answer will contain all of it.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ _HANDLERS = {
 }
 
 
-# The capabilities that a handler brings, and those that a handler or the server brings.
+# Capabilities that need a handler, and those that need a handler or the server.
 _BY_HANDLER = {
     "on_open_link": "openLinks",
     "on_download_file": "downloadFile",
@@ -76,7 +79,7 @@ _BY_HANDLER = {
     "on_message": "message",
     "on_create_message": "sampling",
 }
-# What is Transom's own, among the experimental ones.
+# Transom's own experimental capabilities.
 _OURS = {"on_request_pin": m.PIN, "on_problem": m.PROBLEMS}
 _BY_SERVER = {
     "serverTools": ("on_call_tool", "tools/call", "tools"),
@@ -89,7 +92,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ViewContext:
-    """The host's context as the wire has it, and the part of it that the View has."""
+    """The host's context in its wire form, and the part of it that the View has."""
 
     def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
         if isinstance(context, HostContext):
@@ -113,7 +116,7 @@ class ViewContext:
         return msgspec.json.encode(self.values)
 
     def take_changes(self) -> list[bytes]:
-        """The params of the notifications that bring the View up to date; none when it is."""
+        """The params of the notifications that bring the View up to date, if any are needed."""
         if self._sent is None:
             return []
         now = {key: _encode(value) for key, value in self.values.items()}
@@ -143,7 +146,7 @@ class ViewRequests:
         self._max_files = max_files
 
     def capabilities(self) -> dict[str, Any]:
-        """The host's capabilities, as its handlers and its server make them."""
+        """The host's capabilities, which follow from its handlers and its server."""
         handlers, server = self._handlers, self._server
         # Both say that the View's tools will be used: the draft has not decided on a name yet
         # (ext-apps pull request 656, issue 676).
@@ -242,7 +245,7 @@ class ViewRequests:
         return wire.encode({"mode": now})
 
     def may_show_in(self, mode: str) -> bool:
-        """Whether View and host, as far as they declared any display modes, have this one."""
+        """Whether View and host both support a display mode, as far as they declared any."""
         offered = self.context.values.get("availableDisplayModes")
         taken = None if self.app is None else self.app.available_display_modes
         return (not isinstance(offered, list) or mode in offered) and (

@@ -4,8 +4,8 @@
    are forwarded as they are, except for the progress token: the server gets one of ours, and its
    progress is sent back under the View's.
 2. When the View cancels a request, or closes, the server's work is cancelled.
-3. The server's errors reach the View as they are, and so do its results; what is no result of the
-   method does not.
+3. The server's errors and results reach the View unchanged, except results that are invalid for the
+   method.
 4. A View can ask about the tasks that the server gave to it, and about no others.
 5. The server's `list_changed` notifications reach the View once it is ready. While it is slow,
    several of a kind become one.
@@ -52,7 +52,7 @@ _FORWARDED = frozenset(
 _LIST_CHANGED = frozenset(
     f"notifications/{kind}/list_changed" for kind in ("tools", "resources", "prompts")
 )
-_MAX_TASKS = 1000  # of a View that belongs to no host
+_MAX_TASKS = 1000  # of a View without a host
 
 Notify = Callable[[str, bytes], Awaitable[None]]
 """Sends a notification to the View; waits while the View is slow."""
@@ -99,7 +99,7 @@ class ViewServer:
         return method in _FORWARDED and self._capability(method.partition("/")[0]) is not None
 
     def announces(self, kind: str) -> bool:
-        """Whether the server said that it would tell when its `tools`, for example, change."""
+        """Whether the server declared `listChanged` for `tools`, for example."""
         return as_object(self._capability(kind)).get("listChanged") is True
 
     def _capability(self, kind: str) -> object:
@@ -110,11 +110,11 @@ class ViewServer:
     async def check_allowed(
         self, name: str, arguments: Mapping[str, Any], *, must_exist: bool = True
     ) -> None:
-        """Check that the View may call this tool, and ask the user where that is wanted.
+        """Check that the View may call this tool, and ask the user if the policy requires it.
 
         Raises:
             ProtocolError: there is no such tool, or its visibility lacks `app`.
-            Refused: the user said no.
+            Refused: the user refused it.
         """
         tool = None if self._server is None else await self._server.tool(name)
         if tool is None and must_exist:
@@ -163,7 +163,7 @@ class ViewServer:
         return self._for_views(result) if method == "tools/list" else result
 
     def _for_views(self, result: bytes) -> bytes:
-        """A page of tools without those that a View may not call."""
+        """A page of tools, without those that Views may not call."""
         page = msgspec.json.decode(result)
         page["tools"] = [e for e in as_list(page.get("tools")) if self._may_see(e)]
         return wire.encode(page)
@@ -197,11 +197,11 @@ class ViewServer:
         def forward(progress: Progress) -> None:
             nonlocal sending
             if sending is not None and not sending.done():
-                return  # the View is slower than the server's progress: drop some
+                return  # the View reads slower than progress arrives: drop some
             params = {"progressToken": token, "progress": progress.progress}
             more = {"total": progress.total, "message": progress.message}
             params |= {key: value for key, value in more.items() if value is not None}
-            # A task, so that a View which does not read keeps no notification from the others.
+            # A task, so that a View that does not read does not delay the others.
             sending = asyncio.ensure_future(send(params))
 
         return forward
@@ -209,20 +209,20 @@ class ViewServer:
     # --- changes of the server's lists -------------------------------------------------------
 
     def start(self, notify: Notify, on_error: Callable[[BaseException], object]) -> None:
-        """Begin to listen to the server; `notify` sends to the View."""
+        """Subscribe to the server's notifications; `notify` sends to the View."""
         self._notify = notify
         if self._server is not None:
             self._send_changes = Debounced(self._notify_changes, on_error)
             self._unsubscribe = self._server.subscribe(self._list_changed)
 
     def set_ready(self, ready: bool) -> None:
-        """Whether the View can be notified. What changed before is sent when it becomes ready."""
+        """Set whether the View can be notified. Earlier changes are sent when it becomes ready."""
         self._ready = ready
         if ready and self._changes and self._send_changes is not None:
             self._send_changes.trigger()
 
     def close(self) -> None:
-        """Listen and notify no more."""
+        """Unsubscribe, and notify the View no more."""
         if self._unsubscribe is not None and self._send_changes is not None:
             self._unsubscribe()
             self._send_changes.close()
@@ -239,7 +239,7 @@ class ViewServer:
 
 
 def _take_token(params: dict[str, Any]) -> wire.RequestId | None:
-    """Take the View's progress token out: on the server's connection it means something else."""
+    """Remove the View's progress token, which could collide on the server's connection."""
     meta: object = params.get("_meta")
     if not isinstance(meta, dict) or "progressToken" not in meta:
         return None

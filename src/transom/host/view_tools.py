@@ -1,8 +1,8 @@
 """The tools that a View lists, read within the limits.
 
 Tool definitions are untrusted. One that cannot be used is left out, with a reason; the others are
-not affected. Definitions are recognised by their bytes, so one that was read before, for this View
-or another, is neither read nor kept again.
+not affected. Definitions are cached by their bytes, so one that was read before, for this View or
+another, is neither decoded nor stored again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from transom.types import DisabledTool, Tool
 
 _MAX_NAME = 128
 _MAX_TITLE = 256
-_MAX_REASONS = 100  # tools that are left out with a reason each
+_MAX_REASONS = 100  # reasons stored for tools that are left out
 _MAX_CURSOR = 4096
-_MAX_READ = 10  # definitions that are read, bad ones included, for each that may be kept
+_MAX_READ = 10  # definitions that are read, bad ones included, for each that is allowed
 
 
 class _ToolPage(msgspec.Struct, rename="camel"):
@@ -41,7 +41,7 @@ _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
 class _Definition(msgspec.Struct, frozen=True, weakref=True):
-    """A definition that was read, kept as long as some View lists it."""
+    """A decoded definition, cached as long as some View lists it."""
 
     data: bytes
     tool: Tool
@@ -49,7 +49,7 @@ class _Definition(msgspec.Struct, frozen=True, weakref=True):
 
 @lru_cache(maxsize=16)
 def _shared_definitions(limits: Limits) -> WeakValueDictionary[bytes, _Definition]:
-    """What any View lists, by its bytes: the same limits make the same of the same bytes."""
+    """The cache of all Views' definitions with these limits, by their bytes."""
     del limits
     return WeakValueDictionary()
 
@@ -65,13 +65,13 @@ class ToolListing(msgspec.Struct):
     number: int = 0
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Keep why a tool, or with "" several tools, were left out; up to a number of reasons."""
+        """Record why a tool, or with "" several tools, were left out; up to a number of reasons."""
         if not name or len(self.left_out) < _MAX_REASONS:
             self.left_out.setdefault(name, reason)
 
 
 class ToolDefinitions:
-    """Reads definitions within the limits, and keeps the last ones by their bytes."""
+    """Reads definitions within the limits, and caches the last ones by their bytes."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

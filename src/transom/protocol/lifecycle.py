@@ -6,8 +6,8 @@
 3. The tool's data goes to the View in one order: any number of partial inputs, the input once,
    then the result or the cancellation, once. No partial after the input. A View that is used for
    another call gets that one's data in the same order.
-4. `ui/resource-teardown` ends it: after that the host sends nothing new.
-5. Closed is closed, from any state.
+4. After `ui/resource-teardown` the host sends nothing new.
+5. Any state can go to closed, which is final.
 
 Two tables hold these rules. `Lifecycle` looks messages up in them and keeps the state.
 """
@@ -58,7 +58,7 @@ DELIVERY: dict[tuple[Delivery, str], Delivery] = {
     (Delivery.PARTIAL, "ui/notifications/tool-cancelled"): Delivery.DONE,
     (Delivery.INPUT, "ui/notifications/tool-cancelled"): Delivery.DONE,
 }
-"""The order of the tool's data. Anything of it that is not here is out of order."""
+"""The order of the tool's data. Any other step is out of order."""
 
 _DELIVERED = frozenset(method for _, method in DELIVERY)
 
@@ -99,9 +99,9 @@ class Lifecycle:
             self.delivery = DELIVERY.get((self.delivery, method), self.delivery)
 
     def begin_call(self) -> None:
-        """Record that the tool's data is another call's from now on."""
+        """Record that another call's data follows."""
         self.delivery = Delivery.NOTHING
 
     def close(self) -> None:
-        """Record that the conversation is over."""
+        """Record that the connection has closed."""
         self.state = State.CLOSED

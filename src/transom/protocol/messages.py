@@ -44,7 +44,7 @@ VIEW_MIME_TYPE: Final = "text/html;profile=mcp-app"
 LEGACY_URI_KEY: Final = "ui/resourceUri"
 """The flat `_meta` key that linked a tool to its View before `_meta.ui.resourceUri`."""
 
-# What is Transom's own. A side that does not know it loses nothing.
+# Transom's own extensions. Peers that do not know them can ignore them.
 
 PIN: Final = "transom/pin"
 """In a host's `experimental` capabilities: a View may ask to stay open."""
@@ -53,8 +53,9 @@ PROBLEMS: Final = "transom/problems"
 """In a host's `experimental` capabilities: it wants to know what goes wrong inside a View."""
 
 LAZY: Final = "transom/lazy"
-"""In the `_meta` of a View's tool, and of the first page of its tools (it may be left out for now):
-the input schema is computed for each listing."""
+"""In the `_meta` of a View's tool: its input schema is computed for each listing. Also in the
+`_meta` of the first page of tools, because such a tool may be missing from the list right now.
+"""
 
 DISABLED_TOOLS: Final = "transom/disabled"
 """In the `_meta` of the first page of a View's tools: the disabled ones."""
@@ -63,7 +64,7 @@ REUSE: Final = "transom/reuse"
 """In the `_meta` of a server's tool: when a call of it uses a View that is open already."""
 
 OPEN: Final = "transom/open"
-"""In the `_meta` of a call: false if it is to open no View."""
+"""In the `_meta` of a call: false if it should open no View."""
 
 
 def is_ours(key: str) -> bool:
@@ -72,10 +73,10 @@ def is_ours(key: str) -> bool:
 
 
 MAX_DISABLED = 100
-"""How many disabled tools a listing tells of."""
+"""How many disabled tools a listing reports."""
 
 MAX_PROBLEMS = 100
-"""How many problems a View sends in one connection; then one more that says so."""
+"""How many problems a View reports per connection; one more says that there were too many."""
 
 
 class Nothing(Wire, frozen=True):
@@ -87,7 +88,7 @@ class Empty(Open, frozen=True):
 
 
 class Verdict(Open, frozen=True, kw_only=True):
-    """The host did it, or `is_error`: it would not."""
+    """Whether the host did what the View asked; `is_error`: it refused."""
 
     is_error: bool = False
 
@@ -167,7 +168,7 @@ class PinParams(Wire, frozen=True):
 
 
 class TaskRequest(Wire, frozen=True):
-    """The wish to run a call as a task; `ttl` in milliseconds."""
+    """Asks to run a call as a task; `ttl` in milliseconds."""
 
     ttl: float | None = None
 
@@ -196,12 +197,12 @@ class ListToolsResult(Open, frozen=True, kw_only=True):
 
     @property
     def lazy(self) -> bool:
-        """Whether a View says that a schema of its tools is computed for each listing."""
+        """Whether a schema of the View's tools is computed for each listing."""
         return (self.meta or {}).get(LAZY) is True
 
     @property
     def disabled(self) -> list[DisabledTool]:
-        """The disabled tools that this page tells of; what cannot be read is left out."""
+        """The disabled tools that this page reports; unreadable entries are left out."""
         entries: object = (self.meta or {}).get(DISABLED_TOOLS)
         found: list[DisabledTool] = []
         if isinstance(entries, list):

@@ -7,8 +7,8 @@
 2. A request of ours ends exactly once: the first answer is an event, every later one a
    `ProtocolViolation`. So is an answer to a request that was never sent, or was cancelled. An
    answer that has to be refused, for its size or its depth, ends its request with an error.
-3. A request of theirs is answered at most once. `respond` and `fail` return None when no answer is
-   due any more: it was cancelled, it was answered, or the conversation is over.
+3. A request of theirs is answered at most once. `respond` and `fail` return None when there is
+   nothing to answer: it was cancelled or answered before, or the connection is closed.
 4. An id of theirs that is still in use cannot be used again. Such a request is not answered,
    because its answer would be taken for that of the first.
 5. At most `max_incoming` of their requests are alive at a time, and together they are no longer
@@ -52,14 +52,14 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Our request `id` was answered, with something that cannot be accepted."""
+    """Our request `id` got an answer that cannot be accepted."""
 
     id: RequestId
     message: str
 
 
 class ProtocolViolation(msgspec.Struct, frozen=True):
-    """The other side broke a rule. `reply` is to be sent to it, if there is one."""
+    """The other side broke a rule. If there is a `reply`, send it."""
 
     message: str
     reply: bytes | None = None
@@ -124,7 +124,7 @@ class Peer:
 
     @property
     def incoming(self) -> int:
-        """How many of their requests are alive."""
+        """How many of their requests are in flight."""
         return len(self._incoming)
 
     # --- in ----------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Peer:
             if self.may_cancel_ours and self._outgoing.pop(id, None) is not None:
                 text = f"The other side cancelled it: {cancelled.reason or 'no reason given'}"
                 return wire.ErrorResponse(id, wire.WireError(SERVER_ERROR, text))
-            # It crossed our answer, or there was no such request: nothing to cancel either way.
+            # It crossed our answer, or there was no such request: there is nothing to cancel.
             return ProtocolViolation("notifications/cancelled for a request that is not running")
         self._incoming[id] *= -1
         return Cancelled(id, cancelled.reason)
@@ -245,11 +245,11 @@ class Peer:
         return wire.encode_notification(method, params)
 
     def respond(self, id: RequestId, result: bytes) -> bytes | None:
-        """Answer their request `id`; None if no answer is due any more."""
+        """Answer their request `id`; None if it needs no answer any more."""
         return wire.encode_response(id, result) if self._over(id) else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
-        """Answer their request `id` with an error; None if no answer is due any more."""
+        """Answer their request `id` with an error; None if it needs no answer any more."""
         reply = None
         if self._incoming.get(id, 0) > 0:  # written first: `data` may not be JSON
             reply = wire.encode_error(id, code, message, UNSET if data is None else data)
@@ -275,7 +275,7 @@ class Peer:
         self._incoming_bytes = sum(self._incoming.values())
 
     def close(self) -> None:
-        """End the conversation. Every request of ours that waited has ended now."""
+        """Close this end. Every request of ours has ended now."""
         self.closed = True
         self._outgoing.clear()
         self._incoming.clear()
@@ -287,7 +287,7 @@ def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:
         try:
             own = msgspec.json.decode(given.get("_meta", b"{}"), type=dict[str, Raw])
         except msgspec.DecodeError:
-            own = {}  # not an object: nothing that could be kept
+            own = {}  # not an object: it has nothing to keep
         return wire.encode({**given, "_meta": {**own, **meta}})
     rest = b"}" if params is None else params.lstrip()[1:].lstrip()
     comma = b"" if rest.startswith(b"}") else b","

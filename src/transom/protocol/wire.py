@@ -30,7 +30,7 @@ MAX_DEPTH = 100
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A call that wants an answer."""
+    """A message that needs an answer."""
 
     id: RequestId
     method: str
@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """A call that wants none."""
+    """A message that needs no answer."""
 
     method: str
     params: Raw | None
@@ -60,7 +60,7 @@ class WireError(msgspec.Struct, frozen=True):
 
 
 class ErrorResponse(msgspec.Struct, frozen=True):
-    """An answer that says no. Its id is None when the other side could not tell which it was."""
+    """An error response. Its id is None if the other side could not read the request's id."""
 
     id: RequestId | None
     error: WireError
@@ -105,9 +105,9 @@ def _too_deep(data: bytes, limit: int) -> bool:
     shape = data.translate(_ONE_KIND, _NOT_SHAPE).replace(b'""', b"")
     if b'"' in shape:
         shape = _outside_strings(shape)
-    # Most messages are wide and not deep: taking off the innermost level a few times is quickest.
+    # Most messages are wide and not deep: removing the innermost level a few times is quickest.
     while limit:
-        if len(shape) <= 2 * limit:  # what is left cannot climb so high
+        if len(shape) <= 2 * limit:  # too short to nest any deeper
             return False
         rest = shape.replace(b"[]", b"")
         if len(shape) - len(rest) < len(shape) >> 3:
@@ -182,7 +182,7 @@ _HALF = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
 
 
 def _with_whole_characters(data: bytes) -> bytes:
-    """The same with U+FFFD for each half of a surrogate pair that stands alone."""
+    """The same with U+FFFD for each lone surrogate."""
     if b"\\u" not in data or b"\0" in data:  # a NUL is no JSON, and marks escaped backslashes here
         return data
     return _HALF.sub(rb"\\ufffd", data.replace(rb"\\", b"\0\0")).replace(b"\0\0", rb"\\")
@@ -208,7 +208,7 @@ def refused_id(
 def refused_answer(
     data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 ) -> RequestId | None:
-    """Which request a refused message answers, if it is an answer and that can be read off it."""
+    """The id of the request that a refused message answers, if that can be read."""
     answered = answered_by_ends(data[:128], data[-128:])
     if answered is not None:
         return answered
@@ -220,7 +220,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
 
 
 def answered_by_ends(head: bytes, tail: bytes) -> int | None:
-    """Which request a message answers, if its first or last bytes show it."""
+    """The id of the request that a message answers, if its first or last bytes show it."""
     if b'"method"' in head or b'"method"' in tail:
         return None
     for found in _ID.finditer(head):
@@ -233,7 +233,7 @@ def answered_by_ends(head: bytes, tail: bytes) -> int | None:
 
 
 def _levels(text: bytes) -> int:
-    """How many brackets stay open, or are closed, if no string in it has any."""
+    """How many levels it opens or closes, assuming that no string in it has brackets."""
     return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 
@@ -254,7 +254,7 @@ encode = _encoder.encode
 
 
 def raw(value: object) -> Raw:
-    """The same, as a part of something that is yet to be encoded."""
+    """The same as `Raw`, to be part of a value that is encoded later."""
     return Raw(encode(value))
 
 
@@ -276,6 +276,6 @@ def encode_response(id: RequestId, result: bytes) -> bytes:
 
 
 def encode_error(id: RequestId, code: int, message: str, data: object = UNSET) -> bytes:
-    """An answer that says no."""
+    """An error response."""
     error = encode(WireError(code, message, data))
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(id), error)
