@@ -1,3 +1,4 @@
+import fcntl
 import gc
 import os
 import tempfile
@@ -45,11 +46,19 @@ def redis_url(shared_redis: RedisServer) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays: no garbage collection looks at it, now or later."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What is imported and collected stays: no garbage collection looks at it, now or later.
+
+    One worker goes first: what it compiles, the others only read.
+    """
     gc.disable()
     try:
-        return (yield)
+        with (session.config.rootpath / "pyproject.toml").open() as first:
+            try:
+                fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(first, fcntl.LOCK_SH)
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()
