@@ -1,4 +1,4 @@
-"""Where MCP clients keep their servers, and how each of them writes one down.
+"""Where MCP clients store their list of servers, and the format of an entry in each.
 
 The files, and what an entry looks like there, were checked against the clients' own documentation
 in November 2026.
@@ -30,12 +30,12 @@ class Scope(StrEnum):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What decides where a client keeps its files."""
+    """What decides where a client stores its files."""
 
     home: Path
     folder: Path
     environ: Mapping[str, str]
-    platform: str  # as `sys.platform` has it
+    platform: str  # a value of `sys.platform`
 
     @classmethod
     def here(cls) -> Machine:
@@ -52,7 +52,7 @@ class Machine(msgspec.Struct, frozen=True):
         return self.named(variable) or self.home.joinpath(*otherwise)
 
     def settings(self) -> Path:
-        """Where desktop applications of this system keep their settings."""
+        """Where desktop applications of this system store their settings."""
         if self.platform == "win32":
             return self.under("APPDATA", "AppData", "Roaming")
         if self.platform == "darwin":
@@ -70,7 +70,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one MCP client keeps its servers, and how it writes them down."""
+    """Where one MCP client stores its list of servers, and the format of an entry."""
 
     name: str
     title: str
@@ -79,9 +79,9 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     project_file: str | None = None
     shape: Callable[[Launch], Entry]
     by_url: Callable[[str, str, Mapping[str, str]], Entry] | None
-    """The entry of a server with a name, a URL and headers; None: the client takes none."""
+    """Makes the entry of a server by URL, from name, URL and headers; None if not supported."""
     written: str = "json"
-    expands: str = ""  # how its variables look, which it fills in before it starts a server
+    expands: str = ""  # the syntax of variables that it expands before it starts a server
     afterwards: Mapping[Scope, str] = msgspec.field(default_factory=dict[Scope, str])
     by_command: Callable[[str, Entry, Scope], str] | None = None
 
@@ -102,7 +102,7 @@ def _typed(launch: Launch) -> Entry:
     return {"type": "stdio", **_plain(launch)}
 
 
-# Codex starts servers with a handful of variables only. Without these no browser can be opened.
+# Codex passes servers only a few variables. Without these no browser can be opened.
 _FOR_A_BROWSER = (
     "BROWSER",
     "DBUS_SESSION_BUS_ADDRESS",
@@ -120,8 +120,8 @@ def _codex(launch: Launch) -> Entry:
 
 
 def _gemini(launch: Launch) -> Entry:
-    # Gemini CLI keeps variables that look like secrets to itself unless they are asked for. One
-    # that is not set would arrive as the text that asks for it, but for the `:-`.
+    # Gemini CLI does not pass variables that look like secrets unless the entry names them. Without
+    # the `:-`, an unset one would be passed as the literal text.
     env = {name: f"${{{name}:-}}" for name in launch.wanted}
     return {**_plain(launch), **({"env": env} if env else {})}
 

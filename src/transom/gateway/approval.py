@@ -1,8 +1,8 @@
 """Who is asked before a tool of a View runs.
 
-`client`: nobody here; the MCP client has its own way to ask before any tool call. `page`: the user,
-on the Stage. `elicit`: the user, through the client; on the Stage when the client cannot. `never`:
-nobody may be asked, so only what says that it just reads runs.
+`client`: the MCP client asks in its own way, as before any tool call; the gateway does not. `page`:
+the user is asked on the Stage. `elicit`: the user is asked through the client, or on the Stage if
+the client cannot. `never`: nobody is asked, so only tools that are declared read-only run.
 """
 
 from __future__ import annotations

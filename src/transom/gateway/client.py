@@ -1,16 +1,16 @@
-"""The client of a gateway: what it said about itself, its streams, and the order of its messages.
+"""The client of a gateway: its capabilities, its streams, and the order of its messages.
 
-1. What the client sends is handled in the order in which it came. Most requests run as tasks, which
-   begin in the next turn of the event loop; what comes in the same turn waits behind them.
-2. A request that just passes on to a server is sent at once, without a task (`pass_on`).
-3. Every request is answered once, whatever becomes of the servers: with a result, or with an error.
+1. The client's messages are handled in order. Most requests run as tasks, which begin in the next
+   turn of the event loop; messages that come in the same turn wait behind them.
+2. A request that is only forwarded to a server is sent at once, without a task (`pass_on`).
+3. Every request is answered once, whatever happens to the servers: with a result, or with an error.
    One that the client cancels is not answered.
-4. The client is read only while it and the servers take what they are sent.
+4. The client is read only while it and the servers read what they are sent (back-pressure).
 5. Before 2026-07-28 a client introduces itself once, with `initialize`. It is notified of every
    `list_changed`, and of each resource that it subscribed to. From then on each of its requests
    carries an envelope that says who it is, and it opens streams (`subscriptions/listen`).
-6. What servers notify it of passes through. What is kept here is for notifications that the gateway
-   sends itself, and for servers that are started again.
+6. Notifications of servers pass through. The state here is for notifications that the gateway sends
+   itself, and for servers that are restarted.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Client:
         await self._session.aclose("the gateway ended")
 
     def wait_writable(self) -> Awaitable[None] | None:
-        """What to await while the client is slow to read."""
+        """An awaitable while the client is slow to read, else None."""
         return None if self._session.writable else self._session.wait_writable()
 
     def _wait_for_room(self) -> Awaitable[None] | None:
@@ -126,7 +126,7 @@ class Client:
             _guarded(self._on_notification, notification)
 
     def _queue(self) -> None:
-        """Have what comes next wait behind a task that is about to begin."""
+        """Make later messages wait behind a task that is about to begin."""
         if not self._queued:
             self._queued = True
             # Runs right before the task begins, and nothing is read in between.
@@ -138,7 +138,7 @@ class Client:
     # --- to the client -----------------------------------------------------------------------
 
     def notify(self, method: str, params: bytes | None = None) -> None:
-        """Send a notification. One that is gone gets nothing."""
+        """Send a notification, unless the client is gone."""
         with suppress(NotConnected):
             self._session.notify_soon(method, params)
 
@@ -149,12 +149,12 @@ class Client:
         return self._session.send(method, params, on_progress=on_progress)
 
     def progress_relay(self, params: Raw | None) -> OnProgress | None:
-        """What passes progress on to the client; None when its request did not ask for that."""
+        """A handler that sends progress to the client; None if its request wants none."""
         return progress_relay(params, self.notify)
 
 
 def progress_relay(params: Raw | None, notify: Notify) -> OnProgress | None:
-    """What passes progress on under the token in a request's params; None when there is none."""
+    """A handler that sends progress under the token in a request's params; None without one."""
     if params is None or b'"progressToken"' not in bytes(params):
         return None
     token = members(members(params).get("_meta")).get("progressToken")
@@ -196,14 +196,14 @@ def _report(error: BaseException) -> None:
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 OWN_RESOURCES: Final = "transom://"
-"""How the URIs of the gateway's own resources begin."""
+"""The beginning of the URIs of the gateway's own resources."""
 
-_MAX_EARLY = 1000  # notifications kept for a stream that is not acknowledged yet
+_MAX_EARLY = 1000  # notifications queued for a stream that is not acknowledged yet
 _URIS: Final = "resourceSubscriptions"
 
 
 class _Filter(msgspec.Struct, rename="camel"):
-    """What a stream asks for, as far as the gateway itself has it."""
+    """The part of a stream's filter that the gateway itself serves."""
 
     tools_list_changed: bool | None = None
     resources_list_changed: bool | None = None
@@ -223,8 +223,8 @@ class _Filter(msgspec.Struct, rename="camel"):
 class Stream:
     """A `subscriptions/listen` of the client's: one stream to it, fed by several servers.
 
-    Its acknowledgement is sent when every server has either acknowledged it or not. Until then
-    notifications wait, for the acknowledgement has to be the first message of a stream.
+    Its acknowledgement is sent when every server has acknowledged or refused it. Until then
+    notifications are queued, because the acknowledgement must be the first message of a stream.
     """
 
     def __init__(self, request: wire.Request, notify: Notify, servers: Iterable[str]) -> None:
@@ -256,9 +256,9 @@ class Stream:
     # --- acknowledging -----------------------------------------------------------------------
 
     def acknowledge(self, server: str, params: Raw | None) -> None:
-        """A server has acknowledged it: with what it will notify of."""
+        """A server has acknowledged it, and said what it will notify of."""
         if self._early is None:
-            return  # it has come back since; the client knows already
+            return  # the server was restarted; the client already has its acknowledgement
         self._wanted = True
         self._acknowledgement = {**members(params), **self._acknowledgement}
         honoured = members(members(params).get("notifications"))
@@ -269,7 +269,7 @@ class Stream:
         self._no_longer_wait_for(server)
 
     def acknowledge_for(self, server: str, uris: list[str], *, prompts: bool) -> None:
-        """The same for a server that knows no streams, but notifies of changes."""
+        """The same for a server without streams that sends notifications."""
         honoured: dict[str, object] = {}
         if prompts and self._filter.has_list("prompts"):
             honoured["promptsListChanged"] = True
@@ -278,7 +278,7 @@ class Stream:
         self.acknowledge(server, wire.raw({"notifications": honoured}))
 
     def skip(self, server: str) -> None:
-        """A server knows no streams, or is not there: the gateway still has the stream."""
+        """A server has no streams, or is not running: the gateway still serves the stream."""
         self._wanted = True
         self._no_longer_wait_for(server)
 
@@ -287,7 +287,7 @@ class Stream:
         self._no_longer_wait_for(server)
 
     def stop_waiting(self) -> None:
-        """Acknowledge it without the servers that have not answered, if any has."""
+        """Acknowledge it without the servers that have not answered, if at least one has."""
         self._wanted = self._wanted or bool(self._waiting)
         self._waiting.clear()
         self._no_longer_wait_for("")
@@ -320,17 +320,17 @@ class Stream:
             self._early.append((method, message))
 
     def notify_list_changed(self, name: str) -> None:
-        """Send that a list changed, if that was asked for."""
+        """Send that a list changed, if the stream subscribed to that."""
         if self._filter.has_list(name):
             self.notify(f"notifications/{name}/list_changed", {})
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Send that a resource of the gateway changed, if that was asked for."""
+        """Send that a resource of the gateway changed, if the stream subscribed to that."""
         if uri in self._filter.resource_subscriptions:
             self.notify("notifications/resources/updated", {"uri": wire.raw(uri)})
 
     def ended(self, result: Raw | bytes) -> bytes:
-        """The result that ends it, of a server's."""
+        """The result that ends it, made from a server's."""
         given = members(result)
         meta = {**members(given.get("_meta")), SUBSCRIPTION_KEY: self._id}
         return wire.encode({**given, "_meta": meta})
@@ -340,14 +340,14 @@ _NOBODY: Final = Raw(b'{"name":"unknown","version":"0"}')
 
 
 class ClientState:
-    """What a client said about itself, and what it asked for to last."""
+    """A client's capabilities, and its lasting requests: subscriptions, streams, log level."""
 
     def __init__(self, notify: Notify) -> None:
         self.initialize: bytes | None = None
         """The params of its `initialize`, as servers get them."""
         self.initialized = False
         self.envelope: Mapping[str, Raw] | None = None
-        """What a 2026-07-28 client says about itself with each request."""
+        """The envelope that a 2026-07-28 client sends with each request."""
         self.tried_modern = False
         """Whether there ever was such a request."""
         self.log_level: bytes | None = None
@@ -360,7 +360,7 @@ class ClientState:
     def introductions(self) -> list[tuple[str, bytes]]:
         """The requests by which servers learn of the client: method, params.
 
-        The first is that of its own version. The other is for servers that do not know that.
+        The first is that of its own version, the other is for servers that do not support it.
         """
         modern = self.own_envelope
         if modern is None:
@@ -378,7 +378,7 @@ class ClientState:
 
     @property
     def own_envelope(self) -> Mapping[str, Raw] | None:
-        """What a 2026-07-28 server is told of the client, whatever its version."""
+        """The envelope for 2026-07-28 servers, whatever the client's version."""
         if self.envelope is not None or self.initialize is None:
             return self.envelope
         given = members(self.initialize)
@@ -391,18 +391,18 @@ class ClientState:
         }
 
     def supports(self, capability: str) -> bool:
-        """Whether the client said that it can do this."""
+        """Whether the client declared a capability."""
         return capability in members((self.own_envelope or {}).get(CAPABILITIES_KEY))
 
     def take_initialize(self, params: Raw | None) -> None:
-        """The client introduces itself; also one that tried 2026-07-28 first."""
+        """The client sent `initialize`, possibly after it tried 2026-07-28 first."""
         given = members(params)
         given["capabilities"] = with_ui(given.get("capabilities"))
         self.initialize = wire.encode(given)
         self.envelope = None
 
     def take_request(self, request: wire.Request) -> wire.Request:
-        """A request as servers get it: its envelope, if any, says that Views can be shown."""
+        """A request as servers get it: with the Views capability in its envelope, if it has one."""
         envelope = envelope_of(request.params) if is_modern(request.params) else None
         if envelope is None:
             return request
@@ -418,7 +418,7 @@ class ClientState:
         self._subscribed.add(uri)
 
     def unsubscribe(self, uri: str) -> bool:
-        """Stop that; whether it was subscribed to."""
+        """End a subscription; returns whether there was one."""
         known = uri in self._subscribed
         self._subscribed.discard(uri)
         return known
@@ -438,7 +438,7 @@ class ClientState:
 
         Args:
             name: the list.
-            handshake: whether it changed for who began with `initialize`.
+            handshake: whether it changed for clients that began with `initialize`.
             modern: whether it changed for requests of 2026-07-28.
         """
         for stream in list(self._streams.values()) if modern else ():

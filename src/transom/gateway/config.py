@@ -1,10 +1,10 @@
-"""Which servers stand behind the gateway: a configuration file, a command line or a URL.
+"""The servers behind the gateway, from a configuration file, a command line or a URL.
 
 The file is what MCP clients share: `{"mcpServers": {NAME: {"command", "args", "env", "cwd"}}}` or
 `{"url", "headers"}`. VS Code's `servers` and Zed's `context_servers` are read as well, and so are
-comments and trailing commas. Keys that mean nothing here are left alone. `"transom"` has what only
-the gateway reads: `{"open": ..., "reuse": ...}`, each a word for all tools of the server, or an
-object with a word for each tool, `"*"` for the others.
+comments and trailing commas. Unknown keys are ignored. `"transom"` has settings of the gateway:
+`{"open": ..., "reuse": ...}`, each one value for all tools of the server, or an object with a value
+for each tool, `"*"` for the others.
 
 `${VAR}`, `${VAR:-default}` and `${env:VAR}` are replaced from the environment, and VS Code's
 `${workspaceFolder}` and `${userHome}`. A variable that is not set and has no default is an error.
@@ -40,7 +40,7 @@ _FOLDERS_OF_EDITORS = {".vscode", ".cursor", ".gemini", ".zed"}
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One server behind the gateway: either a `command` or a `url`.
 
-    `env` is set on top of the environment that the server gets in any case.
+    `env` is added to the server's environment.
     """
 
     name: str
@@ -50,11 +50,11 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     ask: Callable[[str], object] | None = None
-    """Shows the user the page of a login that the server wants; None: nobody can be asked."""
+    """Shows the user the server's login page; None if nobody can be asked."""
     open_views: Mapping[str, Opening] = msgspec.field(default_factory=dict[str, Opening])
     """Whether its tools open Views, by tool; `"*"` for the others."""
     reuse_views: Mapping[str, Reuse] = msgspec.field(default_factory=dict[str, Reuse])
-    """When they use a View that is open already, in the same way."""
+    """When they reuse an open View, in the same way."""
 
 
 def server_from_command(words: Sequence[str], *, name: str | None = None) -> ServerConfig:
@@ -223,7 +223,7 @@ class _Reader:
         ]
         if not words or not words[0].strip():
             raise UsageError(f"{self._at}: 'command' is empty")
-        if "/" in words[0] or os.sep in words[0]:  # a path, not a name to look for in PATH
+        if "/" in words[0] or os.sep in words[0]:  # a path, not a name to look up in PATH
             words[0] = str(Path(self._cwd(entry)) / Path(words[0]).expanduser())
         return tuple(words)
 
@@ -259,7 +259,7 @@ class _Reader:
         return checked
 
     def _cwd(self, entry: Entry) -> str:
-        # Where the file is, not where the gateway was started: a client starts it anywhere.
+        # Relative to the file, not to where the gateway was started, which can be anywhere.
         if entry.get("cwd") is None:
             return _workspace(self._file)
         folder = Path(self._text("cwd", entry["cwd"])).expanduser()

@@ -1,6 +1,6 @@
-"""Configuration files as text: one entry is put in or taken out, every other character stays.
+"""Configuration files as text: one entry is added or removed, every other character stays.
 
-What is read back must be what was wanted; otherwise nothing is changed. Comments are never lost.
+The new text is parsed to verify the change; otherwise nothing is changed. Comments are never lost.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Object = dict[str, Any]
 
 
 class TextFormat(msgspec.Struct, frozen=True):
-    """How the files of a kind are read and changed. All take the file's name, for errors, last."""
+    """How files of one format are read and changed. The last argument is the file's name."""
 
     read: Callable[[str, str], Object]
     put: Callable[[str, str, str, Any, str], str]
     """Text, section, name and value."""
     remove: Callable[[str, str, str, str], str]
-    """Text, section and name of an entry that is there."""
+    """Text, section and name of an existing entry."""
     entry: Callable[[str, str, Any], str]
     """An entry alone: section, name and value."""
 
@@ -89,8 +89,8 @@ def put_table(
 ) -> str:
     """The text with the table `[section.name]` in it, and everything else as it was.
 
-    A new table is appended, one that is there is replaced. A file that says the same in another way
-    (inline tables, dotted keys) is left to its owner.
+    A new table is appended, an existing one is replaced. A file that writes it in another way
+    (inline tables, dotted keys) is refused.
     """
     before = _read_toml(text, where)
     found: object = before.get(section, {})
@@ -162,7 +162,7 @@ def remove_table(text: str, section: str, name: str, where: str) -> str:
     if any("#" in line for line in lines[start:end]):
         raise UsageError(f"{where}: [{section}.{name}] has comments in it that would be lost")
     if start and end == len(lines) and not lines[start - 1].strip():
-        start -= 1  # the empty line that stood before it
+        start -= 1  # the empty line before it
     others = _without(before[section], name)
     wanted = {**before, section: others} if others else _without(before, section)
     del lines[start:end]
@@ -180,7 +180,7 @@ def _split(
 ) -> tuple[list[tomlkit.items.Item], list[Any]]:
     """All items of a table and its sub-tables; and the empty lines and comments after the last.
 
-    These come before the next table, so they are about that.
+    Those comments belong to the next table.
     """
     own: list[tomlkit.items.Item] = [table]
     following: list[Any] = []
@@ -230,7 +230,7 @@ def yaml_entry(section: str, name: str, value: Any) -> str:
 
 
 def put_yaml(text: str, section: str, name: str, value: Any, where: str) -> str:
-    """The text with the entry in it, at the end of the section unless it is there."""
+    """The text with the entry in it; a new one goes to the end of the section."""
     before = _read_yaml(text, where)
     entries: object = before.get(section)
     if entries is not None and not isinstance(entries, dict):

@@ -1,15 +1,15 @@
 """The gateway on streamable HTTP: several clients at once, each with servers and Views of its own.
 
-1. Before 2026-07-28, clients are told apart by their sessions: there is one for each `initialize`.
-   It ends when its client says so (DELETE), when no request and no stream of it has been open for a
-   while, and with the gateway. Its servers and its Views end with it.
-2. From then on there are no sessions: any request may come on any connection. Servers and Views
-   belong to a principal, which is the token that a request bears, or else the user of this machine.
-   It is made by its first request, and ends as a session does, but nobody can end it.
-3. A 2026-07-28 request says in headers what it is, too, and is refused when these say otherwise.
-4. Of several replicas of a gateway (`replicas.py`), each session and principal is at one.
+1. Before 2026-07-28, each client has a session, which begins with its `initialize`. It ends when
+   the client ends it (DELETE), when no request or stream of it has been open for a while, and with
+   the gateway. Its servers and its Views end with it.
+2. Since 2026-07-28 there are no sessions: any request may come on any connection. Servers and Views
+   belong to a principal: the token of a request, or else the user of this machine. Its first
+   request creates it, and it ends like a session, except that no client can end it.
+3. A 2026-07-28 request repeats its method and name in headers, and is refused if these differ.
+4. With several replicas of a gateway (`replicas.py`), each session and principal is at one replica.
 5. On a loopback address, Host and Origin must be that address, so that no web page can use the
-   gateway. On any other address, and wherever a token is set, each request must bear the token.
+   gateway. On any other address, and wherever a token is set, each request must have the token.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ _ACCEPTED = {
     "GET": ("text/event-stream",),
     "DELETE": (),
 }
-"""What a client must accept in answer to each method."""
+"""The content types that a client must accept, by HTTP method."""
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""What the header Mcp-Name has of the params, by method."""
+"""Which member of the params the header Mcp-Name repeats, by method."""
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
-_SESSION, _PRINCIPAL = "session:", "principal:"  # what their leases are called
-_ATTEMPTS = 6  # to find who has a principal: twice that it is claimed, and lost again
+_SESSION, _PRINCIPAL = "session:", "principal:"  # prefixes of their leases
+_ATTEMPTS = 6  # to find the replica that has a principal
 _BODY_WITHIN = 60.0
 
 
@@ -96,10 +96,10 @@ class HttpGateway:
 
     Args:
         servers: the servers behind it: a name, and what starts or reaches each of them.
-        views: makes the Views of a client, given what it calls itself.
-        token: what each request must bear (`Authorization: Bearer ...`); None: nothing.
+        views: makes the Views of a client, given the client's name.
+        token: the bearer token that each request must have; None: no token is needed.
         max_clients: how many sessions and principals there may be at once.
-        idle: seconds after which one of them ends that has no request and no stream open.
+        idle: seconds without an open request or stream after which one of them ends.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
         replicas: the other replicas of this gateway, if there are any.
     """
@@ -116,11 +116,11 @@ class HttpGateway:
         replicas: Replicas | None = None,
     ) -> None:
         self.clients: dict[str, HttpSession] = {}
-        """The sessions there are, by id."""
+        """The open sessions, by id."""
         self.principals: dict[str, Principal] = {}
-        """Who is there without a session, by a digest of the token."""
+        """The principals, by a digest of the token."""
         self.allowed_hosts: frozenset[str] | None = None
-        """What a request may have for a Host, and for an Origin; None: anything."""
+        """The allowed values of Host and Origin; None: any."""
         self._servers = servers
         self._views = views
         self._token = None if token is None else token.encode()
@@ -155,7 +155,7 @@ class HttpGateway:
         await self._route(scope, headers, receive, send, self._replicas)
 
     async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that another replica has let in."""
+        """Answer a request that another replica has authenticated and forwarded."""
         await self._route(scope, Headers(scope=scope), receive, send, None)
 
     async def _route(
@@ -166,7 +166,7 @@ class HttpGateway:
         send: Send,
         others: Replicas | None,
     ) -> None:
-        """Answer a request that was let in, here or at one of `others`."""
+        """Answer an authenticated request, here or at one of `others`."""
         if _version(headers) is not None:
             await self._serve_stateless(scope, headers, receive, send, others)
             return
@@ -187,7 +187,7 @@ class HttpGateway:
             await Response(None, 200)(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that is not let in; None for one that is."""
+        """The response that refuses a request; None if it is allowed."""
         if scope["path"] != PATH:
             return problem(404, INVALID_REQUEST, f"The gateway is at {PATH}")
         if self.allowed_hosts is not None:
@@ -223,7 +223,7 @@ class HttpGateway:
     async def _read(
         scope: Scope, receive: Receive, send: Send
     ) -> tuple[wire.Message | None, bytes]:
-        """The message in a body, and the body; no message when it was answered with an error."""
+        """The message in a body, and the body; no message if an error was sent."""
         try:
             async with asyncio.timeout(_BODY_WITHIN):
                 body = await _read_body(receive)
@@ -240,7 +240,7 @@ class HttpGateway:
     async def _serve_elsewhere(
         self, session: str, scope: Scope, receive: Receive, send: Send, others: Replicas | None
     ) -> None:
-        """Have a request of a session answered that is not here."""
+        """Forward a request of a session that is at another replica."""
         answer = problem(404, INVALID_REQUEST, "Session not found")
         if others is not None:
             id, body = None, b""
@@ -253,7 +253,7 @@ class HttpGateway:
                 await others.forward(_SESSION + session, id, body, scope, receive, send)
                 return
             except (NoOwner, OwnerGone):
-                pass  # it ended, with its replica or by itself
+                pass  # the session has ended, alone or with its replica
             except BusError as error:
                 answer = problem(503, SERVER_ERROR, str(error), id)
         await answer(scope, receive, send)
@@ -266,7 +266,7 @@ class HttpGateway:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer a message that comes in a session, or begins one."""
+        """Answer a message of a session, or one that begins a session."""
         if client is None:
             id = message.id if isinstance(message, wire.Request) else None
             method = message.method if isinstance(message, wire.Request) else ""
@@ -303,7 +303,7 @@ class HttpGateway:
         id: wire.RequestId | None,
         lease: Lease | None,
     ) -> Response | None:
-        """Begin to serve a new one; the refusal when there are too many."""
+        """Begin to serve a new client; returns a refusal if there are too many."""
         if self._ending or len(self.clients) + len(self.principals) >= self._max_clients:
             if lease is not None and key not in among:
                 lease.release()
@@ -335,7 +335,7 @@ class HttpGateway:
         send: Send,
         others: Replicas | None,
     ) -> None:
-        """Answer an HTTP request of 2026-07-28, or of a version that nobody knows."""
+        """Answer an HTTP request of 2026-07-28, or of an unknown version."""
         if scope["method"] != "POST":
             refused = problem(405, INVALID_REQUEST, "Since 2026-07-28 there is POST only")
             refused.headers["Allow"] = "POST"
@@ -381,10 +381,10 @@ class HttpGateway:
     async def _principal(
         self, key: str, request: wire.Request, forward: Callable[[], Awaitable[None]]
     ) -> Principal | Response | None:
-        """Whoever a request is of; None when it was forwarded, a refusal when there are too many.
+        """The principal of a request; None if it was forwarded, a refusal if there are too many.
 
         Raises:
-            BusError: it is not known who has it, or it could not be forwarded.
+            BusError: the replica that has it cannot be found or reached.
         """
         replicas, lease = self._replicas, None
         for _ in range(_ATTEMPTS):
@@ -394,10 +394,10 @@ class HttpGateway:
             if replicas is not None and (lease is None or not lease.held):
                 lease = await replicas.claim(_PRINCIPAL + key, lambda: self._lost(key))
                 if lease is None:
-                    with suppress(NoOwner, OwnerGone):  # since it was claimed
+                    with suppress(NoOwner, OwnerGone):  # it was lost since it was claimed
                         await forward()
                         return None
-                continue  # another request may have begun it meanwhile
+                continue  # another request may have created it meanwhile
             name = member(request.params, "_meta", CLIENT_KEY, "name")
             principal = Principal(_label(name), self._idle)
             refusal = self._admit(principal, self.principals, key, request.id, lease)
@@ -405,7 +405,7 @@ class HttpGateway:
         raise NoOwner("No replica of the gateway has this client for long: try again")
 
     def _lost(self, key: str) -> None:
-        """Another replica has a principal."""
+        """Another replica has taken over a principal."""
         principal = self.principals.pop(key, None)
         if principal is not None:
             principal.end()
@@ -464,10 +464,10 @@ def _principal_key(headers: Headers) -> str:
 
 
 def _check_headers(message: wire.Message, headers: Headers) -> None:
-    """Check that a message can be served, and is what its headers say.
+    """Check that a message can be served, and matches its headers.
 
     Raises:
-        ProtocolError: why not.
+        ProtocolError: it cannot, or does not.
     """
     version = headers.get("mcp-protocol-version")
     if isinstance(message, wire.Request):
@@ -502,7 +502,7 @@ def _header_mismatch(name: str) -> ProtocolError:
 
 
 def _decoded(value: str) -> str | None:
-    """The text that a header stands for; None when it stands for none."""
+    """The decoded text of a header; None if it is invalid."""
     if not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     given = value[9:-2]
@@ -528,7 +528,7 @@ def address_of(text: str) -> tuple[str, int]:
     """The host and the port of `[HOST:]PORT`.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is not an address.
     """
     host, _, number = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -553,11 +553,11 @@ async def serve_http(
 
     Args:
         servers: the servers behind the gateway; each client has its own.
-        views: makes the Views of a client, given what it calls itself.
-        address: `[HOST:]PORT`; without a host, this machine alone.
-        token: what each request must bear; needed unless the address is this machine's own.
+        views: makes the Views of a client, given the client's name.
+        address: `[HOST:]PORT`; without a host, the loopback address.
+        token: the bearer token of each request; required unless the address is loopback.
         max_clients: how many clients there may be at once.
-        idle: seconds after which a client is gone that has nothing open.
+        idle: seconds without an open request or stream after which a client ends.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
         announce: called with a text that says where the gateway listens.
         replicas: the other replicas of this gateway, if there are any.

@@ -1,17 +1,17 @@
-"""Who uses a gateway by HTTP, as a Channel: which response each message goes to.
+"""A client that uses the gateway over HTTP, as a Channel: which response each message goes to.
 
-1. An answer goes to the request that it answers: as JSON when nothing else was sent there before,
-   else as the last event of its stream. Who waits long for an answer gets a stream, too.
+1. An answer goes to the request that it answers: as JSON if nothing else was sent there before,
+   else as the last event of its stream. A request that takes long also gets a stream.
 2. Progress goes to the request that asked for it, and nowhere once that is answered.
-3. In a session (before 2026-07-28) everything else goes to the newest request that is being worked
-   on; when there is none, to the stream that the client opened with GET; when there is none either,
-   it waits for one of them. A cancelled request is answered here, because only an answer ends its
-   stream. A client that goes away has not cancelled anything: its call runs on.
-4. A principal (2026-07-28) may be several clients with any number of connections. Their requests
-   get ids, progress tokens and subscription ids of ours, so that no two are the same, and each
-   client gets its own back. A client that goes away has cancelled its request. What belongs to no
-   request goes nowhere.
-5. Both end when nothing of them has been open for a while.
+3. In a session (before 2026-07-28) every other message goes to the newest running request; if there
+   is none, to the stream that the client opened with GET; if there is none either, it is queued. A
+   cancelled request is answered here, because only an answer ends its stream. A client that
+   disconnects has not cancelled anything: its call continues.
+4. A principal (2026-07-28) may be several clients with any number of connections. Their ids,
+   progress tokens and subscription ids are replaced by unique ones, and translated back for each
+   client. A client that disconnects has cancelled its request. Messages that belong to no request
+   are dropped.
+5. Both end when they have had no open request or stream for a while.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _log = logging.getLogger("transom.gateway")
 SESSION_HEADER: Final = "mcp-session-id"
 _PROGRESS: Final = "progressToken"
 _HTTP: Final[dict[str, Any]] = {"type": "http"}
-_CANCELLED: Final = -32800  # as the SDKs answer it
+_CANCELLED: Final = -32800  # the code that the SDKs use
 
-_MAX_UNSENT = 64  # messages that are kept before the sender has to wait, or the oldest goes
+_MAX_UNSENT = 64  # messages queued before the sender has to wait, or the oldest is dropped
 _MAX_UNSENT_BYTES = 1024 * 1024
-_WATCH_AFTER = 0.25  # seconds until it is watched whether a client still waits for its answer
+_WATCH_AFTER = 0.25  # seconds until we watch whether the client is still connected
 _KEEP_ALIVE = 15.0  # seconds after which a silent stream gets a comment, for the proxies between
 _EVENTS = {
     "content-type": "text/event-stream",
@@ -69,7 +69,7 @@ _STATUS: Final = {
 
 
 class _Outgoing(msgspec.Struct):
-    """As much of a message to the client as it takes to know where it goes."""
+    """The parts of a message to the client that decide where it goes."""
 
     id: wire.RequestId | None = None
     method: str | None = None
@@ -86,11 +86,11 @@ class _Messages:
 
     def __init__(self, request: wire.Request | None = None) -> None:
         self.request = request
-        """What is answered here."""
+        """The id of the request that is answered here."""
         self.token = self.meta(_PROGRESS)
-        """The progress token of that."""
+        """The progress token of that request."""
         self.status = 200
-        """Of a response that has the answer alone."""
+        """The HTTP status of a response with only the answer."""
         self._messages: deque[bytes] = deque()
         self._bytes = 0
         self._begun = False
@@ -103,13 +103,13 @@ class _Messages:
 
     @property
     def full(self) -> bool:
-        """Whether they are taken more slowly than they come."""
+        """Whether too many messages wait."""
         crowded = len(self._messages) >= _MAX_UNSENT or self._bytes > _MAX_UNSENT_BYTES
         return crowded and not self._complete
 
     @property
     def lost(self) -> bool:
-        """Whether there is no message, and will not be one."""
+        """Whether it ended without a message."""
         return self._complete and not self._messages
 
     @property
@@ -125,12 +125,12 @@ class _Messages:
             self._changed.set()
 
     def begin(self) -> None:
-        """Do not wait for the first message any longer."""
+        """Start the response without waiting for the first message."""
         self._begun = True
         self._changed.set()
 
     def close(self) -> None:
-        """Add no more to what there is."""
+        """Accept no more messages."""
         self._complete = True
         self._changed.set()
 
@@ -141,7 +141,7 @@ class _Messages:
             await self._changed.wait()
 
     async def wait_ready(self) -> None:
-        """Wait until there is a message, or will not be one."""
+        """Wait for a message, or for the end."""
         while not self._messages and not self._complete:
             self._changed.clear()
             await self._changed.wait()
@@ -153,7 +153,7 @@ class _Messages:
             await self._changed.wait()
 
     def take(self) -> bytes | None:
-        """The next message; None at the end. `wait_ready` comes before it."""
+        """The next message; None at the end. Call `wait_ready` first."""
         if not self._messages:
             return None
         data = self._messages.popleft()
@@ -163,7 +163,7 @@ class _Messages:
 
 
 class HttpClient:
-    """Who a proxy is for, from the first request to the end; shown to the user as `label`."""
+    """One client of the gateway, from its first request to its end; the user sees its `label`."""
 
     def __init__(self, label: str, idle: float) -> None:
         self.label = label
@@ -178,7 +178,7 @@ class HttpClient:
     # --- its life ----------------------------------------------------------------------------
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Serve it by this."""
+        """Serve it with this function."""
         self.task = asyncio.create_task(work, name=f"transom-client-{self.label}")
 
     def end(self) -> None:
@@ -188,7 +188,7 @@ class HttpClient:
             self.task.cancel()
 
     def ended(self) -> None:
-        """It is over: end what is open."""
+        """It has ended: end its open responses."""
         self.ending = True
         if self._idle_timer is not None:
             self._idle_timer.cancel()
@@ -216,7 +216,7 @@ class HttpClient:
     async def _respond(
         self, id: wire.RequestId, stream: _Messages, body: bytes, receive: Receive, send: Send
     ) -> None:
-        """Pass a request on, and answer it with what comes for it."""
+        """Pass a request on, and send its messages as the response."""
         assert stream.request is not None  # noqa: S101 - for the type checker
         loop = asyncio.get_running_loop()
         self._in_flight[id] = stream
@@ -274,7 +274,7 @@ class HttpClient:
                 data = stream.take()
                 if data is None:
                     break
-                # A line break can only stand between the tokens of JSON.
+                # In JSON, raw line breaks only occur between tokens.
                 data = data.replace(b"\r", b" ").replace(b"\n", b" ")
                 body = b"event: message\ndata: " + data + b"\n\n"
             await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -313,11 +313,11 @@ class HttpClient:
 
     @abstractmethod
     def _stream_for(self, message: _Outgoing) -> _Messages | None:
-        """Where a message goes."""
+        """The response that a message belongs to."""
 
     @abstractmethod
     def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
-        """Put a message there."""
+        """Queue a message for its response."""
 
     def _finish(self, id: wire.RequestId | None, data: bytes) -> None:
         stream = None if id is None else self._in_flight.pop(id, None)
@@ -431,7 +431,7 @@ class HttpSession(HttpClient):
 
 
 class Principal(HttpClient):
-    """Everybody who bears the same token, or uses the same machine, with 2026-07-28."""
+    """All 2026-07-28 clients with the same token, or all on this machine without one."""
 
     def __init__(self, label: str, idle: float) -> None:
         super().__init__(label, idle)
@@ -448,7 +448,7 @@ class Principal(HttpClient):
         await self._respond(id, stream, body, receive, send)
 
     async def notify(self, notification: wire.Notification, body: bytes) -> None:
-        """Pass a notification on. One that cancels a request would name an id of the client's."""
+        """Pass a notification on, except cancellations: their ids are the client's, not ours."""
         if notification.method != "notifications/cancelled":
             await self._pass_on(body)
 

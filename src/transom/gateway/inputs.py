@@ -1,13 +1,13 @@
-"""What a client is asked while it waits for an answer: elicitation, sampling, roots.
+"""Asking a client for input while it waits for an answer: elicitation, sampling, roots.
 
-1. Who began with `initialize` is sent a request.
-2. From 2026-07-28 a client is asked by the answer to its own request: a result that requires input.
-   It calls again with the same params and its answers. Meanwhile the work goes on waiting here, for
-   a while; what is asked for in the meantime comes with the next answer.
-3. An answer counts once, and for the very call that it was asked for. A call with other params, or
-   with a state that nobody knows any more, starts over.
-4. Servers before 2026-07-28 do not say for which request they ask. It is the newest one that they
-   work on, whose client can be asked this. Nobody is asked for anything out of the blue.
+1. A client that began with `initialize` is sent a request.
+2. A 2026-07-28 client is asked in the answer to its own request: a result that requires input. It
+   calls again with the same params and its answers. Meanwhile the call waits here, for a limited
+   time; questions that come up in the meantime go into the next answer.
+3. An answer is used once, for the call that asked for it. A call with other params, or with an
+   unknown state, starts over.
+4. Servers before 2026-07-28 do not say for which request they ask. The newest request that they
+   work on is used, if its client can answer this. Without such a request, nobody is asked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_QUESTIONS = 16  # of one call, at a time
 
 
 class _Call:
-    """A request of 2026-07-28 that is worked on, over one round or several."""
+    """A running request of 2026-07-28, over one or more rounds of input."""
 
     def __init__(self, request: wire.Request) -> None:
         self.request = request
@@ -77,7 +77,7 @@ class _Call:
 
 
 class Inputs:
-    """Asks the client of a proxy, in the way of its version."""
+    """Asks the client of a proxy, in the form of its version."""
 
     def __init__(self, client: Client, state: ClientState) -> None:
         self._client = client
@@ -93,7 +93,7 @@ class Inputs:
         call = self._waiting_for(request)
         if call is None:
             call = _Call(request)
-            self._current.set(call)  # for whatever works on this request
+            self._current.set(call)  # for all code that works on this request
             call.work = asyncio.ensure_future(work())
             self._live.append(call)
         asked = asyncio.ensure_future(call.asked.wait())
@@ -111,13 +111,13 @@ class Inputs:
             asked.cancel()
 
     def concerns(self, *servers: str) -> None:
-        """Say which servers work on the request at hand."""
+        """Record which servers work on the current request."""
         call = self._current.get()
         if call is not None:
             call.about.update(servers)
 
     def _waiting_for(self, request: wire.Request) -> _Call | None:
-        """The call that this request goes on with."""
+        """The waiting call that this request continues."""
         state = member(request.params, "requestState")
         call = self._waiting.pop(state, None) if isinstance(state, str) else None
         if call is None:
@@ -132,7 +132,7 @@ class Inputs:
         return call
 
     def _wait(self, call: _Call) -> bytes:
-        """Keep a call until its client calls again; what the client is answered."""
+        """Hold a call until its client calls again; returns the answer to send now."""
         state = f"transom.{secrets.token_urlsafe(16)}"
         self._waiting[state] = call
 
@@ -156,12 +156,12 @@ class Inputs:
             if not answer.done():
                 text = "The client does not wait for an answer any more"
                 answer.set_exception(ProtocolError(SERVER_ERROR, text))
-                answer.exception()  # there may be nobody left to hear it
+                answer.exception()  # nobody may be awaiting it; asyncio would warn
         if call in self._live:
             self._live.remove(call)
 
     def close(self) -> None:
-        """Give up what waits."""
+        """Cancel the waiting calls."""
         self._waiting.clear()
         for call in list(self._live):
             self._drop(call)
@@ -170,18 +170,18 @@ class Inputs:
 
     def _call_for(self, capability: str, server: str | None) -> _Call | None:
         current = self._current.get()
-        if current is not None and current in self._live:  # else it is over, but somebody's task
+        if current is not None and current in self._live:  # else it has ended
             return current if capability in current.can else None
         found = (each for each in reversed(self._live) if server in each.about)
         return next((each for each in found if capability in each.can), None)
 
     @property
     def asks_by_answer(self) -> bool:
-        """Whether the request at hand is one of 2026-07-28."""
+        """Whether the current request is one of 2026-07-28."""
         return self._current.get() in self._live
 
     def possible(self, capability: str, server: str | None = None) -> bool:
-        """Whether somebody can be asked: for the request at hand, or one that a server works on."""
+        """Whether the client of the current request, or of one a server works on, can be asked."""
         if self._call_for(capability, server) is not None:
             return True
         return self._state.initialize is not None and self._state.supports(capability)
@@ -213,7 +213,7 @@ class Inputs:
         """The `inputResponses` for a server's result that requires input.
 
         Raises:
-            InputRequired: nobody can be asked all of it.
+            InputRequired: the client cannot answer all of it.
         """
         wanted = members(members(result).get("inputRequests"))
         methods = {key: member(each, "method") for key, each in wanted.items()}
@@ -230,7 +230,7 @@ class Inputs:
 
 
 def _asked(request: wire.Request) -> tuple[str, dict[str, Any]]:
-    """What must be the same when a client calls again."""
+    """The part of the params that must be the same when a client calls again."""
     params = members(request.params)
     for key in ("_meta", "inputResponses", "requestState"):
         params.pop(key, None)

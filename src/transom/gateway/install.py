@@ -1,11 +1,11 @@
 """Put the gateway into the configuration of an MCP client, take it out, and list where it is.
 
 1. A plan says which file, under which name, and what the entry is. Making one changes nothing.
-2. `write` changes the one entry and nothing else: a copy of the file as it was is kept beside it,
-   and the new one takes its place at once, with the same mode.
-3. An entry that is there already and is the same is left alone: no change, no copy. One that
-   differs is replaced only by force.
-4. What cannot be changed without loss is refused, and the file stays as it was.
+2. `write` changes the one entry and nothing else: a copy of the old file is stored beside it, and
+   the new one replaces it atomically, with the same mode.
+3. If the same entry exists already, nothing is written. A different entry is replaced only with
+   `force`.
+4. A change that would lose something is refused, and the file stays as it was.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FOLDER_OPTIONS = {"--directory", "--project", "--prefix", "--cwd", "-C"}
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What was done to a file: `changed` is false where there was nothing to do."""
+    """What was done to a file: `changed` is false if there was nothing to do."""
 
     path: Path
     changed: bool
@@ -102,10 +102,10 @@ def remove(
     force: bool = False,
     machine: Machine | None = None,
 ) -> tuple[str, Written]:
-    """Take the gateway's entry of that name out of a client's file; its name, and what was done.
+    """Remove the gateway's entry of that name from a client's file; its name, and what was done.
 
-    Without a name, it is the only entry that runs the gateway. One that does not run it is taken
-    out by force alone.
+    Without a name, the only entry that runs the gateway is removed. One that does not run it is
+    removed only with `force`.
     """
     chosen = client_named(client)
     path = chosen.file(scope, machine or Machine.here())
@@ -151,7 +151,7 @@ def find_clients(machine: Machine | None = None) -> Iterator[Found]:
         scopes = [Scope.USER] if client.project_file is None else list(Scope)
         for scope in scopes:
             path = client.file(scope, here)
-            # A client that was never given a server may have a folder and no file yet.
+            # A client without any servers may have a folder and no file yet.
             home = path.parent not in {here.home, here.folder, here.settings()}
             if not path.exists() and not (scope is Scope.USER and home and path.parent.is_dir()):
                 continue
@@ -216,7 +216,7 @@ def make_plan(
     Exactly one of `command`, `url` and `config` names the server; `options` are those of the
     gateway. With an `address`, the gateway serves HTTP there, started by the user, and the entry is
     its URL, with the `token` if there is one. `machine` and `transom` say where this is and how it
-    is run; by default that is found out.
+    is run; by default they are detected.
     """
     chosen = client_named(client)
     here = machine or Machine.here()
@@ -228,8 +228,8 @@ def make_plan(
     if config is not None:
         file = here.folder / config.expanduser()
         wanted = variables_of(file)
-        # Read it all: what the gateway would refuse later is refused now. A variable may well be
-        # set where the client runs and not here.
+        # Read all of it: what the gateway would refuse later is refused now. A variable may be set
+        # only where the client runs.
         read_config(file, environ=dict.fromkeys(wanted, "x"))
         server, called = ["--config", str(file)], "transom"
     elif url is not None:
@@ -262,12 +262,12 @@ def make_plan(
     )
 
 
-# What uv makes for one run and forgets: a command that lasts has no path into it.
+# Folders of uv for a single run: a stored command must not contain a path into them.
 _PASSING = re.compile(r"[/\\](?:archive|environments|builds)-v\d+[/\\]")
 
 
 def transom_command() -> list[str]:
-    """How to run the `transom` that runs now, from anywhere and tomorrow."""
+    """A command that runs this `transom` from any folder, and also later."""
     if _PASSING.search(sys.prefix + os.sep):
         uv = os.environ.get("UV")
         beside = uv and shutil.which("uvx", path=str(Path(uv).parent))
@@ -284,7 +284,7 @@ def transom_command() -> list[str]:
 
 
 def _which(program: str) -> str | None:
-    """Where a program is, but not in a folder that will be gone."""
+    """Where a program is, except in temporary folders."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     lasting = [each for each in folders if not _PASSING.search(each + os.sep)]
     return shutil.which(program, path=os.pathsep.join(lasting))
@@ -293,8 +293,8 @@ def _which(program: str) -> str | None:
 def settled_command(words: Sequence[str], folder: Path) -> list[str]:
     """The command with paths that mean the same in every folder.
 
-    Scripts and other files that are there, and paths that begin with `.` or `~`, become absolute.
-    So does a bare `python`: which one it is decides what it can import.
+    Existing scripts and files, and paths that begin with `.` or `~`, become absolute. So does a
+    bare `python`, which decides what can be imported.
     """
     settled: list[str] = []
     for number, word in enumerate(words):
@@ -318,7 +318,7 @@ def _interpreter(name: str, folder: Path) -> str:
         return name
     if Path(found).parent.name != "shims":
         return found
-    # One of pyenv, asdf or mise: which Python it runs depends on the folder and the environment.
+    # A shim of pyenv, asdf or mise: which Python it runs depends on the folder and the environment.
     asking = [found, "-c", "import sys; print(sys.executable)"]
     try:
         ran = subprocess.run(
@@ -373,7 +373,7 @@ def _notes(
 def _edit(
     client: AgentConfig, path: Path, edit: Callable[[TextFormat, str], str | None]
 ) -> Written:
-    """Change a client's file; `edit` gives its new text, None where there is nothing to do."""
+    """Change a client's file; `edit` returns its new text, or None if there is nothing to do."""
     real, text, data = _resolved(path)
     changed = edit(FORMATS[client.written], text)
     if changed is None:
@@ -387,7 +387,7 @@ def _edit(
 
 
 def _resolved(path: Path) -> tuple[Path, str, bytes | None]:
-    """The file that a path leads to, and what is in it: a link to it stays a link."""
+    """The file that a path leads to, and its content: a symbolic link stays one."""
     try:
         real = path.resolve()
     except (OSError, RuntimeError):
@@ -413,7 +413,7 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def _replace(path: Path, before: bytes | None, text: str) -> Path | None:
-    """Put the text in the place of the file; the copy of what was there, if something was."""
+    """Replace the file with the text; returns the copy of the old one, if there was one."""
     data = text.encode("utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
     backup = None if before is None else _backup(path, before)
@@ -445,7 +445,7 @@ def _backup(path: Path, data: bytes) -> Path:
 
 
 def _create(new: Path, data: bytes, like: Path) -> None:
-    """A new file with the mode of one that is there; it is never more open than that."""
+    """A new file with the mode of an existing one; it is never more accessible than that."""
     try:
         mode = stat.S_IMODE(like.stat().st_mode)
     except FileNotFoundError:

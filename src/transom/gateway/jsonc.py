@@ -1,9 +1,10 @@
 """JSON as people write it: with comments and trailing commas.
 
-1. What is not JSON is replaced by blanks, so every offset, line and column stays what it was.
-2. What is left is read by the standard library, which also says what is wrong and where.
-3. `put_member` and `remove_member` change one member of one section and leave every other character
-   alone. Their result is read again; if it is not what was asked for, nothing is changed.
+1. Comments and trailing commas are replaced by blanks, so every offset, line and column stays the
+   same.
+2. The rest is read by the standard library, which also reports errors with their position.
+3. `put_member` and `remove_member` change one member of one section and no other character. Their
+   result is parsed again; if it is not as expected, nothing is changed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def read_object(text: str, where: str) -> Object:
 
 
 def rendered(value: object, indent: str | None = "  ") -> str:
-    """The value as JSON, with the letters of every language as they are."""
+    """The value as JSON, without escaping non-ASCII letters."""
     return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
@@ -216,7 +217,7 @@ class _Section:
         return text[: self._opening] + kept + text[self._closing :]
 
     def _indent_at(self, at: int) -> str:
-        """What the line of that place begins with."""
+        """The indentation of the line at that offset."""
         start = self._text.rfind("\n", 0, at) + 1
         line = self._text[start:at]
         return line[: len(line) - len(line.lstrip())].lstrip("\ufeff")

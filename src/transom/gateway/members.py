@@ -1,14 +1,15 @@
 """The servers behind a proxy: started, introduced to the client, and asked.
 
-1. A server can be used from when it has answered the client's introduction: `initialize`, or
-   `server/discover` for a 2026-07-28 client. One that does not know this is introduced by the
-   other, and requests are translated from then on (`Member.forward`). One that cannot be started,
-   or does not answer, is left out with a warning and tried again.
-2. A proxy with one server does not wait for that, unless it has to know which version the server
-   speaks: whatever the client sends first reaches it.
-3. The client's introduction waits for all of several servers, but not for long: who is late comes
-   late, and the client is notified of the changed lists.
-4. A server that was started again is introduced again, and told what the client asked for to last.
+1. A server can be used once it has answered the client's introduction: `initialize`, or
+   `server/discover` for a 2026-07-28 client. A server that does not support the one gets the other,
+   and requests are translated from then on (`Member.forward`). One that cannot be started, or does
+   not answer, is left out with a warning and retried.
+2. A proxy with one server does not wait for that, unless it has to know the server's version: the
+   client's first message goes straight to it.
+3. With several servers, the client's introduction waits for all of them, but only briefly. A server
+   that is late is added later, and the client is notified of the changed lists.
+4. A server that was restarted is introduced again, and gets the client's subscriptions and log
+   level.
 """
 
 from __future__ import annotations
@@ -58,20 +59,20 @@ _log = logging.getLogger("transom.gateway")
 LISTS: Final = ("tools", "resources", "prompts")
 _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
-}  # what a server can do that was never asked
+}  # assumed capabilities of a server that was never asked
 RESOURCE_NOT_FOUND: Final = -32002
 _NO_INITIALIZE: Final = (METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, -32020, -32022)
-"""What a server may answer to `initialize` that speaks 2026-07-28 only."""
-_PATIENCE = 15.0  # seconds a request waits for a server that is being started again
+"""Error codes with which a server that speaks only 2026-07-28 may answer `initialize`."""
+_PATIENCE = 15.0  # seconds a request waits for a server that is restarting
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
-_DISCOVERED_WITHIN = 5.0  # seconds for all: some servers do not answer what they do not know
+_DISCOVERED_WITHIN = 5.0  # seconds for all: some servers do not answer unknown methods
 _INTRODUCED_WITHIN = 60.0
 _LISTED_WITHIN = 30.0
 
 
 def connect_to(server: ServerConfig) -> Connect:
-    """What starts or reaches a configured server."""
+    """A function that starts or reaches a configured server."""
 
     async def connect() -> Channel:
         if server.url is not None:
@@ -92,21 +93,21 @@ class Member:
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""
         self.modern: bool | None = None
-        """Whether it speaks 2026-07-28, as it was introduced; None: nobody knows."""
+        """Whether it was introduced with 2026-07-28; None if that is not known yet."""
         self.on_updated: Callable[[wire.Notification], object] = lambda _: None
         """Called when a resource changed that an older client subscribed to."""
         self.failure: str | None = None
-        """Why it cannot be used, as far as that is known."""
+        """Why it cannot be used, if known."""
         self.capabilities: dict[str, Json] | None = None
-        """What it last said that it can do; None: it was never asked."""
+        """The capabilities that it last declared; None if it was never asked."""
         self.asking = 0
         """How many of its requests the client has not answered."""
         self.subscriptions: dict[str, bytes] = {}
         """By resource: the params that the client subscribed with."""
         self.log_level: str | None = None
-        """What it was told to log for 2026-07-28 requests, by a server before that."""
+        """The log level that an older server was set to for 2026-07-28 requests."""
         self.streams: Counter[str] = Counter()
-        """By resource: how many 2026-07-28 streams it is subscribed to for."""
+        """By resource: how many 2026-07-28 streams need its subscription."""
         self._listening: dict[str, asyncio.Future[Raw]] = {}
         self.uris: frozenset[str] = frozenset()
         """The resources that it listed."""
@@ -123,16 +124,16 @@ class Member:
         return self.introduction is not None or self.failure is not None
 
     def can(self, capability: str) -> bool:
-        """Whether it said so; of one that was never asked everything is assumed."""
+        """Whether it declared a capability; assumed if it was never asked."""
         return self.capabilities is None or self.capabilities.get(capability) is not None
 
     @property
     def has_tasks(self) -> bool:
-        """Whether it said that it has tasks; of one that was never asked it is assumed."""
+        """Whether it declared tasks; assumed if it was never asked."""
         return self.capabilities is None or has_tasks(self.capabilities)
 
     async def ready(self) -> None:
-        """Wait for it while it is being started again."""
+        """Wait for it while it is being restarted."""
         connection = self.connection
         if not connection.up and not await connection.wait_up(_PATIENCE):
             text = f"Server {self.name} is not running: {connection.reason}"
@@ -147,10 +148,10 @@ class Member:
         *,
         on_progress: OnProgress | None = None,
     ) -> bytes:
-        """Send a request on, once the server is there and has read what was sent before.
+        """Forward a request, once the server is running and has read earlier messages.
 
-        It is sent without waiting when there is nothing to wait for. When the server speaks another
-        version than the request, both are translated.
+        It is sent without waiting if possible. If the server speaks another version than the
+        request, request and answer are translated.
         """
         await self.ready()
         connection = self.connection
@@ -165,12 +166,12 @@ class Member:
                 return as_newer(method, await self._call_as_task(sent))
             return as_newer(method, await connection.forward(method, sent, on_progress=on_progress))
         except ProtocolError as error:
-            if error.code == RESOURCE_NOT_FOUND:  # which is not a code of 2026-07-28
+            if error.code == RESOURCE_NOT_FOUND:  # not a code of 2026-07-28
                 raise ProtocolError(INVALID_PARAMS, error.message, error.data) from None
             raise
 
     def _must_be_task(self, params: bytes | None) -> bool:
-        """Whether a call has to be a task, which a newer client cannot ask for."""
+        """Whether a tool requires a task, which a newer client cannot request."""
         name: object = member_of(params, "name")
         tool = self.connection.tool_cache.known(name) if isinstance(name, str) else None
         execution = None if tool is None else tool.execution
@@ -192,7 +193,7 @@ class Member:
             raise
 
     async def _set_level(self, params: Raw | bytes | None) -> None:
-        """Have a server before 2026-07-28 log what a request wants to be told."""
+        """Set the log level of an older server to what a request asks for."""
         level: object = member_of(params, "_meta", LOG_LEVEL_KEY)
         if isinstance(level, str) and level != self.log_level and self.can("logging"):
             self.log_level = level
@@ -203,10 +204,10 @@ class Member:
     async def _forward_to_newer(
         self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None
     ) -> bytes:
-        """What a 2026-07-28 server has for a request of an older client."""
+        """A 2026-07-28 server's answer to a request of an older client."""
         uri: object = member_of(params, "uri")
         match method:
-            case "ping" | "logging/setLevel":  # each request says what is to be logged
+            case "ping" | "logging/setLevel":  # each request has the log level
                 return b"{}"
             case "resources/subscribe" if isinstance(uri, str):
                 self.listen(uri)
@@ -231,7 +232,7 @@ class Member:
         if uri not in self._listening or self._listening[uri].done():
             wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
             listening = self._listening[uri] = self.connection.listen(wanted, handle, stamp=True)
-            listening.add_done_callback(retrieve)  # it may be refused: nothing is promised
+            listening.add_done_callback(retrieve)  # the server may refuse it
 
 
 class Members:
@@ -250,12 +251,12 @@ class Members:
         self._on_came = on_came
         self._background = Background(_report)
         self._changed = asyncio.Event()
-        self._introducing = False  # the client waits for the answer to its introduction
+        self._introducing = False  # whether the client waits for the answer to its introduction
         self._starting: list[asyncio.Task[bool]] = []
         self._all = [Member(each) for each in connections]
         self._by_name = {each.name: each for each in self._all}
         self.only = self._all[0] if len(self._all) == 1 else None
-        """The only one, if there is one only: everything passes through to it."""
+        """The only server, if there is just one: everything passes through to it."""
         for each in connections:
             each.on_lost, each.on_restored = self._lost, self._restored
             each.resume, each.resume_timeout = self._resume, _INTRODUCED_WITHIN
@@ -276,13 +277,13 @@ class Members:
         return [each for each in self._all if each.present]
 
     def able(self, capability: str | None = None) -> list[Member]:
-        """Those to ask for something; the only one in any case, for its own error is the best."""
+        """The servers with a capability; a single server always, because its own error is best."""
         if self.only is not None:
             return [self.only]
         return [each for each in self.present if capability is None or each.can(capability)]
 
     def wait_writable(self) -> Awaitable[None] | None:
-        """What to await while the only server is slow to read. Several do not delay each other."""
+        """An awaitable while the only server is slow to read. Several do not delay each other."""
         if self.only is None or self.only.connection.writable:
             return None
         return self.only.connection.wait_writable()
@@ -338,7 +339,7 @@ class Members:
     def _restored(self, connection: ServerConnection) -> None:
         member = self[connection.name]
         if member.introduction is None and member is not self.only:
-            return  # there is no client yet, or it does not speak the client's version
+            return  # there is no client yet, or the server does not speak its version
         _log.warning("Server %s is there", member.name)
         member.failure = None
         self._changed.set()
@@ -352,7 +353,7 @@ class Members:
     # --- introducing -------------------------------------------------------------------------
 
     async def introduce_all(self) -> list[Member]:
-        """Introduce the client to all of several servers; those that can be used then."""
+        """Introduce the client to all servers; returns those that can be used."""
         self._begin_introducing()
         await self._until(self._all_settled, _ALL_WITHIN)
         await self._until(lambda: self.present or self._all_settled(), _ONE_WITHIN)
@@ -380,7 +381,7 @@ class Members:
                     await self._changed.wait()
 
     async def _introduce_running(self, member: Member) -> None:
-        """Introduce the client to a server that runs already. One that refuses is restarted."""
+        """Introduce the client to a running server. One that refuses is restarted."""
         try:
             async with asyncio.timeout(_INTRODUCED_WITHIN):
                 await self.introduce(member)
@@ -395,11 +396,11 @@ class Members:
             self._on_came(member)
 
     async def introduce(self, member: Member, params: Raw | bytes | None = None) -> None:
-        """Introduce the client to a server: as it did itself, or else as the server knows it.
+        """Introduce the client to a server: in the client's version, or else in the server's.
 
         Args:
             member: the server.
-            params: of the client's own introduction, if they are at hand.
+            params: the params of the client's own introduction, if available.
 
         Raises:
             ProtocolError, InvalidResult, NotConnected: what the server answered to the first.
@@ -418,7 +419,7 @@ class Members:
                     answer = await member.connection.forward(method, given)
                 self._check(member, method, answer)
             except TimeoutError:
-                # It may not answer what it does not know, or have taken long to start.
+                # It may not answer unknown methods, or may have taken long to start.
                 refusal = refusal or NotConnected(f"Server {member.name} does not answer {method}")
                 if count == 0:
                     attempts.append((method, given))
@@ -427,7 +428,7 @@ class Members:
                 if count == 0 and not self._knows_other(member, method, error):
                     break
             else:
-                if self._state.introductions[0][0] == first:  # else the client came again
+                if self._state.introductions[0][0] == first:  # else the client has reconnected
                     self.take_answer(member, answer, modern=method == "server/discover")
                 return
         if refusal is not None:
@@ -436,11 +437,11 @@ class Members:
     def _knows_other(
         self, member: Member, method: str, error: ProtocolError | InvalidResult
     ) -> bool:
-        """Whether a server that refuses an introduction may know the other one."""
+        """Whether a server that refuses one introduction may support the other."""
         if method == "server/discover":
             return not is_unsupported_version(error)
         if member is self.only and self._state.tried_modern and is_unsupported_version(error):
-            return False  # it was slow to start: its client goes back to that by itself
+            return False  # it was slow to start: its client falls back by itself
         return isinstance(error, InvalidResult) or error.code in _NO_INITIALIZE
 
     def _check(self, member: Member, method: str, answer: bytes) -> None:
@@ -448,7 +449,7 @@ class Members:
             known = isinstance(member_of(answer, "protocolVersion"), str)
         else:
             known = DISCOVERY_VERSION in as_list(member_of(answer, "supportedVersions"))
-        # The only one's answer is the client's to judge.
+        # With a single server, its answer goes to the client unchecked.
         if not known and (member is not self.only or self._state.introductions[0][0] != method):
             raise InvalidResult(f"its answer to {method} cannot be read")
 
@@ -465,15 +466,15 @@ class Members:
                 connection.notify("notifications/initialized")
             return
         connection.introduced(member.capabilities, lambda: self._state.own_envelope)
-        if self._state.envelope is None:  # the client has no streams, but wants to be notified
+        if self._state.envelope is None:  # an older client expects notifications
             connection.listen_to_lists()
 
     async def _resume(self, connection: ServerConnection) -> None:
-        """Bring a server that was started again up to date."""
+        """Bring a restarted server up to date."""
         member = self[connection.name]
         if self.only is None or self._state.initialize is not None or member.modern is False:
             await self.introduce(member)
-        # What it does not want any more is no reason to do without it.
+        # If it refuses some of it now, it can still be used.
         logs = not member.modern and (member is self.only or member.can("logging"))
         if self._state.log_level is not None and logs:
             with suppress(ProtocolError):
@@ -526,8 +527,8 @@ class Members:
     ) -> tuple[Member, bytes]:
         """Send a request to one after the other, until one answers with a result.
 
-        After an error with another code than `only`, if that is given, nobody else is asked. When
-        all failed, the error of the first is raised; when there is nobody to ask, `otherwise`.
+        If `only` is given, an error with another code ends this. If all failed, the first error is
+        raised; if there is no server, `otherwise`.
         """
         refusal: ProtocolError | None = None
         for each in candidates:
@@ -550,7 +551,7 @@ class Members:
     # --- resources ---------------------------------------------------------------------------
 
     def owner(self, uri: str) -> Member | None:
-        """The server that listed a resource, or a template of that very text."""
+        """The server that listed a resource, or a template with that text."""
         for each in self._all:
             if each is self.only or uri in each.uris or uri in each.templates:
                 return each
@@ -559,7 +560,7 @@ class Members:
     def candidates(self, uri: str) -> Iterator[Member]:
         """The servers that may have a resource, the likeliest first.
 
-        That is the owner alone; else those with a template that fits, then the others.
+        That is only the owner, if known; else those with a matching template, then the others.
         """
         owner = self.owner(uri)
         if owner is not None:

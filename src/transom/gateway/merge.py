@@ -1,11 +1,12 @@
-"""Several servers as one: what they say about themselves, and the names of what they have.
+"""Several servers as one: their merged capabilities, and the names of their tools and prompts.
 
-1. A name stays as it is. When two servers have it, it belongs to the one that came first: in the
-   order of the configuration, when both are there. The other's is `SERVER__NAME`.
-2. A name that would pass for a View's tool, for a server's or for one of the gateway's own gets its
-   server in front in any case.
-3. A name that was given out never means anything else, whether or not its server is there.
-4. With one server, names are left alone.
+1. A name is kept. If two servers have it, it belongs to the one that came first: in the order of
+   the configuration, if both are running. The other's is `SERVER__NAME`.
+2. A name that could be mistaken for a View's tool, another server's or one of the gateway's own
+   always gets its server in front.
+3. A name that was listed is never given to another tool or prompt, even if its server is not
+   running.
+4. With one server, names are not changed.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _CACHED: Final = frozenset(
         *("resources/read", "server/discover"),
     }
 )
-"""What a 2026-07-28 client may keep the result of."""
+"""Methods whose results a 2026-07-28 client may cache."""
 
-# What a server that is not there yet may be able to do once it comes.
+# Capabilities that a server that is not running yet may have.
 _POSSIBLE: Final[Mapping[str, Any]] = {
     "tools": {},
     "resources": {},
@@ -67,14 +68,14 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
 
 
 def _own_tasks(version: object) -> dict[str, Any]:
-    """What a client of this version is told about tasks; None is 2026-07-28."""
+    """The tasks capability for a client of this version; None is 2026-07-28."""
     if version is None:
         return {"extensions": {TASKS_EXTENSION: {}}}
     return {"tasks": _TASKS} if version == HANDSHAKE_VERSIONS[-1] else {}
 
 
 def as_initialized(answer: bytes, name: str, requested: str) -> bytes:
-    """What a server said about itself, as a client before 2026-07-28 expects it."""
+    """A server's answer to its introduction, as a client before 2026-07-28 expects it."""
     given = members(answer)
     if "protocolVersion" in given:
         return answer
@@ -89,7 +90,7 @@ def as_initialized(answer: bytes, name: str, requested: str) -> bytes:
 
 
 def as_discovered(answer: bytes) -> bytes:
-    """What a server said about itself, as a 2026-07-28 client expects it."""
+    """A server's answer to its introduction, as a 2026-07-28 client expects it."""
     given = members(answer)
     if "supportedVersions" in given:
         return answer
@@ -149,14 +150,14 @@ def _merged_instructions(answers: Mapping[str, bytes]) -> dict[str, str]:
     for name, answer in answers.items():
         text: object = member(answer, "instructions")
         if isinstance(text, str) and text.strip():
-            # Quoted, so that no line of one server can pass for the heading of another.
+            # Quoted, so that no line of one server can imitate the heading of another.
             quoted = "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
             parts.append(f"# {name}\n\n{quoted}")
     return {"instructions": "\n\n".join(parts)} if parts else {}
 
 
 def _union(one: Any, other: Any) -> Any:
-    """Both; where they differ, the one that says more."""
+    """The union of two values; where they differ, the more permissive one."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return cast("Any", one or other)
     both = cast("dict[str, Any]", one).copy()
@@ -166,12 +167,12 @@ def _union(one: Any, other: Any) -> Any:
 
 
 def as_modern(result: bytes) -> bytes:
-    """A listing or a resource of the gateway's own, with what a 2026-07-28 result must say."""
+    """A listing or resource of the gateway, with what a 2026-07-28 result must have."""
     return wire.encode({**members(result), **_COMPLETE, **_UNCACHED})
 
 
 def as_newer(method: str, result: bytes) -> bytes:
-    """A result of a server before 2026-07-28, with what a newer one would say."""
+    """A result of an older server, with what a 2026-07-28 result must have."""
     cached = _UNCACHED if method in _CACHED else {}
     return wire.encode({**members(result), **_COMPLETE, **cached})
 
@@ -209,7 +210,7 @@ class Names:
         self._meant: dict[str, tuple[str, str]] = {}
 
     def shown(self, server: str, name: str) -> str | None:
-        """What the client calls it; None when this server has had too many names."""
+        """The client's name for it; None if this server has had too many names."""
         if self._only is not None:
             return name
         key = (server, name)
@@ -221,7 +222,7 @@ class Names:
         return found
 
     def meant(self, shown: str) -> tuple[str, str] | None:
-        """The server and its own name for what the client calls so."""
+        """The server that a client's name belongs to, and the server's own name."""
         return self._meant.get(shown) if self._only is None else (self._only, shown)
 
     def _new(self, server: str, name: str) -> str:
@@ -233,14 +234,14 @@ class Names:
 
 
 def renamed(value: Raw | bytes | None, before: str, after: str) -> bytes:
-    """A definition or params with another `name`; as they came when the names are the same."""
+    """A definition or params with another `name`; unchanged if the names are the same."""
     return bytes(value or b"{}") if before == after else with_member(value, "name", after)
 
 
 def fits_template(uri: str, template: str) -> bool:
-    """Whether a URI may come from a template: what stands outside of its braces is there, in order.
+    """Whether a URI may match a template: it has the literal parts of the template, in order.
 
-    It says no more than that: a server knows its own best.
+    This is only a guess for choosing a server; the server decides.
     """
     first, *others = _EXPRESSION.split(template)
     if not others:

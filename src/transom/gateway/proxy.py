@@ -1,19 +1,18 @@
 """The proxy between one client and its servers: one or many, which look like one to the client.
 
-1. Params and results pass as they came. What is added: to `initialize` and `server/discover`, that
-   Views can be shown and that lists change; to lists, what Views have; to results of tools, what
-   Views want the model to know. Ids and progress tokens are translated on both sides.
-2. With several servers, their lists are merged into one page each, names are told apart (`merge`),
-   and a request goes to the server that has what it names. What belongs to no server in particular
-   goes to all of them (notifications, the log level), or to the first that knows the method.
-3. With one server nothing is renamed or merged, and its errors and pages are its own.
-   Each request says which version of MCP it speaks. Where its server speaks another, both are
-   translated: `Member.forward` for requests, `Inputs` for what the client is asked, and the
-   notifications here.
-4. A request goes to its server in the order in which it came, unless something has to be found out
-   first. What a server sent before a result reaches the client before that result.
-5. Every request of the client is answered once. When a server goes, its requests fail and its Views
-   close; the other servers do not notice.
+1. Params and results pass unchanged. What is added: to `initialize` and `server/discover`, that
+   Views can be shown and that lists change; to lists, the tools and resources of Views; to results
+   of tools, what Views send to the model. Ids and progress tokens are translated on both sides.
+2. With several servers, their lists are merged into one page each, names are made unique (`merge`),
+   and a request goes to the server that has what it names. What belongs to no particular server
+   goes to all of them (notifications, the log level), or to the first that supports the method.
+3. With one server nothing is renamed or merged, and its errors and pages pass through. Each request
+   has its version of MCP. If its server speaks another, requests and answers are translated: in
+   `Member.forward` for requests, in `Inputs` for input from the client, and here for notifications.
+4. Requests reach a server in order, unless one has to wait for a lookup. What a server sent before
+   a result reaches the client before that result.
+5. Every request of the client is answered once. When a server is lost, its requests fail and its
+   Views close; the other servers are not affected.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ from transom.servers.envelope import is_modern
 from transom.servers.tasks import task_id_in, without_task
 from transom.session import SentRequest
 
-_RELIST_AFTER = 1.0  # seconds between listings for the sake of a name that nobody knows
+_RELIST_AFTER = 1.0  # seconds between listings that look for an unknown name
 _ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of several servers
 _MAX_ASKING = 1000  # requests of one server that the client has not answered
 _MAX_TASKS = 10_000
@@ -79,9 +78,9 @@ _FIRST_REQUESTS = frozenset({"initialize", "server/discover", "ping"})
 T = TypeVar("T")
 Handler = Callable[[wire.Request], Awaitable[bytes]]
 Listed = list[tuple[Member, list[Raw]]]
-"""What servers listed."""
+"""The entries that each server listed."""
 Merge = Callable[[Listed], list[Raw | bytes]]
-"""Makes one list of what several servers listed."""
+"""Merges the entries of several servers into one list."""
 
 
 class Proxy:
@@ -96,7 +95,7 @@ class Proxy:
         hung_after: float = 300.0,
     ) -> None:
         self.closing = False
-        """Whether everything is being closed, which is best let alone then."""
+        """Whether it is being closed; a signal is then ignored."""
         names = server_names([name for name, _ in servers])
         self._views = views
         self._client = Client(
@@ -173,10 +172,9 @@ class Proxy:
     # --- from the client ---------------------------------------------------------------------
 
     def _pass_on(self, request: wire.Request) -> SentRequest | None:
-        """Send a request to the only server, if its answer passes as it is and nothing has to wait.
+        """Send a request to the only server at once, if neither request nor answer needs any work.
 
-        Returns:
-            The result; None for a request that takes more.
+        Returns: The result; None if the request has to be handled otherwise.
         """
         only, method = self._members.only, request.method
         if only is None or not only.connection.up:
@@ -191,7 +189,7 @@ class Proxy:
             return None if only.modern else only.connection.send_request(method, params)
         given, request = request, self._state.take_request(request)
         if (request is not given) is not bool(only.modern):
-            return None  # it has to be translated, or nobody knows whether
+            return None  # it has to be translated, or that is not known yet
         relay = self._client.progress_relay(request.params)
         return only.connection.send_request(method, request.params, on_progress=relay)
 
@@ -208,7 +206,7 @@ class Proxy:
         return await handler(request)
 
     def _handle_notification(self, notification: wire.Notification) -> None:
-        """Pass a notification of the client's on to every server of its version."""
+        """Forward a notification of the client to every server of its version."""
         if notification.method == "notifications/initialized":
             self._state.initialized = self._state.initialize is not None
         modern = self._state.initialize is None
@@ -217,7 +215,7 @@ class Proxy:
                 each.connection.notify(notification.method, notification.params)
 
     async def _introduced(self) -> None:
-        """Wait until the servers know of the client."""
+        """Wait until the client was introduced to the servers."""
         if not self._state.introductions:
             raise ProtocolError(INVALID_REQUEST, "The first request must be initialize")
         introducing, only = self._introducing, self._members.only
@@ -239,7 +237,7 @@ class Proxy:
     async def _forward(
         self, request: wire.Request, server: Member, params: Raw | bytes | None = None
     ) -> bytes:
-        """Have a server answer; with other params than the client's, if they are given."""
+        """Forward a request to a server, with `params` in place of the client's if given."""
         self._inputs.concerns(server.name)
         return await server.forward(
             request.method,
@@ -253,7 +251,7 @@ class Proxy:
         servers: Sequence[Member],
         only: int | None = METHOD_NOT_FOUND,
     ) -> bytes:
-        """Have the first server answer that knows the method, or, without `only`, does so."""
+        """Forward a request to one server after another, until one supports the method."""
         unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
         _, result = await self._members.first(
             servers,
@@ -271,7 +269,7 @@ class Proxy:
     def _handle_server_request(
         self, member: Member, request: wire.Request
     ) -> bytes | Awaitable[bytes | Raw]:
-        """Have the client answer a request of a server's."""
+        """Forward a server's request to the client."""
         if self._state.initialize is None:
             if request.method == "ping":
                 return b"{}"
@@ -290,7 +288,7 @@ class Proxy:
         return sent
 
     def _handle_server_notification(self, member: Member, notification: wire.Notification) -> None:
-        """Pass a notification of a server's on to the client, or to the streams that want it."""
+        """Forward a server's notification to the client, or to streams that subscribed to it."""
         method = notification.method
         if member.modern is False:
             uri: object = member_of(notification.params, "uri")
@@ -301,10 +299,10 @@ class Proxy:
             if self._state.initialize is None and (
                 method != "notifications/message" or member.log_level is None
             ):
-                return  # there is nobody who takes what was not asked for
+                return  # a 2026-07-28 client gets only what it subscribed to
         unsolicited = self._state.initialize is not None and not self._state.initialized
         if unsolicited and self._members.only is None and method.endswith("/list_changed"):
-            return  # one server was quicker than others, and the client has not listed anything
+            return  # the client has not listed anything yet
         self._notify_client(notification)
 
     def _notify_client(self, notification: wire.Notification) -> None:
@@ -312,12 +310,12 @@ class Proxy:
         self._client.notify(notification.method, None if params is None else bytes(params))
 
     def _server_list_changed(self, member: Member, method: str) -> None:
-        """A list changed. Who began with `initialize` hears of it from a 2026-07-28 server, too."""
+        """A list changed: a client that began with `initialize` is notified of any server's."""
         if member.modern and self._state.initialized:
             self._client.notify(method)
 
     def _server_lost(self, member: Member, reason: str) -> None:
-        """A server is gone: so are its Views and what it listed."""
+        """A server was lost: close its Views and drop what it listed."""
         self._views.server_lost(member.name, reason)
         self._server_came(member)
 
@@ -380,13 +378,13 @@ class Proxy:
     # --- streams -----------------------------------------------------------------------------
 
     async def _listen(self, request: wire.Request) -> bytes:
-        """Open a 2026-07-28 stream: one to the client, fed by every server that knows streams."""
+        """Open a 2026-07-28 stream to the client, fed by every server that has streams."""
         servers = list(self._members)
         request = self._views.tasks.without_own(request)
         try:
             stream = Stream(request, self._client.notify, [each.name for each in servers])
         except msgspec.DecodeError:
-            return await self._forward_any(request)  # a server's to refuse
+            return await self._forward_any(request)  # the server refuses it
         self._state.add_stream(request.id, stream)
         listening = [asyncio.ensure_future(self._listen_to(each, stream)) for each in servers]
         try:
@@ -395,7 +393,7 @@ class Proxy:
                 stream.stop_waiting()
             await asyncio.wait(listening)
             ends = [each.result() for each in listening]
-            if None in ends:  # a server knows no streams, but the gateway has this one
+            if None in ends:  # a server has no streams, but the gateway serves this one
                 await asyncio.Event().wait()
             for end in ends:
                 if isinstance(end, bytes):
@@ -407,10 +405,9 @@ class Proxy:
                 each.cancel()
 
     async def _listen_to(self, server: Member, stream: Stream) -> bytes | ProtocolError | None:
-        """Feed a stream from one server, and again when it was started again.
+        """Feed a stream from one server, also after it was restarted.
 
-        Returns:
-            The result or the error with which the server ended it; None: it knows no streams.
+        Returns: The result or error with which the server ended it; None if it has no streams.
         """
 
         def handle(notification: wire.Notification) -> None:
@@ -439,7 +436,7 @@ class Proxy:
                 return error
 
     async def _listen_to_older(self, server: Member, stream: Stream) -> None:
-        """Subscribe to what a stream wants of a server before 2026-07-28, until it is cancelled."""
+        """Subscribe at an older server to the resources of a stream, until it is cancelled."""
         honoured: list[str] = []
         can = as_object((server.capabilities or {}).get("resources")).get("subscribe") is True
         try:
@@ -470,8 +467,8 @@ class Proxy:
         """The lists of all servers, or a page of the only one's.
 
         Returns:
-            The result around the entries; what each server listed, or None when the only server's
-            result is no listing and passes as it is; and whether this is the last page.
+            The result without the entries; the entries of each server, or None if a single server's
+            result is not a listing and passes unchanged; and whether this is the last page.
         """
         only = self._members.only
         if only is None:
@@ -498,7 +495,7 @@ class Proxy:
         if last:
             more, changing = await self._views.tools(modern=is_modern(request.params))
             entries += more
-            if changing:  # whatever the server says, this list is not to be kept
+            if changing:  # this list must not be cached, whatever the server says
                 result = _own_result(request, result)
         return with_entries(result, "tools", entries)
 
@@ -512,7 +509,7 @@ class Proxy:
                 try:
                     head = msgspec.json.decode(entry, type=ToolHead)
                 except msgspec.DecodeError:
-                    # Nothing that could be called. The only server's client may complain about it.
+                    # It has no name to call it by. With a single server, the client sees it anyway.
                     if server is self._members.only:
                         merged.append(entry)
                     continue
@@ -535,7 +532,7 @@ class Proxy:
         return with_entries(result, key, self._merged(listed, merge))
 
     def _merged(self, listed: Listed, merge: Merge) -> list[Raw | bytes]:
-        """The entries of all servers; those of the only one as they came."""
+        """The entries of all servers; those of a single server unchanged."""
         only = self._members.only
         return merge(listed) if only is None else [each for _, page in listed for each in page]
 
@@ -602,7 +599,7 @@ class Proxy:
             return self._views.with_messages(await self._forward_any(request))
         modern = is_modern(request.params)
         if name in STANDING_TOOLS and not self._views.learned:
-            with suppress(TransomError):  # without a listing, nobody knows whether it is ours
+            with suppress(TransomError):  # without a listing, it is not known whether a View opens
                 await self._relist_tools()
         owned = self._views.owns(name, modern=modern)
         found = None if owned else await self._tools.find(name)
@@ -664,7 +661,7 @@ class Proxy:
         return await self._forward_any(request)
 
     def _text(self, params: Raw | None, key: str) -> str | None:
-        """A text that params must have; None: it is missing, for the only server to say so."""
+        """A required text of the params; None if it is missing, for the only server to refuse."""
         text: object = member_of(params, key)
         if isinstance(text, str):
             return text
@@ -691,7 +688,7 @@ class Proxy:
             self._state.subscribe(uri)
             return b"{}"
         if self._members.owner(uri) is None:
-            # Many servers let anybody subscribe to anything: find out first whose it is.
+            # Many servers accept a subscription to any URI, so find the owner first.
             await self._relist_resources()
         server, result = await self._forward_to_owner(request, uri)
         server.subscriptions[uri] = bytes(request.params or b"{}")
@@ -739,7 +736,7 @@ class Proxy:
         return with_entries(result, "tasks", entries)
 
     async def _request_task(self, request: wire.Request) -> bytes:
-        """Have whoever has a task answer a request about it."""
+        """Forward a request about a task to the View or server that has it."""
         id: object = member_of(request.params, "taskId")
         if id in self._views.tasks:
             return await self._views.tasks.answer(request.method, request.params)
@@ -754,7 +751,7 @@ class Proxy:
         return await self._open_for_task(request, server, call)
 
     async def _open_for_task(self, request: wire.Request, server: Member, call: ToolCall) -> bytes:
-        """Pass on a request about a call that opens a View, which it does when it has a result."""
+        """Forward a request about a task whose result opens a View."""
         if request.method == ("tasks/get" if call.modern else "tasks/result"):
             answer = await self._forward(request, server)
             result = members(answer).get("result") if call.modern else answer
@@ -770,7 +767,7 @@ class Proxy:
         return await self._forward(request, server)
 
     def _remember_task(self, server: Member, id: object, call: ToolCall | None = None) -> None:
-        """A server has a task of that id, so requests about it are for this server."""
+        """Record that a server has a task of that id."""
         if not isinstance(id, str):
             return
         self._tasks.setdefault(id, server)
@@ -783,7 +780,7 @@ class Proxy:
 
 
 class _Directory:
-    """Which server has what a name means, for one kind of names."""
+    """Finds the server that a name belongs to, for one kind of names."""
 
     def __init__(self, names: Names, relist: Callable[[], Awaitable[object]]) -> None:
         self.names = names
@@ -792,7 +789,7 @@ class _Directory:
         self._relisted_at = float("-inf")
 
     async def find(self, shown: str) -> tuple[str, str] | None:
-        """The server that a name means, and its own name for it; lists before it returns None."""
+        """The server of a name, and its own name for it; lists again before it returns None."""
         if (found := self.names.meant(shown)) is not None:
             return found
         async with self._finding:
@@ -804,7 +801,7 @@ class _Directory:
 
 
 def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:
-    """Entries by a text in each; the first of those with the same."""
+    """Entries by one of their texts; the first one if several have the same."""
     found: dict[str, Raw] = {}
     for entry in entries:
         text: object = member_of(entry, key)
@@ -814,7 +811,7 @@ def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:
 
 
 def _own_result(request: wire.Request, result: bytes) -> bytes:
-    """A listing or a resource of the gateway's own, in the request's version of the protocol."""
+    """A listing or resource of the gateway, in the request's version of the protocol."""
     return as_modern(result) if is_modern(request.params) else result
 
 

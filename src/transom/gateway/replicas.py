@@ -1,10 +1,10 @@
-"""Replicas of a gateway behind a balancer: any of them serves any request of any client.
+"""Replicas of a gateway behind a load balancer: any of them accepts any request.
 
-1. A session, and a principal, is at one replica, which has a lease for it. Whoever else gets a
-   request for it forwards that, when it has checked the token.
-2. A session ends with its replica: its client is answered that there is none, and begins another.
-   A principal is taken over by the replica that gets its next request.
-3. A request is never forwarded twice: when its replica is lost meanwhile, it is answered with an
+1. Each session and principal is at one replica, which has a lease for it. Any other replica checks
+   the token and forwards the request there.
+2. A session ends with its replica: its client gets "not found", and begins another. A principal is
+   taken over by the replica that gets its next request.
+3. A request is never forwarded twice: if its replica is lost meanwhile, it is answered with an
    error that says so.
 """
 
@@ -31,17 +31,17 @@ _VIEWS: Final = "views"  # the record of a principal's Views
 
 
 class Replicas:
-    """The other replicas of a gateway, by way of a bus."""
+    """The other replicas of a gateway, reached through a bus."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
     def serve(self, app: ASGIApp) -> None:
-        """Serve what other replicas forward by this."""
+        """Serve forwarded requests with this application."""
         self._bus.on_open(_KIND, serve_forwarded(app))
 
     async def claim(self, name: str, on_lost: Callable[[], object]) -> Lease | None:
-        """Have a session or a principal here; None when another replica has it.
+        """Claim a session or a principal; None if another replica has it.
 
         Raises:
             BusUnreachable: Redis cannot be reached.
@@ -49,7 +49,7 @@ class Replicas:
         return await self._bus.claim(name, lambda _: on_lost())
 
     async def records(self, lease: Lease) -> bytes | None:
-        """What the replica that had a principal before has kept of its Views."""
+        """The records of a principal's Views, written by the replica that had it before."""
         try:
             return (await self._bus.records(lease.name)).get(_VIEWS)
         except BusError as error:
@@ -58,7 +58,7 @@ class Replicas:
 
     @staticmethod
     def keep(lease: Lease) -> Callable[[bytes], Awaitable[None]]:
-        """Keeps what the next replica needs that has this principal."""
+        """A function that stores what the principal's next replica needs."""
         return lambda records: lease.write({_VIEWS: records})
 
     async def forward(
@@ -70,7 +70,7 @@ class Replicas:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Have a request answered by the replica that has a session or a principal.
+        """Forward a request to the replica that has the session or principal.
 
         Args:
             name: of the lease.
@@ -81,7 +81,7 @@ class Replicas:
             send: as ASGI has it.
 
         Raises:
-            BusError: it was not, and nobody has begun to.
+            BusError: it was not forwarded.
         """
         whole: list[Message] = [{"type": "http.request", "body": body}]
         streams = begun = False
@@ -100,7 +100,7 @@ class Replicas:
             await forward(self._bus, name, scope, receive_again, watch, kind=_KIND)
         except OutcomeUnknown as error:
             _log.warning("%s", error)
-            # Not one of the codes after which a balancer would try another replica.
+            # Not a status after which a load balancer would retry with another replica.
             answer = problem(200, SERVER_ERROR, _UNKNOWN, id)
             if not begun:
                 await answer(scope, receive, send)

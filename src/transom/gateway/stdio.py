@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
     """Call this when the process is asked to end; with `interrupt`, also on Ctrl-C.
 
-    A signal that is ignored stays so: `nohup` does that with SIGHUP, and a shell with the SIGINT of
-    what it starts in the background. Where an event loop cannot do this (Windows), signals do what
-    they always do.
+    A signal that is ignored stays ignored: `nohup` ignores SIGHUP, and a shell ignores SIGINT for
+    background jobs. Where the event loop does not support this (Windows), signals have their
+    default effect.
     """
     loop = asyncio.get_running_loop()
     names = ("SIGTERM", "SIGHUP", "SIGINT") if interrupt else ("SIGTERM", "SIGHUP")
@@ -49,7 +49,7 @@ async def serve_stdio(
     started: Channel | None = None,
 ) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes."""
-    # Imported here, so that whoever needs `on_signals` can start a server before all this loads.
+    # Imported here, so that a caller of `on_signals` can start a server before all this loads.
     from transom.gateway.members import connect_to  # noqa: PLC0415
     from transom.gateway.proxy import Proxy  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ async def serve_stdio(
         running = asyncio.ensure_future(proxy.run())
 
         def stop() -> None:
-            if not proxy.closing:  # else it is about to end, and has to close everything
+            if not proxy.closing:  # else it is already closing everything
                 running.cancel()
 
         on_signals(stop)
@@ -70,7 +70,7 @@ async def serve_stdio(
 
 
 def _starting_with(started: Channel, connect: Connect) -> Connect:
-    """Connects to what is started already the first time."""
+    """Uses the process that was already started for the first connection."""
     waiting = [started]
 
     async def next_one() -> Channel:
@@ -101,7 +101,7 @@ async def _standard_streams() -> AsyncGenerator[Channel]:
 
 
 def _pollable(fd: int, copying: list[threading.Thread], *, into: bool) -> int:
-    """The same file for an event loop, which cannot wait for files on a disk or for `/dev/null`."""
+    """The file in a form that an event loop can poll: it cannot poll disk files or `/dev/null`."""
     mode = os.fstat(fd).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd):
         return fd

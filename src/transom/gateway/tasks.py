@@ -2,9 +2,9 @@
 
 1. Before 2026-07-28 the client asks for a task, gets its handle at once, and waits for the result
    with `tasks/result`.
-2. From then on the gateway decides, for a client that has the extension: a call that takes longer
-   than a moment becomes a task, and `tasks/get` has the result.
-3. A result is kept for the task's time, also when its View is closed meanwhile.
+2. Since 2026-07-28 the gateway decides, for a client with the extension: a call that takes longer
+   than half a second becomes a task, and `tasks/get` has the result.
+3. A result is stored for the task's `ttl`, even if its View is closed meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AT_ONCE = 0.5  # seconds until a call becomes a task
 
 
 def task_request(params: Raw | None) -> TaskRequest | None:
-    """Whether and how a call may run as a task: as it asks itself, or as its client can do."""
+    """How a call may run as a task: as it requests, or as its client's capabilities allow."""
     if is_modern(params):
         return TaskRequest() if _has_extension(params) else None
     try:
@@ -55,7 +55,7 @@ class CallTasks:
         return isinstance(id, str) and id in self._store
 
     def close(self) -> None:
-        """Cancel and forget every task."""
+        """Cancel and drop every task."""
         self._store.close()
 
     def start(self, outcome: Awaitable[bytes], wanted: TaskRequest) -> bytes:
@@ -63,7 +63,7 @@ class CallTasks:
         return CreateTaskResult(task=self._store.start(outcome, wanted.ttl).task).to_wire()
 
     async def begin(self, outcome: Awaitable[bytes]) -> bytes:
-        """Run a call; its result if that is there at once, else the handle of a task."""
+        """Run a call; its result if it is quick, else the handle of a task."""
         record = self._store.start(outcome, None)
         try:
             async with asyncio.timeout(_AT_ONCE):
@@ -81,7 +81,7 @@ class CallTasks:
     def without_own(self, request: wire.Request) -> wire.Request:
         """A `subscriptions/listen` for servers, which know nothing of these tasks.
 
-        Nothing is sent about them, so the client goes on polling.
+        No notifications are sent about them, so the client keeps polling.
         """
         wanted = members(members(request.params).get("notifications"))
         ids: object = member(wanted.get("taskIds"))
@@ -92,7 +92,7 @@ class CallTasks:
         return wire.Request(request.id, request.method, Raw(params))
 
     def listed(self) -> list[Raw]:
-        """Those that are kept, as `tasks/list` has them."""
+        """The stored tasks, as in `tasks/list`."""
         return [wire.raw(task) for task in self._store.tasks()]
 
     async def answer(self, method: str, params: Raw | None) -> bytes:
@@ -121,13 +121,13 @@ class CallTasks:
             case "tasks/get":
                 told = {**_extension_task(record)}
                 if isinstance(record.outcome, ToolResult):
-                    # Here a result that says "error" is one, and the task has not failed.
+                    # A result with `isError` is a result: the task has not failed.
                     told |= {"status": "completed", "result": Raw(record.outcome.to_wire())}
                 elif record.outcome is not None and record.task.status == "failed":
                     told["error"] = _error(record.outcome)
             case "tasks/cancel":
                 self._store.stop(record)
-            case "tasks/update":  # no task here wants input
+            case "tasks/update":  # no task here asks for input
                 pass
             case _:
                 raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")

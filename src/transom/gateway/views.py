@@ -1,14 +1,14 @@
 """The Views of one client: how its calls open them, call their tools, and get their messages.
 
-1. Nothing is loaded or shown until a tool opens a View: a server that has none costs nothing.
+1. Nothing is loaded or shown until a tool opens a View: a server without Views costs nothing.
 2. A call that opens a View goes to the server as the client sent it, and its result comes back as
    the server sent it, with one text more: which View is open, and what it can do.
-3. What goes wrong with a View never touches the result of the call that opened it.
+3. A problem with a View never changes the result of the call that opened it.
 4. Before 2026-07-28 a View opens while the server works on the call. From then on a server may ask
    for input first, several times, so its View opens when the call is complete.
-5. From 2026-07-28 no list may change because of a call. Requests of that version are listed the
-   tools that stand for those of Views, and reach a View by a handle that cannot be guessed. Whoever
-   began with `initialize` uses the short id of a View, and has its tools in the list.
+5. Since 2026-07-28 no list may change because of a call. Requests of that version get the fixed
+   tools `list_view_tools` and `call_view_tool` in their list, and name a View by a handle that
+   cannot be guessed. Older clients use the short id of a View, and have its tools in the list.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ _SCREENSHOT = Tool(
     annotations=ToolAnnotations(read_only_hint=True),
 )
 STANDING_TOOLS: Final = frozenset({SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)})
-"""Those that may stand for the tools of Views."""
+"""The names of the fixed tools through which Views are used."""
 _NO_SUCH_VIEW: Final = (
     f"There is no View with this view_id: {LIST_VIEW_TOOLS} names those that are open"
 )
 _COALESCE = 0.01  # seconds in which several changes become one notification
 _MAX_REASON = 500
 _MAX_HANDLES = 1000
-_MAX_RECORDS = 1024 * 1024  # bytes that are kept with what Views were given, and not without
+_MAX_RECORDS = 1024 * 1024  # bytes of records that may include the input and result of Views
 _LOST_REPLICA = "the replica of the gateway that had it is gone"
 _MAX_NAMED = 20  # tools named in the result of a call that opened a View
 INDEX_URI: Final = "transom://views"
@@ -120,7 +120,7 @@ _MAX_UNSEEN_BYTES = 256 * 1024
 
 
 def uri_of(view_id: str) -> str:
-    """The resource that has what a View wants the model to know."""
+    """The resource with what a View sent to the model."""
     return f"{INDEX_URI}/{view_id}"
 
 
@@ -130,7 +130,7 @@ def text_block(text: str) -> dict[str, Any]:
 
 
 def with_blocks(result: Raw | bytes, blocks: Iterable[object]) -> bytes:
-    """A tool's result with more content at its end; as it came when it has no list of content."""
+    """A tool's result with more content at its end; unchanged if it has no list of content."""
     added = [wire.encode(block) for block in blocks]
     try:
         content = msgspec.json.decode(members(result).get("content", b"[]"), type=list[Raw])
@@ -160,11 +160,11 @@ class ViewMessages:
     # --- from Views --------------------------------------------------------------------------
 
     def view_opened(self, view_id: str, title: str) -> None:
-        """A View is there."""
+        """A View has opened."""
         self._views[view_id] = _Sender(title)
 
     def view_closed(self, view_id: str) -> None:
-        """A View is gone. What the model has not seen yet is kept."""
+        """A View has closed. What the model has not seen yet is kept."""
         view = self._views.pop(view_id, None)
         if view is not None and view.context_unseen:
             self._keep(_context_blocks(view_id, view))
@@ -181,7 +181,7 @@ class ViewMessages:
             view.messages.append({"when": _now(), "content": content})
 
     def set_context(self, view_id: str, content: Sequence[Any], structured: object) -> None:
-        """Keep what a View says about its state, in place of what it said before."""
+        """Store a View's context in place of its previous one."""
         view = self._views.get(view_id)
         if view is None:
             return
@@ -200,7 +200,7 @@ class ViewMessages:
             self._unseen_bytes -= self._unseen.popleft()[0]
 
     def take_unseen(self) -> list[Any]:
-        """Everything the model has not seen yet, as content blocks. It counts as seen then."""
+        """Everything the model has not seen yet, as content blocks; marks it as seen."""
         blocks = [block for _, kept in self._unseen for block in kept]
         self._unseen.clear()
         self._unseen_bytes = 0
@@ -213,7 +213,7 @@ class ViewMessages:
     # --- for reading -------------------------------------------------------------------------
 
     def resources(self) -> list[bytes]:
-        """What can be read, as it is listed."""
+        """The resources, as listed."""
         if not self._views:
             return []
         each = (
@@ -229,11 +229,11 @@ class ViewMessages:
         return [INDEX, *(wire.encode(entry) for entry in each)]
 
     def read(self, view_id: str | None, names: Callable[[str], str]) -> object:
-        """What a View wants the model to know, or all of them; None when there is no such View.
+        """What a View, or all of them, sent to the model; None if there is no such View.
 
         Args:
             view_id: the View's id.
-            names: what the client calls a View.
+            names: the client's name for each View.
         """
         if view_id is None:
             return {"views": [self._state(each, names) for each in self._views]}
@@ -266,7 +266,7 @@ def _now() -> float:
 
 
 class ToolHead(msgspec.Struct):
-    """As much of a tool's definition as it takes to know what to do with it."""
+    """The parts of a tool's definition that decide what to do with it."""
 
     name: str
     meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
@@ -328,7 +328,7 @@ class Display(Protocol):
         ...
 
     def where(self) -> str | None:
-        """The address of the page, as the user may be told it; None when nobody can look at it."""
+        """The address of the page, as it may be shown to the user; None if there is no page."""
         ...
 
 
@@ -363,7 +363,7 @@ class ClientViews:
         self._handles: dict[str, str] = {}  # by View
         self._background = Background(_log_problem)
         self.learned = False
-        """Whether the servers' tools are known, and so whether one opens a View."""
+        """Whether the servers' tools, and so which of them open Views, are known."""
         self._needed = False
         self._taken: set[str] = set()
         self._making: asyncio.Task[Host] | None = None
@@ -375,23 +375,23 @@ class ClientViews:
         self._changed = Debounced(self._keep_records, _log_problem, delay=_COALESCE)
 
     def remember(self, records: bytes | None, keep: Callable[[bytes], Awaitable[None]]) -> None:
-        """Know the Views that this client had at another replica of the gateway.
+        """Take over the Views that this client had at another replica of the gateway.
 
         Args:
-            records: what that replica kept.
-            keep: keeps the same of this one, whenever it changes.
+            records: what that replica stored.
+            keep: stores the records of this one whenever they change.
         """
         self._records = records
         self._keep = keep
 
     def attach(self, client: Client, state: ClientState, inputs: Inputs) -> None:
-        """Say whose Views these are."""
+        """Set the proxy and client of these Views."""
         self._client = client
         self._state = state
         self._inputs = inputs
         self._elicitation = Elicitation(
             inputs.ask,
-            # Once a server's call is done, its result must not depend on whether its client calls
+            # Once a server's call is done, its result must not depend on whether the client calls
             # again to answer a question about the View.
             possible=lambda request: (
                 inputs.possible("elicitation") and not (request.opens and inputs.asks_by_answer)
@@ -402,7 +402,7 @@ class ClientViews:
     # --- the host ----------------------------------------------------------------------------
 
     def learn_tools(self, heads: Iterable[ToolHead]) -> None:
-        """The client was listed these tools of servers. If one opens a View, get ready for it."""
+        """The client got these tools of servers. If one opens a View, load what that needs."""
         self.learned = True
         for head in heads:
             self._taken.add(head.name)
@@ -417,7 +417,7 @@ class ClientViews:
 
     async def _make_host(self) -> Host:
         assert self._screen is not None  # noqa: S101 - see `opens`
-        # The SDK takes most of a second to load, which the first answers should not wait for.
+        # The SDK takes most of a second to load; the first answers should not wait for that.
         module: Any = await asyncio.to_thread(import_module, "transom.host.host")
         renderer = await self._screen.seat(self._label)
         self._on_page: Any = getattr(renderer, "approve", None)
@@ -500,7 +500,7 @@ class ClientViews:
         return self._settings.get(connection.name) or ViewSettings()
 
     def server_lost(self, name: str, reason: str) -> None:
-        """A server went: close its Views, until it is back and one is opened again."""
+        """A server was lost: close its Views."""
         if self._host is not None:
             self._background.start(self._remove_server(self._host, name, reason))
 
@@ -528,7 +528,7 @@ class ClientViews:
     # --- tools -------------------------------------------------------------------------------
 
     def owns(self, name: str, *, modern: bool) -> bool:
-        """Whether a tool of that name belongs to a View, or stands for those that do."""
+        """Whether a tool of that name belongs to a View, or is one of the fixed tools."""
         if name in self._taken or not self._needed:
             return False
         if name in self._standing():
@@ -539,7 +539,7 @@ class ClientViews:
         return host.was_view(owner)
 
     def _standing(self) -> dict[str, Tool]:
-        """The tools that are there whatever Views there are."""
+        """The fixed tools, which do not depend on open Views."""
         tools = () if self._style == "flat" else INDIRECT_TOOLS
         if self._screen is not None and self._screen.pictures:
             tools = (*tools, _SCREENSHOT)
@@ -548,25 +548,25 @@ class ClientViews:
     def _surface(self, *, modern: bool) -> Style:
         """How the tools of Views are offered.
 
-        From 2026-07-28 a call must not change the list of tools. Only who wants it (`flat`) gets
-        the tools of Views in it; in place of both kinds there are those that stand for them.
+        Since 2026-07-28 a call must not change the list of tools. So `both` becomes `indirect`
+        there; only `flat` still lists the tools of Views.
         """
         return "indirect" if self._style == "both" and modern else self._style
 
     async def tools(self, *, modern: bool) -> tuple[list[bytes], bool]:
-        """What to add to the servers' tools, and whether tools of Views may be among it."""
+        """The tools to add to those of servers, and whether tools of Views may be among them."""
         if not self._needed:
             return [], False
         shown = list(self._standing().values())
         host, changing = self._host, self._surface(modern=modern) != "indirect"
         if host is not None and host.views and changing:
-            await host.list_tools()  # lists those again that may have changed
+            await host.list_tools()  # lists Views again that may have changed
             for view_id in host.views:
                 shown += [t for t in host.view_tools(view_id) if t.name not in self._taken]
         return [wire.encode(tool) for tool in shown], changing
 
     async def call(self, call: ToolCall) -> bytes:
-        """Call a tool of a View, or one that stands for them."""
+        """Call a tool of a View, or one of the fixed tools."""
         host = await self._ready()
         self._inputs.concerns(*host.servers)
         task = task_request(call.params)
@@ -592,14 +592,14 @@ class ClientViews:
         return await self.tasks.begin(outcome) if call.modern else self.tasks.start(outcome, task)
 
     def _finished(self, call: ToolCall, result: ToolResult) -> bytes:
-        """The result of a call, with what Views want the model to know."""
+        """The result of a call, with what Views sent to the model."""
         answer = with_blocks(result.to_wire(), self._messages.take_unseen())
         if call.modern and "resultType" not in members(answer):
             return wire.encode({**members(answer), "resultType": "complete"})
         return answer
 
     async def _follow(self, host: Host, call: ToolCall, result: ToolResult | Task) -> bytes:
-        """Wait for a View's task, and stop it when nobody waits any more."""
+        """Wait for a View's task, and stop it if the call is cancelled."""
         if isinstance(result, Task):
             id = result.task_id
             try:
@@ -616,7 +616,7 @@ class ClientViews:
     # --- handles -----------------------------------------------------------------------------
 
     def _handle(self, view_id: str) -> str:
-        """What a View is called in requests of 2026-07-28."""
+        """The handle of a View for requests of 2026-07-28."""
         if view_id not in self._handles:
             self._handles[view_id] = f"{view_id}.{secrets.token_urlsafe(16)}"
             if len(self._handles) > _MAX_HANDLES:
@@ -625,7 +625,7 @@ class ClientViews:
         return self._handles[view_id]
 
     def _view_of(self, handle: object) -> str | None:
-        """The View with this handle, open or not; None when there was never one."""
+        """The id of the View with this handle, open or closed; None if there never was one."""
         view_id = handle.rpartition(".")[0] if isinstance(handle, str) else ""
         return view_id if handle and self._handles.get(view_id) == handle else None
 
@@ -657,9 +657,9 @@ class ClientViews:
     # --- opening -----------------------------------------------------------------------------
 
     def has_part_in(self, connection: ServerConnection, params: Raw | None) -> bool:
-        """Whether a call opens a View, is a View's, or brings messages of Views, or may do so.
+        """Whether a call concerns Views: it opens one, is for one, or its result carries messages.
 
-        Neither is a call of what only a View may call passed on unseen.
+        Also for a tool that only Views may call, which must be refused.
         """
         cache = connection.tool_cache
         if self._needed or params is None or not cache.current:
@@ -720,7 +720,7 @@ class ClientViews:
         return tool is not None and self._settings_of(connection).opening(tool) == "ask"
 
     async def _open_view(self, connection: ServerConnection, call: ToolCall) -> _OpenedView | str:
-        """Begin to open the View of a call; the reason when there can be none."""
+        """Begin to open the View of a call; a text with the reason if it cannot be opened."""
         try:
             host = await self._with_server(connection)
             view = await host.open_view(connection.name, call.name, call.arguments)
@@ -744,7 +744,7 @@ class ClientViews:
     async def _show_result(
         self, view: View, call: ViewOrigin, result: bytes, *, modern: bool
     ) -> str:
-        """Give a View the result of its call; what to tell the model about the View."""
+        """Give a View the result of its call; returns the text about the View for the model."""
         try:
             answer = without_hop_keys("tools/call", result)
             await view.deliver(read_result("tools/call", ToolResult, answer), call=call)
@@ -792,7 +792,7 @@ class ClientViews:
     # --- messages of Views -------------------------------------------------------------------
 
     def with_messages(self, result: bytes) -> bytes:
-        """A tool's result with what the model has not seen yet, if it is one that ends a call."""
+        """A tool's result with what the model has not seen yet, if the result ends the call."""
         if not self._needed or not is_complete(result) or "task" in members(result):
             return result
         result = without_marks(result)
@@ -800,13 +800,13 @@ class ClientViews:
         return with_blocks(result, unseen) if unseen else result
 
     def resources(self, *, modern: bool) -> list[bytes]:
-        """What can be read of Views, as it is listed."""
+        """The resources of Views, as listed."""
         if modern:
             return [INDEX] if self._needed else []
         return self._messages.resources()
 
     def read(self, uri: str, *, modern: bool) -> bytes | None:
-        """The result of reading that; None when `uri` is none of it."""
+        """The result of reading one of them; None if `uri` is not one."""
         if uri != INDEX_URI and not uri.startswith(f"{INDEX_URI}/"):
             return None
         name = None if uri == INDEX_URI else uri.removeprefix(f"{INDEX_URI}/")
@@ -875,7 +875,7 @@ def _log_problem(error: BaseException) -> None:
 
 
 def _log_view_problem(view: View, problem: ViewProblem) -> None:
-    """For the author of the page, who has no other place to see it."""
+    """Log a View's problem for the author of the page, who cannot see it elsewhere."""
     text = clean(problem.message, _MAX_REASON)
     advice = "; the page's csp has to declare it" if problem.kind == "blocked" else ""
     _log.warning("View %s: %s: %s%s", view.id, problem.kind, text, advice)
