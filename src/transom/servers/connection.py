@@ -1,14 +1,14 @@
 """The connection to one MCP server: requests, notifications, the handshake, and reconnecting.
 
-1. Params and results are raw JSON and pass untouched. Ids are this connection's own: a `Session`
+1. Params and results are raw JSON and pass unchanged. Ids are this connection's own: a `Session`
    correlates requests and answers, progress and cancellation.
-2. Every request in flight fails when the server goes: nobody waits for one that is gone.
-3. With `reconnect`, a server that goes is reached again: at once, then with a backoff that doubles.
+2. Every request in flight fails when the server is lost.
+3. With `reconnect`, a lost server is reached again: at once, then with exponential backoff.
    `resume` brings the new one up to date, and only then is the connection up again.
-4. A server that cannot be reached the first time is an error that `start` raises; it is tried again
-   only after `start_later`.
-5. With `hung_after`, a server that lets a request wait until it is given up, and then sends nothing
-   for so long, not even the answer to a ping, has gone.
+4. If a server cannot be reached the first time, `start` raises; it is retried only after
+   `start_later`.
+5. With `hung_after`, a server counts as lost if a request to it timed out or was cancelled and it
+   then sends nothing for that long, not even the answer to a ping.
 6. Both protocol eras are spoken: `initialize`, and 2026-07-28 with `server/discover`, an envelope
    in every request and `subscriptions/listen`.
 """
@@ -74,22 +74,23 @@ _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 
 class ServerConnection(CachingServer):
-    """A server, and the way to it. It is a `Server`.
+    """A connection to a server. It implements `Server`.
 
     Args:
         name: what the server is called in messages.
         connect: starts or reaches it.
-        reconnect: whether to reach it again when it goes.
-        resume: brings a server that was reached again up to date; by default the handshake.
-        resume_timeout: seconds for that; None: `resume` limits itself.
+        reconnect: whether to reach it again when it is lost.
+        resume: brings a reconnected server up to date; by default the handshake.
+        resume_timeout: seconds for that; None: `resume` has its own limit.
         on_request: answers the server's requests; by default `ping` only.
         on_notification: called with each notification of the server, except the progress of our
             requests and what belongs to a subscription made with `listen`.
         on_lost: called with this connection and the reason when the server goes away.
-        on_restored: called when it can be used again, or, after `start(resume=True)`, at all.
+        on_restored: called when it can be used again; after `start(resume=True)` also the first
+            time.
         backpressure: called before each message is read; what it returns is awaited first. It
             returns None when the message can be handled at once.
-        hung_after: seconds of silence after which a server is gone that owes an answer; 0: never.
+        hung_after: seconds of silence after which a server that owes an answer is lost; 0: never.
     """
 
     def __init__(
@@ -110,11 +111,11 @@ class ServerConnection(CachingServer):
         super().__init__()
         self.name = name
         self.identity = ""
-        """What tells the server from all others, also in the next run; "" if nothing does."""
+        """Identifies the server, also in the next run; "" if nothing does."""
         self.up = False
-        """Whether requests reach the server."""
+        """Whether the connection is up."""
         self.reason = "it was not started"
-        """Why they do not."""
+        """Why it is not up."""
         self.starts = 0
         """How often it was reached."""
         self.protocol_version: str | None = None
@@ -129,15 +130,15 @@ class ServerConnection(CachingServer):
         self.on_restored = on_restored
         self._backpressure = backpressure
         self._hung_after = hung_after
-        self._suspected: Session | None = None  # whose server may hang
+        self._suspected: Session | None = None  # the session whose server may hang
         self.answer_input: Callable[[bytes], Awaitable[dict[str, Any]]] | None = None
-        """Gives the `inputResponses` for a result that requires input; None: nobody can."""
+        """Gives the `inputResponses` for a result that requires input; None: cannot be asked."""
         self._envelope: Envelope = _no_envelope
         self._channel: Channel | None = None
         self._incoming: Throttled | None = None
         self._session: Session | None = None
         self._subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
-        self._must_listen = False  # whether changed tools are announced on a subscription only
+        self._must_listen = False  # whether changed tools are announced only on a subscription
         self._listening = False
         self._listener: asyncio.Task[None] | None = None
         self._state_changed = asyncio.Event()
@@ -161,7 +162,7 @@ class ServerConnection(CachingServer):
         self._keep(0)
 
     def start_later(self, reason: str) -> None:
-        """It cannot be reached now, for this reason: keep trying, with backoff."""
+        """Keep trying, with backoff, to reach a server that cannot be reached now."""
         self.reason = reason
         self._keep(1)
 
@@ -169,7 +170,7 @@ class ServerConnection(CachingServer):
         self._task = asyncio.create_task(self._run(attempts), name=f"transom-server-{self.name}")
 
     async def wait_up(self, timeout: float | None) -> bool:
-        """Wait until requests reach it, for as long as it takes with None; whether they do."""
+        """Wait until the connection is up, without limit for None; returns whether it is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while not self.up and not self._closed:
@@ -189,7 +190,7 @@ class ServerConnection(CachingServer):
             await self._session.wait_writable()
 
     async def drop(self, reason: str) -> None:
-        """Treat the server as gone, for this reason; with `reconnect` it is reached again."""
+        """Treat the server as lost, for this reason; with `reconnect` it is reached again."""
         if self._session is not None:
             await self._session.aclose(reason)
 
@@ -248,7 +249,7 @@ class ServerConnection(CachingServer):
             self._listener = None
 
     async def _run(self, attempts: int) -> None:
-        """Keep the connection until it is closed, or lost and not to be restored."""
+        """Run the connection until it is closed, or lost without `reconnect`."""
         clock = asyncio.get_running_loop().time
         began = clock()
         while True:
@@ -269,7 +270,7 @@ class ServerConnection(CachingServer):
             attempts = 0 if clock() - began > _HEALTHY else attempts
 
     async def _reach_again(self, attempts: int) -> int:
-        """Reach the server, with backoff, until that works; how many attempts that made."""
+        """Reach the server, with backoff, until that works; returns the number of attempts."""
         while True:
             await asyncio.sleep(_BACKOFF[min(attempts, len(_BACKOFF) - 1)])
             attempts += 1
@@ -282,7 +283,7 @@ class ServerConnection(CachingServer):
             return attempts
 
     async def _restore(self, session: Session) -> str | None:
-        """Run `resume`; why it failed, unless because the server went again."""
+        """Run `resume`; returns why it failed, unless the server was lost again."""
         resuming = asyncio.ensure_future(self.resume(self))
         closed = asyncio.ensure_future(session.wait_closed())
         try:
@@ -307,7 +308,7 @@ class ServerConnection(CachingServer):
             await asyncio.gather(resuming, closed, return_exceptions=True)
 
     def _suspect(self, _: object = None) -> None:
-        """A request was given up, or cannot be sent: find out whether the server hangs."""
+        """A request timed out, was cancelled or not sent: find out whether the server hangs."""
         session, incoming = self._session, self._incoming
         if session is None or incoming is None or not self._hung_after:
             return
@@ -316,7 +317,7 @@ class ServerConnection(CachingServer):
             session.background.start(self._drop_if_hung(session, incoming))
 
     async def _drop_if_hung(self, session: Session, incoming: Throttled) -> None:
-        """Drop a server that sends nothing, not even an answer to what every server knows."""
+        """Drop a server that sends nothing, not even an answer to a ping."""
         envelope = self._envelope()
         method = "ping" if envelope is None else "server/discover"
         try:
@@ -325,7 +326,8 @@ class ServerConnection(CachingServer):
             return
         silent, reads = 0, incoming.reads
         while silent < _LOOKS:
-            # In steps: while this process is stopped, or does not read, no server is silent.
+            # In steps: while this process is stopped, or does not read, a server does not count as
+            # silent.
             if (await asyncio.wait([answer], timeout=self._hung_after / _LOOKS))[0]:
                 self._suspected = None
                 return
@@ -369,8 +371,8 @@ class ServerConnection(CachingServer):
         """Send a request at once: what `notify` sends afterwards goes out after it.
 
         Returns:
-            The future of the result as it came. It fails with `ProtocolError`, `InvalidResult` or
-            `ConnectionClosed`. Cancelling it tells the server to stop.
+            The future of the raw result. It fails with `ProtocolError`, `InvalidResult` or
+            `ConnectionClosed`. Cancelling it cancels the request at the server.
 
         Raises:
             ConnectionClosed: the server is gone.
@@ -381,7 +383,7 @@ class ServerConnection(CachingServer):
                 raw = None if params is None else bytes(params)
                 return self._session.send(method, raw, on_progress=on_progress)
         except NotConnected:
-            pass  # the session has ended, and this is about to be noticed
+            pass  # the session has ended, which is handled soon
         except UsageError as error:
             raise ProtocolError(SERVER_ERROR, f"Server {self.name}: {error}") from None
         raise ConnectionClosed(f"Server {self.name} is gone: {self.reason}")
@@ -393,9 +395,9 @@ class ServerConnection(CachingServer):
         *,
         on_progress: OnProgress | None = None,
     ) -> bytes:
-        """Send a request with these params; the result as it came, `input_required` included.
+        """Send a request with these params; the raw result, `input_required` included.
 
-        Cancelling it tells the server to stop, with the reason that it was cancelled with.
+        Cancelling it cancels the request at the server, with the same reason.
 
         Raises:
             ProtocolError: the server's error.
@@ -405,7 +407,7 @@ class ServerConnection(CachingServer):
         return bytes(await self.send_request(method, params, on_progress=on_progress))
 
     def notify(self, method: str, params: bytes | Raw | None = None) -> None:
-        """Send a notification. A server that is gone gets nothing."""
+        """Send a notification, unless the server is gone."""
         if self._session is not None:
             with suppress(NotConnected):
                 self._session.notify_soon(method, None if params is None else bytes(params))
@@ -426,7 +428,7 @@ class ServerConnection(CachingServer):
             stamp: whether to add the envelope of requests that are made here.
 
         Returns:
-            The future of the result, which comes when the subscription is over.
+            The future of the result, which comes when the subscription has ended.
 
         Raises:
             ConnectionClosed: the server is gone.
@@ -467,8 +469,8 @@ class ServerConnection(CachingServer):
         """Record a handshake that was made elsewhere over this connection.
 
         Args:
-            capabilities: what the server said that it can do.
-            envelope: what to put into the `_meta` of requests that are made here, if anything.
+            capabilities: the server's capabilities.
+            envelope: what to add to the `_meta` of requests that are made here, if anything.
         """
         self._capabilities = capabilities
         self._envelope = envelope or _no_envelope
@@ -497,7 +499,7 @@ class ServerConnection(CachingServer):
             raise NotConnected(str(error)) from None
 
     async def _discover(self, timeout: float) -> bool:
-        """Open with `server/discover`; whether the server knows it."""
+        """Open with `server/discover`; returns whether the server supports it."""
         envelope = {
             PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
             CLIENT_KEY: wire.raw(_CLIENT),
@@ -508,9 +510,9 @@ class ServerConnection(CachingServer):
             async with asyncio.timeout(timeout):
                 raw = await self.forward("server/discover", params)
         except TimeoutError:
-            return False  # some servers do not answer what they do not know
+            return False  # some servers do not answer unknown methods
         except ProtocolError as error:
-            # Anything else than "modern, but not this version" is the answer of an older server.
+            # Any error but "unsupported version" comes from an older server.
             if is_unsupported_version(error):
                 raise
             return False
@@ -550,7 +552,7 @@ class ServerConnection(CachingServer):
         self.notify("notifications/initialized")
 
     def listen_to_lists(self) -> None:
-        """Have a 2026-07-28 server notify of changed lists, as far as it does so."""
+        """Subscribe to list changes of a 2026-07-28 server, as far as it announces them."""
         lists = announced_lists(self._capabilities)
         self._must_listen = "tools" in lists
         if self._listener is not None:
@@ -566,7 +568,7 @@ class ServerConnection(CachingServer):
             nonlocal attempts
             if notification.method == _ACKNOWLEDGED:
                 self._listening = True
-                self.tool_cache.invalidate()  # it may have changed before
+                self.tool_cache.invalidate()  # a change may have been missed
                 if attempts:
                     for kind in lists:
                         self._list_changed(f"notifications/{kind}/list_changed")
@@ -575,7 +577,7 @@ class ServerConnection(CachingServer):
         while True:
             try:
                 await self.listen(params, handle, stamp=True)
-                return  # the server ended it, and may change its lists without notice from now on
+                return  # the server ended it: changes are not announced any more
             except ConnectionClosed:
                 return
             except TransomError:
@@ -605,7 +607,7 @@ async def _negotiate(connection: ServerConnection) -> None:
 
 
 def _to_error(error: BaseException) -> ProtocolError | None:
-    """What a server is answered when whoever was asked in its place is gone."""
+    """The error for a server whose request was forwarded to a client that is gone."""
     if isinstance(error, ConnectionClosed | NotConnected):
         return ProtocolError(SERVER_ERROR, "The client is gone")
     return None
@@ -622,7 +624,7 @@ def _answer_ping(request: wire.Request) -> bytes:
 
 
 def is_unsupported_version(error: BaseException) -> bool:
-    """Whether a 2026-07-28 server refuses the version of a request, and every older one too."""
+    """Whether a 2026-07-28 server refused the version of a request."""
     supported = _supported(error) if isinstance(error, ProtocolError) else []
     return bool(supported) and not any(version in HANDSHAKE_VERSIONS for version in supported)
 

@@ -1,7 +1,7 @@
-"""What MCP 2026-07-28 says about the client in the `_meta` of every request, and marks in results.
+"""The envelope that MCP 2026-07-28 puts into the `_meta` of every request, and marks in results.
 
-Before 2026-07-28 a client introduces itself once, with `initialize`. From then on each request
-carries an envelope: the protocol version, the client's name and its capabilities.
+Before 2026-07-28 a client introduces itself once, with `initialize`. Since then each request has an
+envelope: the protocol version, the client's name and its capabilities.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 
 
 def with_ui(capabilities: Raw | bytes | None) -> Raw:
-    """A client's capabilities, with the one that Views can be shown."""
+    """A client's capabilities, with MCP Apps added."""
     return with_extension(capabilities, UI_EXTENSION, {"mimeTypes": [VIEW_MIME_TYPE]})
 
 
 def with_extension(capabilities: Raw | bytes | None, name: str, settings: object) -> Raw:
-    """Capabilities with one extension more."""
+    """Capabilities with one more extension."""
     given = members(capabilities)
     extensions = members(given.get("extensions"))
     extensions[name] = wire.raw(settings)
@@ -52,21 +52,21 @@ def envelope_of(params: Raw | bytes | None) -> Members | None:
     """The envelope of a 2026-07-28 request; None for a request without one."""
     meta = members(members(params).get("_meta"))
     version, capabilities = meta.get(PROTOCOL_KEY, b""), meta.get(CAPABILITIES_KEY, b"")
-    # An incomplete envelope goes to the server as it came: it is the server's to refuse.
+    # An incomplete envelope goes to the server unchanged, which will refuse it.
     if not bytes(version).startswith(b'"') or not bytes(capabilities).startswith(b"{"):
         return None
     return {key: meta[key] for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY) if key in meta}
 
 
 def is_modern(params: Raw | bytes | None) -> bool:
-    """Whether a request is one of 2026-07-28: it has an envelope, though maybe not a whole one."""
+    """Whether a request is one of 2026-07-28: it has an envelope, maybe an incomplete one."""
     if params is None or _MARK not in bytes(params):
         return False
     return PROTOCOL_KEY in members(members(params).get("_meta"))
 
 
 def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None) -> bytes | None:
-    """Params with an envelope, to which is added that Views can be shown."""
+    """Params with an envelope, to which MCP Apps is added."""
     if envelope is None:
         return None if params is None else bytes(params)
     given = members(params)
@@ -78,7 +78,7 @@ def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None
 
 
 def without_envelope(params: Raw | bytes | None) -> bytes | None:
-    """Params as a server before 2026-07-28 knows them."""
+    """Params as a server before 2026-07-28 expects them."""
     given = members(params)
     meta = members(given.pop("_meta", None))
     for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY):
@@ -102,7 +102,7 @@ def is_complete(result: Raw | bytes) -> bool:
 def without_hop_keys(method: str, result: Raw | bytes) -> bytes:
     """A result without what concerns one hop only, as a client before 2026-07-28 expects it.
 
-    Structured content that is no object, which 2026-07-28 allows, becomes `{"result": ...}`.
+    Structured content that is not an object, which 2026-07-28 allows, becomes `{"result": ...}`.
     """
     given = members(result)
     for key in _HOP_KEYS:

@@ -1,12 +1,12 @@
 """A server that is reached by streamable HTTP, as a Channel.
 
-1. The SDK's transport carries the messages. Here it gets the headers which the SDK's session would
-   have given it.
-2. Before the first message one `ping` goes out, to tell a server from whatever else may listen.
-3. A request that fails with an HTTP status is answered with an error.
-4. When the server cannot be reached any more, or has forgotten the session, the channel ends, and
-   whoever holds it connects again. A slow answer is not the end: nothing here times out once it is
-   connected, but the operating system probes idle connections, so that a dead network is noticed.
+1. The SDK's transport carries the messages. This module adds the headers that the SDK's session
+   would have added.
+2. Before the first message one `ping` is sent, to find out whether an MCP server listens there.
+3. A request that fails with an HTTP status is answered with a JSON-RPC error.
+4. When the server cannot be reached any more, or has lost the session, the channel ends, and its
+   owner reconnects. Nothing times out once it is connected, so slow answers are fine; the operating
+   system probes idle connections, so that a dead network is noticed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONNECTIONS = 1000
 _CONNECT_WITHIN = 15.0
 _LEAVE_WITHIN = 2.0
-_MAX_RENEWALS = 2  # of the login for one request: another process's, then one of our own
+_MAX_RENEWALS = 2  # of the login for one request: by another process, then by us
 _ACCEPT = "application/json, text/event-stream"
 _PING = wire.encode_request("transom-ping", "ping", None)
 _PING_HEADERS = {"accept": _ACCEPT, "content-type": "application/json"}
@@ -81,7 +81,7 @@ async def connect_http(
     login: LoginOptions | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> HttpChannel:
-    """Reach a server. With `Authorization` among the headers, nobody logs in."""
+    """Reach a server. With `Authorization` among the headers, no login is used."""
     try:
         channel = HttpChannel(url, headers or {}, login, max_bytes)
     except (httpx2.InvalidURL, ValueError) as error:
@@ -101,7 +101,7 @@ class HttpChannel:
         options = _client_options(url)
         has_token = "authorization" in map(str.lower, headers)
         self.login = None if has_token else ServerLogin(url, login)
-        """The login at the server; None: what it gets is in the headers."""
+        """The login at the server; None if the headers have the `Authorization`."""
         self._client = _WatchedClient(
             self._lose, self.login, max_bytes, headers=dict(headers), **options
         )
@@ -141,7 +141,7 @@ class HttpChannel:
             raise ChannelClosed(self._reason or "the connection is closed") from error
 
     async def _refuse(self, data: bytes) -> None:
-        """Answer what cannot be put into an HTTP request: nobody must wait for it."""
+        """Answer a message that cannot be sent as an HTTP request, so that nobody waits for it."""
         id = wire.refused_id(data, max_bytes=MAX_BYTES)
         if id is not None:
             text = "This message cannot be sent to an HTTP server"
@@ -188,7 +188,7 @@ class HttpChannel:
                 self._write = write
                 self._opened.set()
                 async for item in read:
-                    if self._reason is None:  # what the transport makes of the end is not theirs
+                    if self._reason is None:  # the transport's own errors at the end do not count
                         await self._theirs.send(self._received(item))
         except Exception as error:  # noqa: BLE001 - whatever it is, the connection is over
             self._lose(_describe(error))
@@ -199,16 +199,15 @@ class HttpChannel:
 
     def _received(self, item: SessionMessage | Exception) -> bytes:
         if isinstance(item, Exception):
-            return str(item)[:200].encode()  # what is no message is handed on as such
+            return str(item)[:200].encode()  # not a message; the reader will refuse it
         self._headers.learn(item.message)
         return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 class _WatchedClient(httpx2.AsyncClient):
-    """An HTTP client that notices when the server is gone, and answers in its place when it fails.
+    """An HTTP client that notices when the server is gone, and turns HTTP errors into JSON-RPC.
 
-    A connection that cannot be made or breaks, and a session that the server does not know, mean
-    that it is gone. A failure without a JSON-RPC error of the server's own gets one here.
+    The server is gone if a connection cannot be made or breaks, or if it does not know the session.
     """
 
     def __init__(
@@ -222,7 +221,7 @@ class _WatchedClient(httpx2.AsyncClient):
         self._session: httpx2.Headers | None = None
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """As httpx does it, and watched."""
+        """As in httpx; failures are noticed."""
         try:
             response = await self.send_authorized(request, **options)
         except httpx2.TransportError as error:
@@ -245,15 +244,15 @@ class _WatchedClient(httpx2.AsyncClient):
     async def send_authorized(
         self, request: httpx2.Request, *, within: float | None = None, **options: Any
     ) -> httpx2.Response:
-        """Send a request with the login at the server, which is renewed where it is refused.
+        """Send a request with the login at the server, which is renewed if it is refused.
 
         Args:
             request: the request.
-            within: seconds for the answer; the user may take longer for a login.
-            options: those of httpx.
+            within: seconds for the answer; a login by the user may take longer.
+            options: of httpx.
 
         Raises:
-            NotConnected: there is no login that the server takes; the text says what to do.
+            NotConnected: there is no login that the server accepts; the text says what to do.
         """
         renewals = 0
         while True:
@@ -261,7 +260,7 @@ class _WatchedClient(httpx2.AsyncClient):
                 await self._login.authorize(request)
             async with asyncio.timeout(within):
                 response = await super().send(request, **options)
-            # Whoever leaves needs no login for that.
+            # Ending a session needs no login.
             if self._login is None or request.method == "DELETE" or not is_challenge(response):
                 return response
             await response.aclose()
@@ -277,7 +276,7 @@ class _WatchedClient(httpx2.AsyncClient):
         if request.method == "DELETE":
             return
         if (status == HTTPStatus.NOT_FOUND and _NO_METHOD not in await response.aread()) or (
-            # Some servers answer so where 404 is due.
+            # Some servers answer this instead of 404.
             status == HTTPStatus.BAD_REQUEST and _NO_SESSION.search(await response.aread())
         ):
             self._on_lost("it does not know this session any more")
@@ -287,13 +286,13 @@ class _WatchedClient(httpx2.AsyncClient):
             self._streamed = self._streamed or response.is_success
 
     async def delete_session(self, url: str) -> None:
-        """Tell the server that the session is over."""
+        """Tell the server that the session has ended."""
         if self._session is not None:
             await self.request("DELETE", url, headers=self._session)
 
 
 class _WatchedStream(httpx2.AsyncByteStream):
-    """A response's body: noticed when it breaks off, and capped unless it is a stream of events."""
+    """A response's body: reports when it breaks off, and is capped unless it is an event stream."""
 
     def __init__(self, response: httpx2.Response, on_lost: OnLost, max_bytes: int) -> None:
         self._stream: Any = response.stream
@@ -319,9 +318,9 @@ class _WatchedStream(httpx2.AsyncByteStream):
 
 
 async def _as_json_rpc(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """A failure as JSON-RPC: the server's own error, or what its status means."""
+    """An HTTP error as JSON-RPC: the server's own error, or one made from its status."""
     is_json = response.headers.get("content-type", "").startswith("application/json")
-    plain_404 = response.status_code == HTTPStatus.NOT_FOUND  # the transport knows what it means
+    plain_404 = response.status_code == HTTPStatus.NOT_FOUND  # handled by the transport
     if is_json and _is_error(await response.aread()):
         return response
     await response.aclose()
@@ -351,11 +350,11 @@ def _is_error(body: bytes) -> bool:
 
 
 async def _probe(client: _WatchedClient, url: str) -> None:
-    """See whether an MCP server listens there."""
+    """Check that an MCP server listens there."""
     name = server_of(url)
     try:
         request = client.build_request("POST", url, content=_PING, headers=_PING_HEADERS)
-        # Not the watched `send`: nobody is connected yet who could be lost.
+        # Not the watched `send`: there is no connection yet that could be lost.
         response = await client.send_authorized(request, within=_CONNECT_WITHIN, stream=True)
         try:
             if response.is_redirect:
@@ -378,7 +377,7 @@ async def _probe(client: _WatchedClient, url: str) -> None:
 
 
 async def _beginning(response: httpx2.Response) -> bytes:
-    """As much of a body as it takes to know what it is."""
+    """The beginning of a body, enough to recognise its content."""
     found = b""
     async for part in response.aiter_bytes():
         found += part
@@ -391,7 +390,7 @@ def _refuse_redirect(response: httpx2.Response, name: str) -> None:
     target = response.next_request
     sent = response.request
     if target is not None and (target.method, target.url.host) == (sent.method, sent.url.host):
-        return  # a slash more or less, which the transport follows
+        return  # only a trailing slash differs: the transport follows that
     where = "elsewhere" if target is None else server_of(str(target.url))
     raise NotConnected(f"{name} redirects to {where}: use that URL if it is the server you mean")
 
@@ -403,7 +402,7 @@ def _refuse_stranger(response: httpx2.Response, name: str) -> None:
         HTTPStatus.BAD_REQUEST,
         HTTPStatus.NOT_ACCEPTABLE,
     ):
-        return  # it may well be a server: its answer to the first message tells
+        return  # it may be a server: its answer to the first message will tell
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             advice = (
@@ -422,7 +421,7 @@ def _refuse_stranger(response: httpx2.Response, name: str) -> None:
 
 
 def _client_options(url: str) -> dict[str, Any]:
-    """How an HTTP client for this URL is made: patient, but not with a dead network."""
+    """Options of the HTTP client for this URL: no timeouts, but TCP keep-alive."""
     probing = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if (option := getattr(socket, name, None)) is not None:
@@ -475,15 +474,15 @@ class HttpHeaders:
 
     def __init__(self) -> None:
         self._version: str | None = None
-        self._pending: dict[RequestId, str] = {}  # the requests whose results matter here
+        self._pending: dict[RequestId, str] = {}  # requests whose results decide later headers
         self._parameters: dict[str, dict[tuple[str, ...], str]] = {}  # by tool: path -> header
 
     def headers_for(self, message: JSONRPCMessage) -> dict[str, str]:
         """The headers for a message to the server."""
         if not isinstance(message, JSONRPCRequest | JSONRPCNotification):
-            return {}  # the transport repeats the last version
+            return {}  # the transport sends the last version again
         if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
-            while len(self._pending) >= _MAX_PENDING:  # a server need not answer what was cancelled
+            while len(self._pending) >= _MAX_PENDING:  # cancelled requests may never be answered
                 del self._pending[next(iter(self._pending))]
             self._pending[message.id] = message.method
         params = message.params or {}
@@ -507,7 +506,7 @@ class HttpHeaders:
         return headers
 
     def learn(self, message: JSONRPCMessage) -> None:
-        """Take from a message of the server's what later headers depend on."""
+        """Read from a message of the server what later headers need."""
         if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
             return
         method = self._pending.pop(message.id, None)

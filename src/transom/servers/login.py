@@ -1,15 +1,14 @@
 """Logging in to servers that are reached by a URL, with OAuth 2.1.
 
-1. The SDK's client does the protocol: discovery, registration, PKCE, refresh, more scopes. Here is
-   what it leaves open: who asks the user, where tokens are kept, and what a login may not do.
+1. The SDK's client implements the protocol: discovery, registration, PKCE, refresh, more scopes.
+   This module adds what it leaves open: asking the user, storing tokens, and restrictions.
 2. A login belongs to one server and one issuer. Its token goes to that server's origin only, and
    its refresh token to that issuer only.
-3. Whoever renews a login holds its lock, in this process or another, and looks first whether
-   somebody else has renewed it meanwhile.
-4. The user is asked once: after a login that came to nothing, this process does not open another
-   page by itself.
-5. Servers and issuers are strangers: how long they take, what they answer and where they send us
-   is limited, and nothing of theirs that could hold a token gets into an error or a log.
+3. A login is renewed under a lock that all processes share. If another one has renewed it
+   meanwhile, that login is used.
+4. The user is asked once: after a failed login, this process does not open another page by itself.
+5. Servers and issuers are untrusted: their times, answers and redirects are limited, and nothing of
+   theirs that could contain a token gets into an error or a log.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from transom.servers.targets import server_of
 from transom.state_files import open_lock, state_folder, try_lock, write_private
 
 Ask = Callable[[str], object]
-"""Called with the address of a login page that the user is to open; awaited if it can be."""
+"""Called with the address of a login page for the user to open; may be async."""
 
 LOGIN_WITHIN = 300.0
 """Seconds the user has for a login."""
@@ -71,32 +70,32 @@ _DONE = "You can close this page and go back to what you were doing.\n"
 _NOT_DONE = "The login was refused. You can close this page.\n"
 
 _log = logging.getLogger("transom.servers")
-# It logs failures with what the other side answered, which may hold tokens; they are raised too.
+# It logs failures with the full answer, which may contain tokens; they are raised as well.
 logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
 
 _questions: dict[str, list[float]] = {}  # when the user was asked, by server
-_unanswered: set[str] = set()  # the servers for which that came to nothing
+_unanswered: set[str] = set()  # servers whose login failed or was refused
 
 
 # --- what is kept ----------------------------------------------------------------------------
 
 
 class LoginSecret(msgspec.Struct):
-    """The part of a login that nobody else may see."""
+    """The secret part of a login: tokens and client secret."""
 
     tokens: dict[str, Any]
     client: dict[str, Any]
 
 
 class StoredLogin(msgspec.Struct, kw_only=True):
-    """A login at one server, as it is kept between runs."""
+    """A login at one server, as it is stored between runs."""
 
     server: str
     issuer: str
     expires_at: float | None = None
     scope: str | None = None
     client_id: str | None = None
-    """The id that the user gave, rather than one that the issuer made."""
+    """The client id that the user gave, if it was not registered automatically."""
     metadata: dict[str, Any] | None = None
     resource: dict[str, Any] | None = None
     secret: LoginSecret | None = None
@@ -114,15 +113,15 @@ class StoredLogin(msgspec.Struct, kw_only=True):
 
     @property
     def expired(self) -> bool:
-        """Whether its token is of no use any more."""
+        """Whether its token has expired."""
         return self.expires_at is not None and time.time() > self.expires_at - _EARLY
 
 
 class LoginStore:
     """The logins of one user: a file each that only this user can read.
 
-    Where the `keyring` package is installed and finds a keyring of the system, tokens are there,
-    and the files say only which logins there are.
+    If the `keyring` package is installed and finds a system keyring, tokens are stored there, and
+    the files only list the logins.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -137,22 +136,22 @@ class LoginStore:
         if login is None or login.server != server:
             return None
         if login.secret is None and (keyring := _keyring()) is not None:
-            with suppress(Exception):  # locked, refused, or gone: as if there were no login
+            with suppress(Exception):  # locked, refused, or gone: treated as no login
                 text = keyring.get_password(_KEYRING, server)
                 login.secret = msgspec.json.decode(text or "", type=LoginSecret)
         return None if login.secret is None else login
 
     def write(self, login: StoredLogin) -> None:
-        """Keep a login in place of the one that was there."""
+        """Store a login, replacing an earlier one."""
         if (keyring := _keyring()) is not None:
-            with suppress(Exception):  # some take no text as long as a token: then the file does
+            with suppress(Exception):  # if it refuses so long a text, the file has it
                 text = msgspec.json.encode(login.secret).decode()
                 keyring.set_password(_KEYRING, login.server, text)
                 login = msgspec.structs.replace(login, secret=None)
         write_private(self._file(login.server, ".json"), msgspec.json.encode(login))
 
     def delete(self, server: str) -> None:
-        """Forget a login."""
+        """Delete a login."""
         self._file(server, ".json").unlink(missing_ok=True)
         if (keyring := _keyring()) is not None:
             with suppress(Exception):  # it has none
@@ -165,10 +164,10 @@ class LoginStore:
 
     @asynccontextmanager
     async def locked(self, server: str) -> AsyncGenerator[None]:
-        """Hold the lock of a server's login, which others wait for meanwhile."""
+        """Hold the lock of a server's login; other processes wait."""
         try:
             handle = open_lock(self._file(server, ".lock"))
-        except OSError:  # nothing can be kept there, so nothing can be lost
+        except OSError:  # nothing can be stored there, so no lock is needed
             yield
             return
         try:
@@ -212,15 +211,15 @@ class LoginOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to log in to a server.
 
     Args:
-        ask: shows the user a login page. None: nobody can be asked, and a server that wants a
-            login is an error which says how to log in.
-        folder: where logins are kept; by default with what else this user's programs remember.
-        client_id: what the issuer knows us by, where it does not register clients by itself; an
-            https URL is that of a client-id metadata document.
-        client_secret: what goes with the client id, if anything.
-        port: where the browser comes back to; 0: any that is free.
-        scope: the scopes to ask for; by default what the server says it needs.
-        again: ask the user even if that came to nothing before: they want to log in now.
+        ask: shows the user a login page. None: nobody can be asked; if a login is needed, an error
+            says how to log in.
+        folder: where logins are stored; by default in the user's state folder.
+        client_id: the client id, if the issuer has no automatic registration; or the https URL of a
+            client-id metadata document.
+        client_secret: the secret of the client id, if it has one.
+        port: the port for the redirect back to this machine; 0: any free one.
+        scope: the scopes to request; by default what the server needs.
+        again: ask the user even if an earlier login failed.
     """
 
     ask: Ask | None = None
@@ -233,19 +232,19 @@ class LoginOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerLogin:
-    """The login at one server: what its requests carry, and how that is renewed."""
+    """The login at one server: adds its token to requests, and renews it."""
 
     def __init__(self, url: str, options: LoginOptions | None = None) -> None:
         self.server = server_of(url)
         self.stored: StoredLogin | None = None
-        """The login that requests carry."""
+        """The login that requests use."""
         self.asked = False
-        """Whether the user was asked for it, rather than it being refreshed or found."""
+        """Whether the user logged in now, rather than it being refreshed or found."""
         self._options = options or LoginOptions()
         self._loaded = False
 
     async def authorize(self, request: httpx2.Request) -> None:
-        """Let a request carry the login, if there is one; one that has expired is refreshed.
+        """Add the login to a request, if there is one; an expired one is refreshed first.
 
         Raises:
             NotConnected: it cannot be refreshed now.
@@ -260,13 +259,13 @@ class ServerLogin:
             request.headers["Authorization"] = f"Bearer {self.stored.token}"
 
     async def renew(self, challenge: httpx2.Response | None) -> None:
-        """Get a login that the server takes: one that was refreshed, or by asking the user.
+        """Get a login that the server accepts: refresh it, or ask the user.
 
         Args:
-            challenge: how the server refused what there is; None: refresh what has expired.
+            challenge: the server's refusal; None: just refresh an expired login.
 
         Raises:
-            NotConnected: there is none; the text says why and what to do.
+            NotConnected: that failed; the text says why and what to do.
         """
         refused = self.stored
         store = LoginStore(self._options.folder)
@@ -274,7 +273,7 @@ class ServerLogin:
             kept = await self._read()
             is_new = kept is not None and (refused is None or kept.token != refused.token)
             if kept is not None and is_new and not kept.expired:
-                self.stored, self.asked = kept, False  # somebody else was quicker
+                self.stored, self.asked = kept, False  # another process was faster
                 _unanswered.discard(self.server)
                 return
             async with aclosing(_Renewal(self.server, self._options, kept or refused)) as renewal:
@@ -291,12 +290,12 @@ class ServerLogin:
 
 
 def is_challenge(response: httpx2.Response) -> bool:
-    """Whether a server wants a login, or one that may do more."""
+    """Whether a response demands a login, or one with more scopes."""
     return response.status_code == 401 or _wants_more(response)
 
 
 def scope_challenge(scope: str) -> httpx2.Response:
-    """What a server answers that wants a login with more scopes."""
+    """The challenge of a server that demands more scopes."""
     challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
     return httpx2.Response(403, headers={"www-authenticate": challenge})
 
@@ -307,9 +306,9 @@ def _wants_more(response: httpx2.Response) -> bool:
 
 
 class _Renewal:
-    """One renewal of a login: makes the requests that the SDK's client wants made.
+    """One renewal of a login: sends the requests of the SDK's client.
 
-    To that client it is also the storage of tokens.
+    It is also that client's token storage.
     """
 
     def __init__(self, server: str, options: LoginOptions, kept: StoredLogin | None) -> None:
@@ -320,7 +319,7 @@ class _Renewal:
         self._tokens: OAuthToken | None = None
         self._redirect = _Redirect(options.port)
         self._http = httpx2.AsyncClient(follow_redirects=False, timeout=_ANSWER_WITHIN)
-        self._answer = ""  # what the last answer says went wrong
+        self._answer = ""  # the error in the last answer
         client_id = options.client_id or (kept.client_id if kept else None)
         self._client_id = client_id
         self._provider = OAuthClientProvider(
@@ -352,7 +351,7 @@ class _Renewal:
             text = f"{self._answer or _UNUSABLE} when it was to register a client"
             advice = "give `transom login` a --client-id, or the server a token with --header"
             raise self._failure(text, advice) from None
-        except OAuthTokenError:  # not its text: that has the whole answer in it
+        except OAuthTokenError:  # not its text, which contains the whole answer
             raise self._failure(self._answer or _UNUSABLE) from None
         except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failure(str(error) or type(error).__name__) from None
@@ -371,7 +370,7 @@ class _Renewal:
             resource = ProtectedResourceMetadata.model_validate(self._kept.resource)
             context.protected_resource_metadata = resource
         if challenge is None or not _wants_more(challenge):
-            context.token_expiry_time = 1.0  # whatever there is, is to be refreshed
+            context.token_expiry_time = 1.0  # treat the token as expired, so that it is refreshed
         # With a version, the SDK names the server to the issuer even if it has no metadata.
         headers = {"mcp-protocol-version": LATEST_PROTOCOL_VERSION}
         request = httpx2.Request("POST", self._server, headers=headers)
@@ -394,7 +393,7 @@ class _Renewal:
         _unanswered.discard(self._server)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request of the login's own; the body is capped, and not decompressed."""
+        """Send a request of the login itself; the body is capped, and not decompressed."""
         self._refuse_unsafe(str(request.url))
         body = bytearray()
         async with asyncio.timeout(_ANSWER_WITHIN):
@@ -412,7 +411,7 @@ class _Renewal:
         return answer
 
     async def _prepare_to_ask(self, challenge: httpx2.Response) -> None:
-        """See that the user can be asked, and that the browser has somewhere to come back to."""
+        """Check that the user can be asked, and listen for the browser's redirect."""
         now = time.time()
         asked = [each for each in _questions.get(self._server, []) if each > now - 3600]
         _questions[self._server] = asked
@@ -424,8 +423,8 @@ class _Renewal:
         await self._redirect.open()
         context = self._provider.context
         context.client_metadata.redirect_uris = [AnyUrl(self._redirect.url)]
-        # A client that the issuer made is registered again: it was made for another port, maybe
-        # for fewer scopes, and the issuer may have forgotten it.
+        # An automatically registered client is registered again: it was for another port, maybe for
+        # fewer scopes, and the issuer may have deleted it.
         context.client_info = self._given_client()
 
     def _given_client(self) -> OAuthClientInformationFull | None:
@@ -454,10 +453,9 @@ class _Renewal:
         self._refuse_unsafe(url)
         metadata = self._provider.context.oauth_metadata
         issuer = self._issuer
-        # A server that is its own issuer could name another's login page, to get the code that
-        # the user's login there gives. That is noticed where the issuer signs its redirect with
-        # `iss`, which the SDK checks; elsewhere the page has to be at the issuer, unless the user
-        # has arranged the login there beforehand.
+        # A server that is its own issuer could name another issuer's login page, to get the code of
+        # the user's login there. The SDK notices that if the redirect has `iss`. Otherwise the page
+        # must belong to the issuer, unless the user configured a client id for it.
         signed = metadata is not None and metadata.authorization_response_iss_parameter_supported
         arranged = self._client_id is not None
         if not signed and not arranged and not _belongs_together(url, issuer):
@@ -475,7 +473,7 @@ class _Renewal:
             raise self._failure(f"its page cannot be shown: {error}") from error
 
     async def revoke(self) -> None:
-        """Tell the issuer that the tokens are not needed any more, if it wants to know."""
+        """Revoke the tokens at the issuer, if it supports that."""
         context = self._provider.context
         secret = self._kept and self._kept.secret
         if self._kept is None or secret is None or self._kept.metadata is None:
@@ -486,7 +484,7 @@ class _Renewal:
         context.client_info = await self.get_client_info()
         token = secret.tokens.get("refresh_token") or secret.tokens["access_token"]
         data = {"token": token, "client_id": secret.client["client_id"]}
-        # It is forgotten here in any case.
+        # It is deleted here in any case.
         with suppress(NotConnected, OAuthFlowError, httpx2.HTTPError, TimeoutError):
             data, headers = context.prepare_token_auth(data, {})
             await self._send(httpx2.Request("POST", endpoint, data=data, headers=headers))
@@ -494,7 +492,7 @@ class _Renewal:
     # --- what may not be ---------------------------------------------------------------------
 
     def _refuse_unsafe(self, url: str) -> None:
-        """No secrets by plain HTTP, and no requests to this machine for a server that is not."""
+        """Refuse plain HTTP, and requests to this machine on behalf of a remote server."""
         if _is_local(url) and not _is_local(self._server):
             text = f"{server_of(url)} is not safe: it is on this machine, and the server is not"
             raise self._failure(text)
@@ -538,7 +536,7 @@ class _Renewal:
         context = self._provider.context
         client = context.client_info
         assert client is not None  # noqa: S101 - there are tokens, so there was a client
-        client.issuer = client.issuer or self._issuer  # one that the user gave belongs there now
+        client.issuer = client.issuer or self._issuer  # the user's client id is for this issuer
         metadata, resource = context.oauth_metadata, context.protected_resource_metadata
         return StoredLogin(
             server=self._server,
@@ -555,29 +553,28 @@ class _Renewal:
         )
 
     async def get_tokens(self) -> OAuthToken | None:
-        """What there is."""
+        """The stored tokens."""
         secret = self._kept and self._kept.secret
         return OAuthToken.model_validate(secret.tokens) if secret else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Take new ones."""
+        """Store new tokens."""
         self._check_token(tokens)
         self._tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """What the issuer knows us by."""
+        """The registered client."""
         secret = self._kept and self._kept.secret
         return OAuthClientInformationFull.model_validate(secret.client) if secret else None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Nothing: it is kept together with the tokens."""
+        """Nothing: it is stored together with the tokens."""
 
 
 class _Redirect:
-    """Waits on loopback for the browser to come back from a login page.
+    """Waits on loopback for the browser's redirect from a login page.
 
-    Whoever else calls there, such as a page that guesses the port, does not know the state, and
-    changes nothing.
+    Requests without the secret `state`, such as from a page that guesses the port, are ignored.
     """
 
     def __init__(self, port: int) -> None:
@@ -604,7 +601,7 @@ class _Redirect:
             self._server.close()
 
     async def result(self) -> AuthorizationCodeResult:
-        """What the issuer sent along."""
+        """The parameters of the redirect."""
         assert self._came is not None  # noqa: S101 - it was opened
         try:
             async with asyncio.timeout(LOGIN_WITHIN):
@@ -651,7 +648,7 @@ def _host_in(header: str) -> str:
 
 
 def _described(answer: httpx2.Response) -> str:
-    """What an issuer says went wrong: the fields that are made for it, and nothing else."""
+    """An issuer's error: only the fields of the answer that are meant for it."""
     if answer.status_code < 300:
         return ""
     with suppress(ValueError):
@@ -675,7 +672,7 @@ def _is_local(url: str) -> bool:
 
 
 def _belongs_together(page: str, issuer: str) -> bool:
-    """Whether one is at the other's origin, or at a domain below the other's."""
+    """Whether one has the other's origin, or is a subdomain of the other."""
     if _origin(page) == _origin(issuer):
         return True
     hosts = sorted((urlsplit(each).hostname or "" for each in (page, issuer)), key=len)
@@ -684,9 +681,9 @@ def _belongs_together(page: str, issuer: str) -> bool:
 
 
 def _other_audience(token: str, server: str) -> str | None:
-    """Whom a token is for, if it says so and that is not this server.
+    """The audience of a token, if it names one that is not this server.
 
-    Only a URL says so: many issuers have names of their own for the servers they make tokens for.
+    Only a URL counts: many issuers use names of their own for servers.
     """
     try:
         claims = as_object(msgspec.json.decode(urlsafe_b64decode(token.split(".")[1] + "==")))
@@ -704,7 +701,7 @@ def _other_audience(token: str, server: str) -> str | None:
 
 
 async def log_out(url: str, folder: Path | None = None) -> StoredLogin | None:
-    """Forget the login at a server, and tell its issuer so; the login, if there was one."""
+    """Delete the login at a server and revoke it; returns the login, if there was one."""
     server = server_of(url)
     store = LoginStore(folder)
     async with store.locked(server):

@@ -1,14 +1,14 @@
-"""A server that runs as a process of ours: its pipes as a Channel, and its end.
+"""A server that runs as a child process: its pipes as a Channel, and how it ends.
 
-1. It leads a process group of its own. Closing shuts its standard input first, as MCP says; what
-   is left of the group after a moment is terminated, and then killed.
+1. It leads a process group of its own. Closing closes its standard input first, as MCP specifies;
+   after two seconds the rest of the group is terminated, and then killed.
 2. A process that crashes is gone, even when something that it started still holds its pipes open.
-3. What it writes to its standard error goes to ours, without records of the levels INFO and DEBUG
-   (unless `transom.servers` is logged at INFO). Before its first message that waits three seconds:
-   if it dies by then, the error says why, and nothing is printed twice. When nobody reads our
-   standard error, that output is dropped: it never blocks us.
-4. A line that is no JSON in UTF-8 is handed on like any other: whoever reads messages refuses it. A
-   line that is longer than the cap is dropped, and the request that it answers gets an error.
+3. Its standard error is copied to ours, without records of the levels INFO and DEBUG (unless
+   `transom.servers` is logged at INFO). Before its first message, the copy is delayed by three
+   seconds: if it dies by then, the error contains it, and nothing is printed twice. If nobody reads
+   our standard error, that output is dropped and never blocks us.
+4. A line that is not JSON in UTF-8 is passed on: the reader of messages refuses it. A line over the
+   limit is dropped, and the request that it answers gets an error.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MAX_LINE = 32 * 1024 * 1024
 
 _LEAVES_WITHIN = 2.0  # seconds after its input ended
 _ENDS_WITHIN = 2.0  # seconds after it was terminated
-_LINGERS = 0.5  # seconds in which the output of a process that crashed is still read
-_DIES_WITHIN = 1.0  # seconds between the end of its output and its own
+_LINGERS = 0.5  # seconds for which the output of a crashed process is still read
+_DIES_WITHIN = 1.0  # seconds between the end of its output and its exit
 
-# What a server needs to run at all. Everything else may be a secret of ours.
+# The variables that a server needs to run. Any other may be a secret.
 _BASIC_ENVIRONMENT = (
     *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"),
     *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT"),
@@ -81,8 +81,8 @@ class ServerProcess:
     ) -> ServerProcess:
         """Start a command that speaks MCP on its standard input and output.
 
-        `env` is added to its environment, which is all of ours with `inherit_env`; else only what
-        a program needs to run, such as `PATH` and `HOME`.
+        `env` is added to its environment: all of ours with `inherit_env`, else only what a program
+        needs to run, such as `PATH` and `HOME`.
         """
         inherited = {
             key: value
@@ -164,7 +164,7 @@ class ServerProcess:
         return f"{how}; its last words: {last}" if last else how
 
     async def _watch(self) -> None:
-        # A wrapper that exits with 0 may have handed its pipes to the real server.
+        # A wrapper that exits with 0 may have passed its pipes to the real server.
         await self._protocol.exited.wait()
         if self._transport.get_returncode() != 0:
             await asyncio.sleep(_LINGERS)
@@ -180,14 +180,14 @@ class ServerProcess:
 
     async def _end(self) -> None:
         self._watching.cancel()
-        # Its input first, as MCP says. Its output is read meanwhile: it may answer what still waits
-        # (a subscription, for one), and must not fail with a broken pipe.
+        # Its input first, as MCP specifies. Its output is still read: it may answer waiting
+        # requests (such as a subscription), and must not fail with a broken pipe.
         stdin = self._transport.get_pipe_transport(0)
         if stdin is not None:
             stdin.close()
         await self._wait_exited(_LEAVES_WITHIN)
         await self._channel.aclose()
-        # Also when the process has left by itself: its children may not have.
+        # Also if the process exited by itself: its children may still run.
         if self._signal(force=False):
             await self._wait_exited(_ENDS_WITHIN)
             self._signal(force=True)
@@ -195,7 +195,7 @@ class ServerProcess:
             with suppress(ProcessLookupError):
                 self._transport.kill()  # it left its own group
         await self._protocol.exited.wait()
-        await self._protocol.wait_stderr_ended(_ENDS_WITHIN)  # its children hold that, too
+        await self._protocol.wait_stderr_ended(_ENDS_WITHIN)  # its children may hold it open
         self._transport.close()
 
     async def _wait_exited(self, timeout: float) -> None:
@@ -204,7 +204,7 @@ class ServerProcess:
                 await self._protocol.exited.wait()
 
     def _signal(self, *, force: bool) -> bool:
-        """Terminate or kill what is left of the group; whether there was anything."""
+        """Terminate or kill the rest of the group; returns whether there was any."""
         try:
             if hasattr(os, "killpg"):
                 os.killpg(self.pid, signal.SIGKILL if force else signal.SIGTERM)
@@ -227,7 +227,7 @@ class _Protocol(SubprocessStreamProtocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, forward_stderr: bool) -> None:
         super().__init__(limit=2**16, loop=loop)
-        # Not `Process.wait`, which also waits until nobody holds the pipes any more.
+        # Not `Process.wait`, which also waits until the pipes are closed.
         self.exited = asyncio.Event()
         self._stderr_ended = asyncio.Event()
         self._quiet = _QuietLines() if forward_stderr else None
@@ -244,7 +244,7 @@ class _Protocol(SubprocessStreamProtocol):
             self._tail = (self._tail + data)[-self._KEPT :]
             self._pass_on(data)
         else:
-            if data[:1] in (b"{", b"["):  # a message, not what a script prints
+            if data[:1] in (b"{", b"["):  # a message, rather than output of a script
                 self._release()
             super().pipe_data_received(fd, data)
 
@@ -261,7 +261,7 @@ class _Protocol(SubprocessStreamProtocol):
             _stderr.write(self._quiet.feed(data))
             return
         self._held += data
-        if len(self._held) > self._KEPT:  # more than the error would say
+        if len(self._held) > self._KEPT:  # more than the error would contain
             self._release()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
@@ -280,7 +280,7 @@ class _Protocol(SubprocessStreamProtocol):
                 self._pass_on(held)
 
     async def wait_stderr_ended(self, timeout: float) -> None:
-        """Wait until nobody can write there any more, but not longer than `timeout` seconds."""
+        """Wait until its standard error is closed, for at most `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._stderr_ended.wait()
@@ -292,10 +292,10 @@ class _Protocol(SubprocessStreamProtocol):
 
 
 def _keep_no_copies() -> None:
-    """Have a child of uvloop's keep its pipes once only: else its closing one would not be seen."""
+    """Prevent duplicate pipes in a child of uvloop, which would hide that it closed one."""
     with suppress(OSError):
         for name in os.listdir("/dev/fd"):  # noqa: PTH208 - little may be done between fork and exec
-            with suppress(OSError):  # the listing's own is closed by now
+            with suppress(OSError):  # the descriptor of the listing itself is closed by now
                 os.set_inheritable(int(name), int(name) < 3)
 
 
@@ -305,7 +305,7 @@ _LEVEL = re.compile(
 
 
 class _QuietLines:
-    """Standard error as it comes, in whole lines, without records of the levels INFO and DEBUG."""
+    """Filters standard error: whole lines, without records of the levels INFO and DEBUG."""
 
     _LONGEST = 65_536
 
@@ -314,7 +314,7 @@ class _QuietLines:
         self._routine = False
 
     def feed(self, data: bytes) -> bytes:
-        """What of it to print; no data: there will be no more."""
+        """The part of the data to print; empty data is the end."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         kept = b"".join([line + b"\n" for line in lines if self._wanted(line)])
         if not data or len(self._rest) > self._LONGEST:
@@ -324,7 +324,7 @@ class _QuietLines:
     def _wanted(self, line: bytes) -> bool:
         if level := _LEVEL.match(line):
             self._routine = level[1] in {b"DEBUG", b"INFO"} and not _log.isEnabledFor(logging.INFO)
-        elif not line[:1].isspace():  # what is indented belongs to the record before
+        elif not line[:1].isspace():  # an indented line belongs to the record before
             self._routine = False
         return not self._routine
 
@@ -366,7 +366,7 @@ def cause(text: str) -> str:
 
 
 class _StderrWriter:
-    """Writes to our standard error in a thread: a pipe there that nobody reads blocks a write."""
+    """Writes to our standard error in a thread, because a write to an unread pipe blocks."""
 
     _WAITING = 256  # chunks; more are dropped
 
@@ -386,7 +386,7 @@ class _StderrWriter:
     def _run(self) -> None:
         while True:
             data = self._chunks.get()
-            # Not `sys.stderr`: a thread that blocks inside of its lock breaks the exit of Python.
+            # Not `sys.stderr`: a thread that blocks while it has its lock breaks Python's exit.
             with suppress(OSError):
                 while data:
                     data = data[os.write(2, data) :]

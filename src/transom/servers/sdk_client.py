@@ -1,13 +1,13 @@
-"""What users have of the official SDK: a connected client as a `Server`, a server as a Channel.
+"""Objects of the official SDK: a connected client as a `Server`, a server as a Channel.
 
-1. One `SdkServer` serves everybody who shares a client (`sdk_server`). The client's own handlers
-   stay as they are.
-2. Requests go out as they came in, keys unknown to the SDK included, and so do the results.
+1. All users of a client share one `SdkServer` (`sdk_server`). The client's own handlers stay as
+   they are.
+2. Requests and results pass unchanged, including keys that the SDK does not know.
 3. A 2026-07-28 server announces changed lists on a subscription: one is opened for all observers,
-   and opened again when it is lost. The SDK has no way to watch an older server's notifications
-   once a client is connected: give the client a `ListChangedHandler` when you make it. Without one,
-   tools are listed again when they are asked for, at most once a second.
-4. A server that wants input first (2026-07-28) gets it from the client's own callbacks.
+   and opened again when it is lost. The SDK has no way to observe an older server's notifications
+   once a client is connected: create the client with a `ListChangedHandler`. Without one, tools are
+   listed again when they are needed, at most once a second.
+4. If a 2026-07-28 server needs input, the client's own callbacks give it.
 5. A server object of the SDK or of FastMCP runs in this process, over a Channel.
 """
 
@@ -61,7 +61,7 @@ _CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceErr
 
 
 def _lowlevel(server: object) -> Server[Any] | None:
-    # Both wrap a low-level server under a name of their own; neither publishes it.
+    # Both wrap a low-level server in an attribute that is not public.
     inner = getattr(server, "_lowlevel_server", None) or getattr(server, "_mcp_server", None)
     for candidate in (server, inner):
         if isinstance(candidate, Server):
@@ -100,7 +100,7 @@ class InMemoryChannel:
 
     def _ended(self, running: asyncio.Task[None]) -> None:
         if not running.cancelled():
-            running.exception()  # a server that failed is one that closed the connection
+            running.exception()  # a failed server counts as one that closed the connection
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
 
@@ -109,7 +109,7 @@ class InMemoryChannel:
         try:
             message = jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValidationError:
-            return  # no message that a server could read
+            return  # not a message that a server could read
         try:
             await self._write.send(SessionMessage(message))
         except _CLOSED:
@@ -157,7 +157,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 def sdk_server(client: Client | ClientSession) -> SdkServer:
-    """The server of a connected client, the same one for everybody who shares the client."""
+    """The server of a connected client, the same object for all users of the client."""
     try:
         session: object = client if isinstance(client, ClientSession) else client.session
     except RuntimeError as error:
@@ -239,13 +239,13 @@ class SdkServer(CachingServer):
         return self._watching or not self._lists
 
     async def _listen(self) -> None:
-        """Keep a subscription open for as long as somebody observes."""
+        """Keep a subscription open while there are observers."""
         pause, again = _FIRST_PAUSE, False
         while True:
             try:
                 async with self._subscription() as subscription:
                     self._watching = True
-                    self.tool_cache.invalidate()  # they may have changed before
+                    self.tool_cache.invalidate()  # a change may have been missed
                     if again:
                         for kind in self._lists:
                             self._list_changed(f"notifications/{kind}/list_changed")
@@ -274,7 +274,7 @@ class SdkServer(CachingServer):
     async def _list_page(self, method: str, params: bytes | None) -> bytes:
         if method != "tools/list":
             return await super()._list_page(method, params)
-        # The session's own method: it takes from the schemas which headers a call needs.
+        # The session's own method, which reads from the schemas which headers a call needs.
         wanted = mcp.PaginatedRequestParams.model_validate_json(params or b"{}")
         listed = await _translated(method, self._session.list_tools(params=wanted))
         return listed.model_dump_json(by_alias=True, exclude_none=True).encode()
@@ -292,7 +292,7 @@ class SdkServer(CachingServer):
         return wire.encode(await _translated(method, sending))
 
     async def _answer_input(self, result: bytes) -> dict[str, Any]:
-        """What the client's callbacks answer to what a server wants to know first."""
+        """The answers of the client's callbacks to a server's request for input."""
         wanted = mcp.InputRequiredResult.model_validate_json(result, by_name=False)
         responses: dict[str, Any] = {}
         for key, request in (wanted.input_requests or {}).items():
@@ -309,7 +309,7 @@ _servers: WeakValueDictionary[int, SdkServer] = WeakValueDictionary()
 
 
 class _Unread:
-    """Stands for the type as which the SDK would read a result: keeps all of it."""
+    """A type for the SDK to read a result as, which keeps all of it."""
 
     @staticmethod
     def model_validate(raw: dict[str, Any], **_: object) -> dict[str, Any]:
@@ -317,7 +317,7 @@ class _Unread:
 
 
 async def _translated(method: str, waiting: Awaitable[Any]) -> Any:
-    """The result of a request of the SDK's; its exceptions as ours."""
+    """The result of a request of the SDK, with its exceptions translated."""
     try:
         return await waiting
     except MCPError as error:

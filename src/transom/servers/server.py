@@ -42,7 +42,7 @@ class Server(Protocol):
 
     @property
     def current(self) -> bool:
-        """Whether `tools()` has what the server would list now, as far as one can know."""
+        """Whether the cached tools are up to date, as far as that can be known."""
         ...
 
     async def tools(self) -> Mapping[str, Tool]:
@@ -77,7 +77,7 @@ class Server(Protocol):
         ...
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with the method of each `list_changed`. Returns how to stop that."""
+        """Call `observer` with the method of each `list_changed`; returns a function to stop it."""
         ...
 
 
@@ -94,9 +94,9 @@ class InputRequired(ProtocolError):
 async def list_all(
     send: Callable[[bytes | None], Awaitable[bytes]], method: str, key: str
 ) -> list[Raw]:
-    """All entries of a list, page after page, each as it came; `send` asks for a page."""
+    """All entries of a list, from all pages, unread; `send` requests a page."""
     entries: list[Raw] = []
-    seen = {b"null"}  # a cursor that repeats would go on for ever
+    seen = {b"null"}  # a repeated cursor would loop forever
     params: bytes | None = None
     for _ in range(_MAX_PAGES):
         page = members(await send(params))
@@ -113,7 +113,7 @@ async def list_all(
 
 
 def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:
-    """Which lists a server says it will send `list_changed` for: "tools", "resources" ..."""
+    """The lists for which a server declares `listChanged`: "tools", "resources" ..."""
     announced: list[str] = []
     for kind in ("tools", "resources", "prompts"):
         declared: object = capabilities.get(kind)
@@ -123,9 +123,9 @@ def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:
 
 
 class ToolCache:
-    """The tools of one server: listed once, and kept until the server says that they changed.
+    """A cache of the tools of one server, valid until the server announces a change.
 
-    When it does not announce every change, tools older than a second are listed again.
+    If the server does not announce all changes, tools are cached for one second.
     """
 
     def __init__(
@@ -144,20 +144,20 @@ class ToolCache:
 
     @property
     def current(self) -> bool:
-        """Whether these are the server's tools now, as far as one can know."""
+        """Whether the cache is up to date, as far as that can be known."""
         fresh = self._announced() or self._age() < _RELIST_AFTER
         return fresh and self._known_version >= self._version
 
     def known(self, name: str) -> Tool | None:
-        """A tool, if it is cached and not out of date."""
+        """A tool, if it is cached and up to date."""
         return self._tools.get(name) if self._known_version >= self._version else None
 
     def invalidate(self) -> None:
-        """The tools have changed, or may have: list them when they are next needed."""
+        """The tools may have changed: list them again when they are next needed."""
         self._version += 1
 
     def fill(self, entries: Iterable[Raw]) -> None:
-        """Take all tools, as the server has just listed them."""
+        """Fill the cache with a complete listing."""
         self._store(entries, self._version)
 
     async def tools(self) -> Mapping[str, Tool]:
@@ -169,7 +169,7 @@ class ToolCache:
             if self._listing is None:
                 self._listing = asyncio.ensure_future(self._list())
                 self._listing.add_done_callback(retrieve)
-            # Shared by all who wait, so one who gives up must not end it for the others.
+            # Shared by all waiters, so a cancelled one must not end it for the others.
             await asyncio.shield(self._listing)
         return self._tools
 
@@ -203,17 +203,16 @@ class ToolCache:
             try:
                 tool = msgspec.json.decode(entry, type=Tool)
             except msgspec.DecodeError:
-                continue  # nothing that could be called
+                continue  # it has no name to call it by
             found.setdefault(tool.name, tool)
         self._tools, self._known_version = found, version
         self._listed_at = asyncio.get_running_loop().time()
 
 
 class CachingServer:
-    """What each `Server` here shares: cached tools, observers of its lists, and whole requests.
+    """The shared part of `Server` implementations: cached tools, observers, and whole requests.
 
-    However many notices of changed lists come in one turn of the event loop, an observer is called
-    once for each list.
+    Observers are debounced: once per list and turn of the event loop.
     """
 
     def __init__(self) -> None:
@@ -226,7 +225,7 @@ class CachingServer:
     async def _send(
         self, method: str, params: bytes | None, on_progress: OnProgress | None
     ) -> bytes:
-        """Send one request; its result as it came."""
+        """Send one request; returns the raw result."""
 
     async def _list_page(self, method: str, params: bytes | None) -> bytes:
         return await self._send(method, params, None)
@@ -239,7 +238,7 @@ class CachingServer:
         return True
 
     def _has_tasks_by_extension(self) -> bool:
-        """Whether the server is of 2026-07-28, which has another form of tasks."""
+        """Whether the server has tasks in the form of the 2026-07-28 extension."""
         return False
 
     # --- as a `Server` -----------------------------------------------------------------------
@@ -278,7 +277,7 @@ class CachingServer:
         except ProtocolError as error:
             if error.code != _HEADER_MISMATCH or method != "tools/call":
                 raise
-            # HTTP headers of a call come from the tool's schema, and did not fit the server's.
+            # HTTP headers of a call come from the tool's schema, which was outdated.
             await self.tool_cache.relist()
             result = await self._send(method, given, on_progress)
         for attempt in range(_MAX_ROUNDS):
@@ -320,7 +319,7 @@ class CachingServer:
     # --- lists -------------------------------------------------------------------------------
 
     async def list_all(self, method: str, key: str) -> list[Raw]:
-        """All entries of a list, page after page, each as it came; raises as `request` does."""
+        """All entries of a list, from all pages, unread; raises as `request` does."""
         return await list_all(lambda params: self._list_page(method, params), method, key)
 
     async def _list_tools(self) -> list[Raw]:

@@ -1,4 +1,4 @@
-"""What a server can be given as, and how each of these is reached."""
+"""The kinds of targets that can be a server, and how to connect to each."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class RemoteServer(msgspec.Struct, frozen=True):
 
     Args:
         url: where it is.
-        headers: sent with every request. `Authorization` takes the place of a login.
+        headers: sent with every request. `Authorization` replaces a login.
         ask: called with the address of a login page, to show it to the user, as `webbrowser.open`
             does. None: nobody can be asked, and a missing login is an error.
-        logins: the folder in which logins are kept, where they are not those of this process's
-            user: a program with many users has one for each.
+        logins: the folder in which logins are stored, for a program with many users; by default
+            that of the process's user.
     """
 
     url: str
@@ -53,13 +53,13 @@ async def connect(
     timeout: float = 30.0,
     on_lost: Callable[[ServerConnection, str], object] | None = None,
 ) -> ServerConnection:
-    """Reach a server and make the handshake, saying that Views can be shown.
+    """Connect to a server and make the handshake as a client that shows Views.
 
     Args:
         target: a command as a list of words, the URL of a streamable HTTP server or a
             `RemoteServer`, or an `MCPServer` or `FastMCP` object, which then runs in this process.
         name: what the server is called in messages.
-        timeout: seconds it has for all of this, without those that a user takes to log in.
+        timeout: seconds for all of this, without the time that a user takes to log in.
         on_lost: called with the connection and the reason when the server goes away.
 
     Returns:
@@ -73,7 +73,7 @@ async def connect(
     connection.identity = identity_of(target)
     try:
         may_ask = isinstance(target, RemoteServer) and target.ask is not None
-        async with asyncio.timeout(None if may_ask else timeout):  # connecting limits itself
+        async with asyncio.timeout(None if may_ask else timeout):  # a login has its own limit
             await connection.start()
             await connection.negotiate(timeout=timeout)
     except BaseException as error:
@@ -90,7 +90,7 @@ async def connect(
 
 
 def server_of(url: str) -> str:
-    """A server's URL without what may be secret in it: for messages, logs, and as its identity."""
+    """A server's URL without possible secrets: for messages and logs, and as its identity."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2].lower()
     return urlunsplit((parts.scheme.lower(), host, parts.path, "", ""))
@@ -99,10 +99,10 @@ def server_of(url: str) -> str:
 def identity_of(
     target: Target, *, env: Mapping[str, str] | None = None, cwd: str | None = None
 ) -> str:
-    """What tells a server from all others of this user, also in the next run; "" if nothing does.
+    """Identifies a server among all of this user's, also in the next run; "" if nothing does.
 
-    It is the whole URL, or the command with its folder and what is set in its environment: what is
-    started by the same words elsewhere may be another program. It may hold secrets: never show it.
+    It is the whole URL, or the command with its folder and the variables set for it: the same
+    command elsewhere may be another program. It may contain secrets: never show it.
     """
     if isinstance(target, str | RemoteServer):
         return target if isinstance(target, str) else target.url
@@ -117,7 +117,7 @@ def connected_server(target: Target) -> Server | None:
     """A `Server`, or the server of a connected SDK client, if `target` is one of these."""
     if isinstance(target, Server):
         return target
-    # Whoever gives us an object of the SDK or of FastMCP has loaded it; nobody else has to.
+    # If the target is an object of the SDK or FastMCP, that is loaded already; else do not load it.
     kinds = [*_classes("mcp", "Client", "ClientSession"), *_classes("fastmcp", "Client")]
     if isinstance(target, tuple(kinds)):
         return cast("Server", import_module("transom.servers.sdk_client").sdk_server(target))
@@ -135,7 +135,7 @@ def way_to(
     forward_stderr: bool = True,
     max_bytes: int = MAX_LINE,
 ) -> Connect:
-    """How to reach a target."""
+    """A function that connects to a target."""
     if isinstance(target, str | RemoteServer):
         remote = RemoteServer(target) if isinstance(target, str) else target
         if not remote.url.startswith(("http://", "https://")):
@@ -162,15 +162,15 @@ def way_to(
 
 
 def _named(target: Target) -> str:
-    """What a target is called in messages."""
+    """The name of a target in messages."""
     if isinstance(target, str | RemoteServer):
         return server_of(target if isinstance(target, str) else target.url)
     return shlex.join([os.fspath(word) for word in target]) if _is_command(target) else "in memory"
 
 
 async def reach_remote(remote: RemoteServer, *, max_bytes: int = MAX_LINE) -> Channel:
-    """Reach a server by its URL; NotConnected if that cannot be done."""
-    # In a thread, for it takes half a second to load the SDK.
+    """Connect to a server by its URL; NotConnected if that fails."""
+    # In a thread, because loading the SDK takes half a second.
     http: Any = await asyncio.to_thread(import_module, "transom.servers.http")
     login = http.LoginOptions(ask=remote.ask, folder=remote.logins)
     channel = await http.connect_http(

@@ -1,8 +1,8 @@
 """Tasks in two forms: that of 2025-11-25, and that of the extension, which came with 2026-07-28.
 
-Views, hosts and everything else here speak the first: who calls asks for a task, and the result is
-awaited with `tasks/result`. In the second the server decides, if the client has the extension, and
-`tasks/get` has the result in it.
+All code here uses the first: the caller requests a task, and waits for the result with
+`tasks/result`. In the second the server decides, if the client has the extension, and `tasks/get`
+contains the result.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ Send = Callable[[str, bytes], Awaitable[bytes]]
 
 
 def has_tasks(capabilities: Mapping[str, Any]) -> bool:
-    """Whether a server says that it has tasks, in either form."""
+    """Whether a server declares tasks, in either form."""
     return capabilities.get("tasks") is not None or TASKS_EXTENSION in as_object(
         capabilities.get("extensions")
     )
 
 
 def wants_task(method: str, params: bytes | None) -> bool:
-    """Whether a call asks for a task, as 2025-11-25 does."""
+    """Whether a call requests a task, in the form of 2025-11-25."""
     return method == "tools/call" and b'"task"' in (params or b"") and "task" in members(params)
 
 
 def without_task(params: bytes | None) -> bytes:
-    """The params of a call that does not ask for a task."""
+    """The params of a call without the request for a task."""
     return wire.encode({key: value for key, value in members(params).items() if key != "task"})
 
 
 def is_task(result: Raw | bytes) -> bool:
-    """Whether a 2026-07-28 server answered with a task in place of a result."""
+    """Whether a 2026-07-28 server answered with a task instead of a result."""
     return bytes(members(result).get("resultType", b"")) == b'"task"'
 
 
@@ -59,14 +59,14 @@ def task_id_in(result: Raw | bytes) -> str | None:
 
 
 def as_handshake_task(task: Members) -> Members:
-    """A task as 2025-11-25 writes it."""
+    """A task in the form of 2025-11-25."""
     told = {key: task[key] for key in _SAME if key in task}
     told |= {old: task[new] for old, new in _RENAMED.items() if new in task}
     return {"ttl": Raw(b"null"), **told}
 
 
 def as_extension_task(task: Members) -> Members:
-    """A task as the extension writes it."""
+    """A task in the form of the extension."""
     told = {key: task[key] for key in _SAME if key in task}
     told |= {new: task[old] for old, new in _RENAMED.items() if old in task}
     return {"ttlMs": Raw(b"null"), **told}
@@ -75,11 +75,11 @@ def as_extension_task(task: Members) -> Members:
 async def request_task(
     send: Send, answer_input: Callable[[bytes], Awaitable[dict[str, Any]]], method: str, id: str
 ) -> bytes:
-    """What 2025-11-25 answers to `tasks/get`, `tasks/result` or `tasks/cancel`.
+    """The answer of 2025-11-25 to `tasks/get`, `tasks/result` or `tasks/cancel`.
 
     Args:
-        send: to a server that has the extension.
-        answer_input: the `inputResponses` for a task that wants input.
+        send: sends requests to a server that has the extension.
+        answer_input: gives the `inputResponses` for a task that asks for input.
         method: one of the three.
         id: of the task.
     """
