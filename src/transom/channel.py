@@ -159,23 +159,22 @@ class Pipe:
 
     def put(self, data: bytes) -> None:
         self.messages.append(data)
-        self.wake_reader()
+        self.deliver()
 
-    def wake_reader(self) -> None:
-        if self.receiver is not None:
-            self.deliver(self.receiver)
-        elif self.reader is not None and not self.reader.done():
-            self.reader.set_result(None)
-
-    def deliver(self, receiver: Receiver) -> None:
+    def deliver(self) -> None:
         """Deliver everything that is queued, without re-entry: what arrives meanwhile is queued."""
+        receiver = self.receiver
+        if receiver is None:
+            if self.reader is not None and not self.reader.done():
+                self.reader.set_result(None)
+            return
         if self.delivering:
             return
         self.delivering = True
         left = _BURST
         while self.messages:
             if not left:  # two ends that keep answering each other must not starve other tasks
-                asyncio.get_running_loop().call_soon(self.deliver_more, receiver)
+                asyncio.get_running_loop().call_soon(self.deliver_more)
                 return
             left -= 1
             receiver(self.messages.popleft())
@@ -186,14 +185,14 @@ class Pipe:
             self.receiver = None
             receiver(None)
 
-    def deliver_more(self, receiver: Receiver) -> None:
+    def deliver_more(self) -> None:
         self.delivering = False
-        self.deliver(receiver)
+        self.deliver()
 
     def attach(self, receiver: Receiver) -> None:
         self.receiver = receiver
         if self.messages or self.closed:
-            asyncio.get_running_loop().call_soon(self.wake_reader)
+            asyncio.get_running_loop().call_soon(self.deliver)
 
     async def receive(self) -> bytes:
         while not self.messages:
@@ -208,7 +207,7 @@ class Pipe:
 
     def close(self) -> None:
         self.closed = True
-        self.wake_reader()
+        self.deliver()
         self.writers.wake_all()
 
 

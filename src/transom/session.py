@@ -286,7 +286,7 @@ class Session:
         try:
             while True:
                 for data in await receive():
-                    self._take(data)
+                    self._arrived(data)
                     left -= 1
                 if left <= 0:
                     left = _BURST
@@ -302,9 +302,6 @@ class Session:
             reason: str | None = getattr(self._channel, "reason", None)
             self._finish(reason or "the other side closed the channel")
             return
-        self._take(data)
-
-    def _take(self, data: bytes) -> None:
         try:
             self._dispatch(self.peer.feed(data))
         except Exception as error:  # noqa: BLE001 - one message must not end the conversation

@@ -181,7 +181,7 @@ class Peer:
         self._incoming_bytes += size
         return request
 
-    def _over(self, id: RequestId) -> bool:
+    def _ended(self, id: RequestId) -> bool:
         """Their request has ended; whether it still wants an answer."""
         size = self._incoming.pop(id, 0)
         self._incoming_bytes -= abs(size)
@@ -246,14 +246,14 @@ class Peer:
 
     def respond(self, id: RequestId, result: bytes) -> bytes | None:
         """Answer their request `id`; None if it needs no answer any more."""
-        return wire.encode_response(id, result) if self._over(id) else None
+        return wire.encode_response(id, result) if self._ended(id) else None
 
     def fail(self, id: RequestId, code: int, message: str, data: object = None) -> bytes | None:
         """Answer their request `id` with an error; None if it needs no answer any more."""
         reply = None
         if self._incoming.get(id, 0) > 0:  # written first: `data` may not be JSON
             reply = wire.encode_error(id, code, message, UNSET if data is None else data)
-        self._over(id)
+        self._ended(id)
         return reply
 
     def cancel(self, id: RequestId, reason: str | None = None) -> bytes | None:

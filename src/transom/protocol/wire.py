@@ -29,22 +29,26 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 
 
-class Request(msgspec.Struct, frozen=True):
+class _Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="jsonrpc", tag="2.0"):
+    """Encoded, it is what is sent. What arrives is decoded as an `_Envelope` first."""
+
+
+class Request(_Message, frozen=True):
     """A message that needs an answer."""
 
     id: RequestId
     method: str
-    params: Raw | None
+    params: Raw | None = None
 
 
-class Notification(msgspec.Struct, frozen=True):
+class Notification(_Message, frozen=True):
     """A message that needs no answer."""
 
     method: str
-    params: Raw | None
+    params: Raw | None = None
 
 
-class Response(msgspec.Struct, frozen=True):
+class Response(_Message, frozen=True):
     """An answer."""
 
     id: RequestId
@@ -59,7 +63,7 @@ class WireError(msgspec.Struct, frozen=True):
     data: Any = UNSET
 
 
-class ErrorResponse(msgspec.Struct, frozen=True):
+class ErrorResponse(_Message, frozen=True):
     """An error response. Its id is None if the other side could not read the request's id."""
 
     id: RequestId | None
@@ -97,8 +101,6 @@ _BLOCK = 65536
 
 def _too_deep(data: bytes, limit: int) -> bool:
     """Whether `data`, if it is JSON, nests deeper than `limit`. Linear, whatever it is."""
-    if len(data) <= 2 * limit:
-        return False
     if b"\\" in data:  # escaped backslashes first, so that what is left before a quote escapes it
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     # A bracket inside a string has an odd number of quotes before it. Neighbours cancel out.
@@ -144,7 +146,7 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
         raise MessageRefused(
             INVALID_REQUEST, f"Message of {len(data)} bytes is over the limit of {max_bytes}"
         )
-    if _too_deep(data, max_depth):
+    if len(data) > 2 * max_depth and _too_deep(data, max_depth):  # short ones cannot be
         raise MessageRefused(INVALID_REQUEST, f"Message is nested deeper than {max_depth}")
     try:
         envelope = _decode_envelope(data)
@@ -260,22 +262,19 @@ def raw(value: object) -> Raw:
 
 def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
     """A request; `params` is JSON already."""
-    head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (encode(id), encode(method))
-    return head + b"}" if params is None else b'%b,"params":%b}' % (head, params)
+    return encode(Request(id, method, None if params is None else Raw(params)))
 
 
 def encode_notification(method: str, params: bytes | None) -> bytes:
     """A notification; `params` is JSON already."""
-    head = b'{"jsonrpc":"2.0","method":%b' % encode(method)
-    return head + b"}" if params is None else b'%b,"params":%b}' % (head, params)
+    return encode(Notification(method, None if params is None else Raw(params)))
 
 
 def encode_response(id: RequestId, result: bytes) -> bytes:
     """An answer; `result` is JSON already."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(id), result)
+    return encode(Response(id, Raw(result)))
 
 
 def encode_error(id: RequestId, code: int, message: str, data: object = UNSET) -> bytes:
     """An error response."""
-    error = encode(WireError(code, message, data))
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(id), error)
+    return encode(ErrorResponse(id, WireError(code, message, data)))
