@@ -9,12 +9,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from transom.events import Slot, abandon, is_awaitable
 
 OnError = Callable[[BaseException], object]
+
+
+def ignore(*_: object) -> None:
+    """A handler for what nobody has to know of."""
+
+
+def logs_errors(log: logging.Logger) -> OnError:
+    """An `on_error` that writes errors to the log, with where they come from."""
+
+    def report(error: BaseException) -> None:
+        if not isinstance(error, asyncio.CancelledError):
+            log.error("%s: %s", type(error).__name__, error, exc_info=error)
+
+    return report
 
 
 def retrieve(task: asyncio.Future[Any]) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from msgspec import UNSET, Raw, Struct
 
-from transom.background import Background
+from transom.background import Background, ignore
 from transom.channel import Channel, Receiver
 from transom.errors import (
     INTERNAL_ERROR,
@@ -50,10 +50,6 @@ _BURST = 64  # messages handled, or requests answered at once, before other task
 _GRACE = 1.0  # seconds that closing waits for cancelled handlers
 _NEVER_CANCELLED = ("initialize", "server/discover")
 _DEFAULT = -1.0  # stands for the session's own timeout
-
-
-def _ignore(_: object) -> None:
-    pass
 
 
 class _Pending(Struct):
@@ -127,10 +123,10 @@ class Session:
         *,
         on_request: Callable[[wire.Request], bytes | Awaitable[bytes | Raw]],
         on_notification: Callable[[wire.Notification], object],
-        on_problem: Callable[[BaseException], object] = _ignore,
-        on_closed: Callable[[str], object] = _ignore,
-        on_given_up: Callable[[RequestId], object] = _ignore,
-        to_error: Callable[[BaseException], ProtocolError | None] = _ignore,
+        on_problem: Callable[[BaseException], object] = ignore,
+        on_closed: Callable[[str], object] = ignore,
+        on_given_up: Callable[[RequestId], object] = ignore,
+        to_error: Callable[[BaseException], ProtocolError | None] = ignore,
         timeout: float | None = 60.0,
         label: str | None = None,
         max_queued: int = 1024,

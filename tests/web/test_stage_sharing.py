@@ -18,11 +18,10 @@ from websockets.exceptions import InvalidStatus
 from tests.web.page import StagePage
 from transom.errors import TransomError
 from transom.host.page import Page
-from transom.web import stage_sharing as sharing
+from transom.web import stage_server as sharing
 from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage
-from transom.web.stage_server import StageServer
-from transom.web.stage_sharing import RunningStages, private_folder
+from transom.web.stage_server import RunningStages, StageServer, private_folder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`Bus`: what the workers of a fleet share by way of Redis. See `channels.py` and `scripts.py`.
+"""`Bus`: what the workers of a fleet share by way of Redis. See `channels.py` and `commands.py`.
 
 1. One heartbeat keeps the worker alive for all others, and with it every lease it has. It also
    looks whether the workers at the other ends of its channels are alive.
@@ -19,15 +19,15 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from transom.background import Background
+from transom.background import Background, logs_errors
 from transom.bus.channels import Channels, OnOpen
-from transom.bus.commands import Argument, Commands
-from transom.bus.scripts import BEAT, CLAIM, RELEASE, WRITE
+from transom.bus.commands import BEAT, CLAIM, RELEASE, WRITE, Argument, Commands
 from transom.channel import Channel
 from transom.errors import BusError, BusUnreachable, LeaseLost
 from transom.events import is_awaitable
 
 _log = logging.getLogger("transom.bus")
+_report = logs_errors(_log)
 
 _LEASE_EXPIRY = 900.0  # seconds that a lease is kept in Redis unless it is claimed again
 _REFRESH = 3  # a lease is claimed again after this part of that
@@ -371,10 +371,6 @@ class Bus:
         self._channels.reset_peers()
         due = [each for each in leases if not known or each.refresh_at <= loop.time()]
         await self._refresh(due)
-
-
-def _report(error: BaseException) -> None:
-    _log.error("what was called with a lease failed", exc_info=error)
 
 
 def _digest(name: str) -> str:

@@ -21,9 +21,8 @@ from typing import Any
 
 import msgspec
 
-from transom.background import Background
-from transom.bus.commands import Argument, Commands
-from transom.bus.scripts import OPEN, SEND, TAKEN
+from transom.background import Background, logs_errors
+from transom.bus.commands import OPEN, SEND, TAKEN, Argument, Commands
 from transom.channel import Channel, Pipe, Receiver, Waiters, memory_pair
 from transom.errors import (
     BusError,
@@ -34,6 +33,7 @@ from transom.errors import (
 )
 
 _log = logging.getLogger("transom.bus")
+_report = logs_errors(_log)
 
 MAX_MESSAGE = 40 * 1024 * 1024  # bytes; what a client or a View may send is less
 _WINDOW = 1024 * 1024
@@ -409,10 +409,6 @@ class Channels:
             channel.feed(frame)
         elif frame.kind != _CLOSE:
             self.post(sender, _Frame(frame.channel, 0, _RESET))
-
-
-def _report(error: BaseException) -> None:
-    _log.error("serving another worker failed", exc_info=error)
 
 
 def _failure(outcome: bytes) -> BusError:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from transom.background import ignore
 from transom.check.schemas import unfitting_arguments
 from transom.check.snapshot import (
     ServedPage,
@@ -118,7 +119,7 @@ class _Rendering:
         )
         bridge.on_call_tool = self._call
         bridge.on_open_link = bridge.on_message = bridge.on_download_file = _refuse
-        bridge.on_update_model_context = bridge.on_error = _ignore
+        bridge.on_update_model_context = bridge.on_error = ignore
         async with bridge:
             try:
                 await bridge.initialized(timeout=WAIT)
@@ -212,7 +213,3 @@ def _origin(url: str) -> str:
 
 def _refuse(*_: object) -> bool:
     return False
-
-
-def _ignore(*_: object) -> None:
-    pass

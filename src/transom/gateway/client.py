@@ -162,14 +162,11 @@ def progress_relay(params: Raw | None, notify: Notify) -> OnProgress | None:
         return None
 
     def relay(progress: Progress) -> None:
-        given: dict[str, object] = {**members(progress.params)}
         if progress.params is None:
-            given["progress"] = progress.progress
-            if progress.total is not None:
-                given["total"] = progress.total
-            if progress.message is not None:
-                given["message"] = progress.message
-        notify("notifications/progress", wire.encode({**given, "progressToken": token}))
+            relayed = progress.relayed(token)
+        else:
+            relayed = wire.encode({**members(progress.params), "progressToken": token})
+        notify("notifications/progress", relayed)
 
     return relay
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from transom.background import Background, retrieve
+from transom.background import Background, logs_errors, retrieve
 from transom.channel import Channel
 from transom.errors import (
     INVALID_PARAMS,
@@ -55,6 +55,7 @@ from transom.servers.tasks import has_tasks, task_id_in
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
+_report = logs_errors(_log)
 
 LISTS: Final = ("tools", "resources", "prompts")
 _ASSUMED: Final[dict[str, Json]] = {
@@ -570,7 +571,3 @@ class Members:
         likely = [each for each in able if any(fits_template(uri, t) for t in each.templates)]
         yield from likely
         yield from (each for each in able if each not in likely)
-
-
-def _report(error: BaseException) -> None:
-    _log.error("a server could not be introduced", exc_info=error)

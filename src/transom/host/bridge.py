@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 import msgspec
 from msgspec import Raw
 
-from transom.background import Background, Debounced
+from transom.background import Background, Debounced, ignore
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
@@ -38,9 +38,7 @@ from transom.errors import (
 )
 from transom.events import Event, Slot
 from transom.host.policy import Limits
-from transom.host.tasks import task_in
-from transom.host.view_requests import ViewRequests
-from transom.host.view_server import ViewServer
+from transom.host.view_requests import ViewRequests, ViewServer
 from transom.host.view_tools import ToolDefinitions
 from transom.json_values import without_marks
 from transom.protocol import messages as m
@@ -52,6 +50,7 @@ from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
 from transom.servers.server import Server
 from transom.servers.targets import connected_server
+from transom.servers.tasks import task_in
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,
@@ -76,10 +75,6 @@ _CANCELLED = "ui/notifications/tool-cancelled"
 _READY = State.READY  # looking a member up in its enum is slow, and every call needs it
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
-
-
-def _ignore(_: BaseException) -> None:
-    """Errors in handlers of `on_error` and `on_closed` are dropped: there is nobody to tell."""
 
 
 class CallOptions(TypedDict, total=False):
@@ -266,7 +261,8 @@ class Bridge(CallsTools):
         self._tools_changed = Debounced(fire_changed, self.report)
         self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
         self.notify_restarted: Callable[[], object] = lambda: None
-        self._reports = Background(_ignore, limit=_MAX_REPORTS)
+        # Errors in handlers of `on_error` and `on_closed` are dropped: there is nobody to tell.
+        self._reports = Background(ignore, limit=_MAX_REPORTS)
         # Not in the session's own queue: a slow handler must not delay other messages.
         self._events = NotificationQueue(self.report, limit=self.limits.max_queued)
 

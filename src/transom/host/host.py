@@ -21,7 +21,7 @@ from typing import Any, Protocol, Self, Unpack, runtime_checkable
 
 import msgspec
 
-from transom.background import Background, Debounced
+from transom.background import Background, Debounced, logs_errors
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
@@ -66,7 +66,6 @@ from transom.host.surface import (
     tools_for,
     view_listing,
 )
-from transom.host.tasks import TaskRegister, owned_task
 from transom.host.view import (
     ModelContext,
     View,
@@ -74,6 +73,7 @@ from transom.host.view import (
     ViewOrigin,
     without_our_meta,
 )
+from transom.host.view_requests import TaskRegister, owned_task
 from transom.json_values import clean
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
@@ -91,6 +91,7 @@ from transom.version import __version__
 __all__ = ["AttachesToHost", "Host", "ToolHost"]
 
 _log = logging.getLogger("transom.host")
+_log_failure = logs_errors(_log)
 
 # Events of a View's Bridge: requests that the host's handlers answer, and notifications.
 _REQUESTS = (
@@ -934,10 +935,6 @@ class Host(ToolHost):
 def _handle_request(slot: Slot, view: View, *arguments: object) -> Any:
     view.mark_used()
     return slot.ask(view, *arguments)
-
-
-def _log_failure(error: BaseException) -> None:
-    _log.error("%s: %s", type(error).__name__, error, exc_info=error)
 
 
 def _audit_log(given: AuditLog | str | Path | Sink | None) -> AuditLog:

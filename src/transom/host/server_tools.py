@@ -26,13 +26,14 @@ from transom.host.bridge import OutgoingCall
 from transom.host.policy import ViewSettings
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface, check_server_name
-from transom.host.tasks import owned_task, task_in
+from transom.host.view_requests import owned_task
 from transom.json_values import without_marks
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
 from transom.servers.server import TOOLS_CHANGED, Server
 from transom.servers.targets import Target, connect, connected_server
+from transom.servers.tasks import task_in
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 

@@ -52,8 +52,7 @@ from transom.host.policy import (
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.surface import SEPARATOR, Label, owned_name
-from transom.host.tasks import TaskRegister, owned_task
-from transom.host.view_server import ViewServer
+from transom.host.view_requests import TaskRegister, ViewServer, owned_task
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
     ModelContextParams,

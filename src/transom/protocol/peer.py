@@ -50,6 +50,13 @@ class Progress(msgspec.Struct, frozen=True):
     message: str | None
     params: Raw | None = None
 
+    def relayed(self, token: object) -> bytes:
+        """The params that pass it on under another token."""
+        params: dict[str, object] = {"progressToken": token, "progress": self.progress}
+        more = {"total": self.total, "message": self.message}
+        params |= {key: value for key, value in more.items() if value is not None}
+        return wire.encode(params)
+
 
 class Unreadable(msgspec.Struct, frozen=True):
     """Our request `id` got an answer that cannot be accepted."""

@@ -11,11 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import Raw
 
 from transom.errors import INTERNAL_ERROR, INVALID_PARAMS, InvalidResult, ProtocolError
 from transom.json_values import Members, as_object, member, members
 from transom.protocol import wire
+from transom.types import Task
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
 MISSING_CAPABILITY: Final = -32021
@@ -43,6 +45,21 @@ def wants_task(method: str, params: bytes | None) -> bool:
 def without_task(params: bytes | None) -> bytes:
     """The params of a call without the request for a task."""
     return wire.encode({key: value for key, value in members(params).items() if key != "task"})
+
+
+class _TaskAnswer(msgspec.Struct):
+    task: Task
+
+
+_decode_answer = msgspec.json.Decoder(_TaskAnswer).decode
+
+
+def task_in(result: bytes | Raw) -> Task | None:
+    """The task in a result of `tools/call`; None if it is an ordinary result."""
+    try:
+        return _decode_answer(result).task
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
 
 
 def is_task(result: Raw | bytes) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any, Self
 
-from transom.background import Background
+from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, ViewClosed
 from transom.host.host import Host
@@ -166,7 +166,7 @@ class HeadlessRenderer:
         self._page: BrowserPage | None = None
         self._retired: BrowserPage | None = None
         self._mounts = 0
-        self._background = Background(_ignore)
+        self._background = Background(ignore)
 
     @property
     def stage(self) -> Stage:
@@ -184,7 +184,7 @@ class HeadlessRenderer:
         return self._page
 
     async def __aenter__(self) -> Self:
-        self._background = Background(_ignore)
+        self._background = Background(ignore)
         await self._stage_renderer.__aenter__()
         return self
 
@@ -245,12 +245,12 @@ class HeadlessRenderer:
         page.on("crash", lambda _: self._lost(page, "the page crashed"))
         if self._on_console is not None:
             on_console = self._on_console
-            page.on("console", lambda m: _ignore(on_console(m.type, m.text)))
-            page.on("pageerror", lambda error: _ignore(on_console("uncaught", str(error))))
+            page.on("console", lambda m: ignore(on_console(m.type, m.text)))
+            page.on("pageerror", lambda error: ignore(on_console("uncaught", str(error))))
         if self._on_request is not None:
             on_request = self._on_request
-            page.on("request", lambda request: _ignore(on_request(request.url)))
-            page.on("websocket", lambda socket: _ignore(on_request(socket.url)))
+            page.on("request", lambda request: ignore(on_request(request.url)))
+            page.on("websocket", lambda socket: ignore(on_request(socket.url)))
         try:
             await page.goto(url, timeout=self._timeout * 1000)
         except Exception as error:
@@ -470,10 +470,6 @@ class _Downloads:
             path = path.with_stem(f"{name.stem}-{secrets.token_hex(4)}")
         with path.open("xb") as file:
             file.write(content)
-
-
-def _ignore(_: object) -> None:
-    """Drop what a listener returned, or an error that was handled."""
 
 
 def _is_root() -> bool:

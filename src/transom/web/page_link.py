@@ -23,7 +23,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 
-from transom.background import Debounced
+from transom.background import Debounced, ignore
 from transom.channel import Pipe
 from transom.errors import ChannelClosed, PeerError
 
@@ -33,10 +33,6 @@ CONTROL = "-"
 _MAX_UNREAD = 4096
 _ACK_EVERY = 32
 _ACK_SOON = 0.05
-
-
-def _ignore(*_: object) -> None:
-    pass
 
 
 def _raise(error: BaseException) -> None:
@@ -65,14 +61,14 @@ class Link:
         self.id = secrets.token_urlsafe(12)
         self._on_frame = on_frame
         self._on_over = on_over
-        self._on_away = on_away or _ignore
+        self._on_away = on_away or ignore
         self._grace = grace
         self._leaving_grace = leaving_grace
         self._patience = patience
         self._high_water = high_water
         self._max_waiting = max_waiting
         self._send: Callable[[str], object] | None = None
-        self._hang_up: Callable[[str], object] = _ignore
+        self._hang_up: Callable[[str], object] = ignore
         self._sent = 0
         self.received = 0
         """The number of the last frame that has arrived."""
@@ -106,7 +102,7 @@ class Link:
         self._cancel_timer()
         self._forget(received)
         self._hang_up("the page is back on another socket")
-        self._send, self._hang_up = send, hang_up or _ignore
+        self._send, self._hang_up = send, hang_up or ignore
         for _, frame in self._kept:
             send(frame)
         self._start_patience()
@@ -118,7 +114,7 @@ class Link:
         """
         if self._send is not None and self._send != send:
             return  # the page is back on another socket already
-        self._send, self._hang_up = None, _ignore
+        self._send, self._hang_up = None, ignore
         if self.over or self._timer is not None:
             return
         grace = min(self._leaving_grace, self._grace) if leaving else self._grace
@@ -148,7 +144,7 @@ class Link:
         self._ack.close()
         if self._stuck_timer is not None:
             self._stuck_timer.cancel()
-        hang_up, self._send, self._hang_up = self._hang_up, None, _ignore
+        hang_up, self._send, self._hang_up = self._hang_up, None, ignore
         self._kept.clear()
         self._kept_bytes = 0
         self._wake()

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from transom import errors
-from transom.background import Background, Debounced
+from transom.background import Background, Debounced, logs_errors
 from transom.channel import Channel
 from transom.errors import (
     METHOD_NOT_FOUND,
@@ -41,6 +40,7 @@ from transom.session import OnProgress, Session
 from transom.types import Task, Tool, ToolResult
 
 _log = logging.getLogger("transom.web")
+_report = logs_errors(_log)
 
 _MAX_MESSAGE = 36 * 1024 * 1024  # bytes; a tool's result may have 10 MB
 _SOON = 0.05  # seconds after which changes are sent
@@ -374,10 +374,7 @@ def _relay(session: Session, token: object) -> OnProgress | None:
 
     def relay(progress: Progress) -> None:
         if session.writable and not session.closed:
-            given = {"progress": progress.progress, "total": progress.total}
-            given = {**given, "message": progress.message, "progressToken": token}
-            known = {key: value for key, value in given.items() if value is not None}
-            session.notify_soon("notifications/progress", wire.encode(known))
+            session.notify_soon("notifications/progress", progress.relayed(token))
 
     return relay
 
@@ -415,8 +412,3 @@ def _original(error: ProtocolError) -> TransomError:
 
 def _refuse(request: wire.Request) -> bytes:
     raise ProtocolError(METHOD_NOT_FOUND, f"{request.method} is not known here")
-
-
-def _report(error: BaseException) -> None:
-    if not isinstance(error, asyncio.CancelledError):
-        _log.error("%s: %s", type(error).__name__, error, exc_info=error)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
+from transom.background import ignore
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
@@ -17,8 +18,7 @@ from transom.host.policy import ApprovalRequest, Decision
 from transom.web.csp import CspMode
 from transom.web.seat import Seat, Seats
 from transom.web.stage import Stage, Violation
-from transom.web.stage_server import StageServer
-from transom.web.stage_sharing import RunningStages
+from transom.web.stage_server import RunningStages, StageServer
 from transom.web.view_storage import ViewStorage
 
 OpenPage = Callable[[str], Awaitable[object]]
@@ -118,7 +118,7 @@ class BrowserRenderer:
         self._page_opening: asyncio.Task[None] | None = None
         self._page_due = 0.0
         self._running = False
-        self.before_page: Callable[[], object] = _ignore
+        self.before_page: Callable[[], object] = ignore
         """Called whenever a page is wanted, before anybody looks whether there is one."""
         self.seats = Seats(
             lambda _: self.stage,
@@ -271,10 +271,6 @@ class BrowserRenderer:
     async def approve(self, request: ApprovalRequest) -> Decision:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         return await self._own.approve(request)
-
-
-def _ignore() -> None:
-    pass
 
 
 def _failed(opening: asyncio.Task[None]) -> bool:

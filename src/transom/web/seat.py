@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from transom.background import Background
+from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
 from transom.host.host import Host
@@ -68,7 +68,8 @@ class Seats:
         self.confirm = confirm
         self.storage = storage
         self.keeps_closed = keeps_closed
-        self.background = Background(_ignore)
+        # The Host reports what fails in opening and closing Views.
+        self.background = Background(ignore)
         self.save: SaveFile | None = None
         self.label_of: Callable[[Page, Stage], Awaitable[str | None]] | None = None
         """The labels of origins that last, where they are kept nowhere but made of a secret."""
@@ -129,7 +130,7 @@ class Seats:
         for seat in list(self._taken.values()):
             await seat.leave()
         await self.background.aclose(grace=_WRITTEN_WITHIN)
-        self.background = Background(_ignore)
+        self.background = Background(ignore)
 
     def _on_surroundings(self, changes: dict[str, Any]) -> None:
         for seat in list(self._taken.values()):
@@ -181,7 +182,7 @@ class Seat:
         self.label = "".join(c if c.isprintable() else " " for c in label)[:_MAX_LABEL]
         self._seats = seats
         self._host: Host | None = None
-        self._background = Background(_ignore)
+        self._background = Background(ignore)
         self._reopening: set[str] = set()
         self._recent: dict[str, RecentView] = {}  # of earlier runs, which can be opened again
         self._recent_ids: dict[str, str] = {}  # under which Views of this run are kept
@@ -215,7 +216,7 @@ class Seat:
         if self._host is not None and self._host is not host:
             raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
         self._host = host
-        self._background = Background(_ignore)
+        self._background = Background(ignore)
         self._seats.take(self)
         modes = ["inline", "fullscreen", "pip"]
         host.set_context(displayMode="inline", availableDisplayModes=modes)
@@ -479,10 +480,6 @@ class Seat:
             raise
         except TransomError as error:
             raise Refused(str(error)) from None
-
-
-def _ignore(_: BaseException) -> None:
-    """The Host reports what fails in opening and closing Views."""
 
 
 def _about(tool: str, arguments: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from transom.background import ignore
 from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.page import Page
 from transom.host.policy import Grant
@@ -180,10 +181,6 @@ class MountedView(msgspec.Struct, eq=False):
     violations: int = 0
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
 class Stage:
     """Shows Views on a page in a browser.
 
@@ -230,20 +227,20 @@ class Stage:
         self.shared = shared
         self.surroundings: dict[str, Any] = {}
         """What the page knows of its user: theme, locale, time zone, ..."""
-        self.on_lost: Callable[[list[str]], object] = _ignore
-        self.on_violation: Callable[[Violation], object] = _ignore
-        self.on_surroundings: Callable[[dict[str, Any]], object] = _ignore
-        self.on_mode: Callable[[str, dict[str, Any]], object] = _ignore
+        self.on_lost: Callable[[list[str]], object] = ignore
+        self.on_violation: Callable[[Violation], object] = ignore
+        self.on_surroundings: Callable[[dict[str, Any]], object] = ignore
+        self.on_mode: Callable[[str, dict[str, Any]], object] = ignore
         self.on_close: Callable[[str], object] | None = None
-        self.on_retry: Callable[[str], object] = _ignore
-        self.on_dismissed: Callable[[str], object] = _ignore
-        self.on_withdraw: Callable[[str, str, Literal["model", "view"]], object] = _ignore
-        self.on_cleared: Callable[[str], object] = _ignore
-        self.on_loaded: Callable[[str, bool], object] = _ignore
-        self.on_unloaded: Callable[[], object] = _ignore
-        self.on_away: Callable[[], object] = _ignore
-        self.on_over: Callable[[], object] = _ignore
-        self.on_place: Callable[[str, str], object] = _ignore
+        self.on_retry: Callable[[str], object] = ignore
+        self.on_dismissed: Callable[[str], object] = ignore
+        self.on_withdraw: Callable[[str, str, Literal["model", "view"]], object] = ignore
+        self.on_cleared: Callable[[str], object] = ignore
+        self.on_loaded: Callable[[str, bool], object] = ignore
+        self.on_unloaded: Callable[[], object] = ignore
+        self.on_away: Callable[[], object] = ignore
+        self.on_over: Callable[[], object] = ignore
+        self.on_place: Callable[[str, str], object] = ignore
         self.grace = grace
         self.patience = patience
         self._views: dict[str, MountedView] = {}

@@ -3,27 +3,56 @@
 The Stage is at `http://127.0.0.1:PORT`, its Views at `http://NAME.localhost:PORT2`. Browsers look
 for names below `localhost` at `::1` too, so that address is taken as well wherever there is one:
 no other program on this machine can answer for a View.
+
+And one page for all Stages of a user: a process that needs a page finds one that another has.
+
+1. A Stage that shares listens at a socket in a folder that is the user's alone: no web page and no
+   other user can reach it. A socket at which nobody listens was left by a process that is gone, and
+   is removed.
+2. A process that needs a page asks the others, the oldest first, for the origin of theirs. It
+   invites that page, and only that one, through the process that has it.
+3. Whatever goes wrong, nothing is shared, and a page is opened as if there were no others.
+
+The two processes exchange lines of JSON: `{"version"}`, `{"page"}`, `{"origin", "token"}`, `{}`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import re
+import secrets
 import socket
-from contextlib import AsyncExitStack
-from typing import Self
+import stat
+import time
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Self, TypeVar
 
+import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from transom.errors import TransomError
+from transom.background import Background, ignore
+from transom.errors import PeerError, TransomError
 from transom.serving import listen, serve
+from transom.version import __version__
 from transom.web.asgi import sandbox_app, stage_app
 from transom.web.stage import Stage
 from transom.web.view_storage import ViewStorage
 
+T = TypeVar("T")
+
 _MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in views.js
 _TRIES = 20
 _FREE_WITHIN = 1.0  # seconds in which a program that is ending lets go of its ports
+_ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
+_MAX_LINE = 4096
+_MAX_PATH = 100  # what the address of such a socket has room for, on all systems
+_MAX_STAGES = 20
+_ANSWER_WITHIN = 2.0
+_SHOWN_WITHIN = 4.0
+_SETTLED_AFTER = 5.0
 
 
 class StageServer:
@@ -160,3 +189,167 @@ def _listen(address: str, port: int) -> socket.socket:
             errno.EAFNOSUPPORT,
         )
         raise (_NoSuchAddress if absent else TransomError)(text) from error
+
+
+# --- sharing a page --------------------------------------------------------------------------
+
+
+class _PageQuery(msgspec.Struct):
+    version: str
+
+
+class _PageOffer(msgspec.Struct):
+    page: str | None
+
+
+class _PageInvitation(msgspec.Struct):
+    origin: str
+    token: str
+
+
+def private_folder() -> Path:
+    """Where the Stages of this user are found: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`."""
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    try:
+        return (runtime if runtime.is_absolute() else Path.home() / ".cache") / "transom"
+    except RuntimeError as error:
+        raise TransomError("Pages are not shared: this user has no home folder") from error
+
+
+class RunningStages:
+    """The Stages of this user on this machine, ours among them while the block runs."""
+
+    def __init__(self, stage: Stage, folder: Path | None = None) -> None:
+        self._stage = stage
+        self._folder = folder
+        self._path: Path | None = None
+        self._server: asyncio.Server | None = None
+        self._background = Background(ignore)
+
+    async def __aenter__(self) -> Self:
+        """Let other processes ask for our page; a TransomError says why they cannot."""
+        if not hasattr(asyncio, "start_unix_server") or not hasattr(os, "getuid"):
+            raise TransomError("Pages are not shared on this system")
+        folder = self._folder = _secured(self._folder or private_folder())
+        path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.sock"
+        if len(os.fsencode(path)) > _MAX_PATH:
+            raise TransomError(f"Pages are not shared: {folder} has too long a name")
+        self._background = Background(ignore)
+        try:
+            self._server = await asyncio.start_unix_server(self._accept, path, limit=_MAX_LINE)
+            path.chmod(0o600)
+        except OSError as error:
+            raise TransomError(f"Pages are not shared: {path}: {error.strerror}") from error
+        self._path = path
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None and self._path is not None:
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+            self._background.cancel()
+
+    # --- asking ------------------------------------------------------------------------------
+
+    async def join(self) -> bool:
+        """Have a page that is open already show our Views; False: there is none that does."""
+        for path in self._others():
+            with suppress(TransomError):
+                await self._join(path)
+                return True
+        return False
+
+    def _others(self) -> list[Path]:
+        """The sockets of other Stages, the oldest first."""
+        found: list[tuple[float, Path]] = []
+        if self._folder is not None and self._path is not None:
+            for path in self._folder.glob("*.sock"):
+                with suppress(OSError):
+                    status = path.lstat()
+                    if path != self._path and stat.S_ISSOCK(status.st_mode):
+                        found.append((status.st_mtime, path))
+        return [path for _, path in sorted(found)[:_MAX_STAGES]]
+
+    async def _join(self, path: Path) -> None:
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                reader, writer = await asyncio.open_unix_connection(path, limit=_MAX_LINE)
+        except (ConnectionRefusedError, FileNotFoundError) as error:
+            _tidy(path)
+            raise TransomError("Nothing listens there") from error
+        except OSError as error:  # a TimeoutError is one
+            raise TransomError("It cannot be reached") from error
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                await _send(writer, _PageQuery(__version__))
+                page = (await _receive(reader, _PageOffer)).page
+                if page is None or not _ORIGIN.fullmatch(page):
+                    raise TransomError("It has no page")
+                token = self._stage.invite(page)
+                await _send(writer, _PageInvitation(self._stage.origin, token))
+                await _receive(reader, dict[str, object])
+            async with asyncio.timeout(_SHOWN_WITHIN):
+                await self._stage.wait_for_page()
+        except OSError as error:
+            raise TransomError("It does not answer, or its page does not") from error
+        finally:
+            writer.close()
+
+    # --- answering ---------------------------------------------------------------------------
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._background.start(self._serve(reader, writer)):
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            # The other process has all it needs for the exchange: it has no reason to take long.
+            with suppress(TransomError, OSError):
+                async with asyncio.timeout(2 * _ANSWER_WITHIN):
+                    await self._answer(reader, writer)
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        query = await _receive(reader, _PageQuery)
+        # The page runs our scripts: they have to understand what the other process sends.
+        page = self._stage.page_origin if query.version == __version__ else None
+        if not self._stage.has_page or not _ORIGIN.fullmatch(page or ""):
+            page = None
+        await _send(writer, _PageOffer(page))
+        if page is not None:
+            invitation = await _receive(reader, _PageInvitation)
+            if _ORIGIN.fullmatch(invitation.origin) and len(invitation.token) <= 200:
+                self._stage.join(invitation.origin, invitation.token)
+                await _send(writer, {})
+
+
+def _secured(folder: Path) -> Path:
+    """Make the folder if it is not there, and check that it is this user's alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise TransomError(f"Pages are not shared: {folder}: {error.strerror}") from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise TransomError(f"Pages are not shared: {folder} is not this user's alone (mode 700)")
+    return folder
+
+
+def _tidy(path: Path) -> None:
+    """Remove a socket at which nobody listens, but not one that a process is about to use."""
+    with suppress(OSError):
+        if time.time() - path.lstat().st_mtime > _SETTLED_AFTER:
+            path.unlink()
+
+
+async def _send(writer: asyncio.StreamWriter, message: object) -> None:
+    writer.write(msgspec.json.encode(message) + b"\n")
+    await writer.drain()
+
+
+async def _receive(reader: asyncio.StreamReader, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(await reader.readuntil(b"\n"), type=kind)
+    except (EOFError, asyncio.LimitOverrunError, ValueError, RecursionError) as error:
+        raise PeerError("That is not what a Stage sends") from error

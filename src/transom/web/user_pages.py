@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from transom.background import Background
+from transom.background import Background, ignore
 from transom.errors import Refused, TransomError
 from transom.host.host import Host
 from transom.host.open_views import HostRecords
@@ -63,7 +63,8 @@ class UserPages:
         self._gone: dict[str, str] = {}  # why Views were closed; "": with their place
         self._left: WeakSet[View] = WeakSet()  # Views that were closed with their place
         self._leaving: dict[str, asyncio.Task[None]] = {}
-        self._background = Background(_ignore)
+        # The Host reports what fails in opening and closing Views.
+        self._background = Background(ignore)
         seats = Seats(self._places.get, self._show_page, lambda: "", confirm=True)
         seats.label_of = label_of
         self._stages = seats.stages
@@ -109,7 +110,7 @@ class UserPages:
             raise Refused(f"You have {_MAX_PAGES} pages open: close one, then load this one again")
         stage = make_stage()
         self._seats.add_stage(stage)
-        stage.on_lost = _ignore
+        stage.on_lost = ignore
         stage.on_over = lambda: self._page_over(stage)
         stage.on_place = lambda key, wish: self._on_place(stage, key, wish)
         connected = stage.open_link(hello, origin)
@@ -254,7 +255,3 @@ def _send_absent(stage: Stage, key: str, reason: str, *, again: bool = True) -> 
 
 def _offer(view: View) -> dict[str, Any]:
     return {"do": "offer", "view": view.id, "server": view.server, "tool": view.origin.tool.name}
-
-
-def _ignore(*_: object) -> None:
-    """The Host reports what fails in opening and closing Views."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from transom.background import Debounced
+from transom.background import Debounced, logs_errors
 from transom.bus import Lease
 from transom.errors import BusError, LeaseLost
 from transom.host.host import Host
@@ -21,6 +21,7 @@ from transom.host.open_views import HostRecords, ViewRecord
 from transom.host.view import View
 
 _log = logging.getLogger("transom.web")
+_report = logs_errors(_log)
 
 _MAX_USERS = 100_000  # without a Host, whose ids are known
 _MAX_BYTES = 64 * 1024 * 1024  # of their Views
@@ -185,7 +186,3 @@ class SharedRecords:
             changes[_VIEW + key] = None
             del self._written[key]
         return changes
-
-
-def _report(error: BaseException) -> None:
-    _log.error("%s: %s", type(error).__name__, error, exc_info=error)

@@ -29,7 +29,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from transom.background import Background
+from transom.background import Background, ignore, logs_errors
 from transom.bus import Bus, Lease, forward, serve_forwarded
 from transom.channel import Channel
 from transom.errors import (
@@ -58,6 +58,7 @@ from transom.web.view_storage import origin_label
 __all__ = ["WebViews"]
 
 _log = logging.getLogger("transom.web")
+_report = logs_errors(_log)
 
 Authenticate = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
 ConnectServers = Callable[[str, Host], Awaitable[object]]
@@ -516,7 +517,7 @@ class WebViews:
             host = stage.host_of(label)
             try:
                 bus = await self._join()
-                lease = await bus.claim(f"origin:{host}", _ignore)
+                lease = await bus.claim(f"origin:{host}", ignore)
             except BusError as error:  # pages that come to this worker see it all the same
                 _log.warning("Other workers do not know where a View is: %s", error)
                 return label
@@ -774,11 +775,3 @@ def _read_secret(secret: str | None, *, needed: bool) -> bytes | None:
             "that nobody else knows, such as secrets.token_hex() makes"
         )
     return None if secret is None else secret.encode()
-
-
-def _ignore(_: object) -> None:
-    pass
-
-
-def _report(error: BaseException) -> None:
-    _log.error("%s: %s", type(error).__name__, error, exc_info=error)
