@@ -1,6 +1,6 @@
-"""Workers that share users: leases, channels from worker to worker, records, by way of Redis.
+"""What workers share through Redis: leases, channels from worker to worker, and records.
 
-`transom[bus]` installs what it takes. Nothing imports this package unless a bus is asked for.
+`transom[bus]` installs what it needs. Nothing imports this package unless a bus is used.
 """
 
 from transom.bus.bus import Bus, Lease

@@ -1,12 +1,12 @@
-"""`Bus`: what the workers of a fleet share by way of Redis. See `channels.py` and `commands.py`.
+"""`Bus`: what the workers of a fleet share through Redis. See `channels.py` and `commands.py`.
 
-1. One heartbeat keeps the worker alive for all others, and with it every lease it has. It also
-   looks whether the workers at the other ends of its channels are alive.
-2. Redis cannot be reached: a worker keeps its leases, all channels end, and whatever needs Redis
-   fails at once. The heartbeat goes on trying.
-3. Redis is back, and does not know this worker any more (it was restarted empty, or this worker was
-   away for too long): each lease is claimed again, and lost if another worker has it by now. Names
-   that nobody has are left to the others for a while, who may be claiming theirs again, too.
+1. One heartbeat renews the worker and all its leases. It also checks whether the workers at the
+   other ends of its channels are alive.
+2. While Redis cannot be reached, a worker keeps its leases, all channels end, and everything that
+   needs Redis fails at once. The heartbeat keeps retrying.
+3. If Redis is back and does not know this worker any more (it was restarted empty, or this worker
+   was cut off for too long), each lease is claimed again, and lost if another worker has it by now.
+   For a while, new names are not claimed, so that other workers can claim theirs again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from transom.events import is_awaitable
 _log = logging.getLogger("transom.bus")
 _report = logs_errors(_log)
 
-_LEASE_EXPIRY = 900.0  # seconds that a lease is kept in Redis unless it is claimed again
-_REFRESH = 3  # a lease is claimed again after this part of that
-_ANSWERS_WITHIN = 2.0  # seconds that Redis has at least, also for a large message
+_LEASE_EXPIRY = 900.0  # seconds until a lease expires in Redis unless it is claimed again
+_REFRESH = 3  # a lease is claimed again after this fraction of that
+_ANSWERS_WITHIN = 2.0  # the least timeout of Redis in seconds, also for a large message
 _MAX_RECORDS = 512
 _MAX_RECORD_BYTES = 4 * 1024 * 1024
 _RETRY = (0.05, 2.0)  # seconds between attempts to reach Redis: at first, at most
@@ -49,7 +49,7 @@ class Lease:
     ) -> None:
         self.name = name
         self.epoch = epoch
-        """Grows with every claim, so that whoever had it before can be told from who has it."""
+        """Grows with every claim (a fencing token), to tell the holder from earlier ones."""
         self.held = True
         self.on_lost = on_lost
         self.on_renewed = on_renewed
@@ -57,14 +57,14 @@ class Lease:
         self._bus = bus
 
     def release(self) -> asyncio.Future[None]:
-        """Give it up. The channels that were opened to it are closed.
+        """Release it. The channels that were opened to it are closed.
 
         Another worker can claim it when the future is done; there is no need to wait for that.
         """
         return self._bus.release(self)
 
     async def write(self, records: Mapping[str, bytes | None]) -> None:
-        """Keep values for whoever has the name after this worker; None deletes one.
+        """Store values for the next worker that has the name; None deletes one.
 
         Raises:
             LeaseLost: another worker has the name, or had it meanwhile.
@@ -79,11 +79,11 @@ class Bus:
     Args:
         url: the Redis that all workers use: `redis://`, `rediss://` (TLS) or `unix://`.
         prefix: what its keys begin with; the same for all workers of a fleet.
-        lease: seconds without a heartbeat after which a worker is dead for the others.
-        keep_records: seconds that records are kept of a name that nobody has.
+        lease: seconds without a heartbeat after which other workers consider a worker dead.
+        keep_records: seconds that the records of a name without a lease are stored.
 
     Raises:
-        UsageError: the URL is none of Redis, or `transom[bus]` is not installed.
+        UsageError: it is not the URL of a Redis, or `transom[bus]` is not installed.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Bus:
         keep_records: float = 86400.0,
     ) -> None:
         self.worker = secrets.token_hex(16)
-        """What this worker is called. Nobody can guess it."""
+        """The id of this worker. It cannot be guessed."""
         self._alive_for = int(lease * 1000)
         self._every = lease / 3
         self._keep_records = int(keep_records * 1000)
@@ -107,7 +107,7 @@ class Bus:
         self._beating: asyncio.Task[None] | None = None
         self._soon = asyncio.Event()
         self._begun = False
-        self._settled_at = 0.0  # when all workers have claimed again what Redis has forgotten
+        self._settled_at = 0.0  # when all workers have claimed again what Redis has lost
 
     # --- life --------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class Bus:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Give every lease up and close every channel."""
+        """Release every lease and close every channel."""
         assert self._beating is not None  # noqa: S101 - for the type checker
         self._beating.cancel()
         await asyncio.wait([self._beating])
@@ -153,11 +153,11 @@ class Bus:
         """Claim a name. A worker that has it already gets the lease it has.
 
         Args:
-            name: any text; what Redis gets to see is its digest.
-            on_lost: called when another worker has it, which happens only after this one could not
-                reach Redis for a while.
-            on_renewed: called when Redis had forgotten it, with all records, and it was claimed
-                again: what should be kept has to be written again.
+            name: any text; Redis only gets its digest.
+            on_lost: called when another worker has taken it, which happens only after this one
+                could not reach Redis for a while.
+            on_renewed: called when Redis had lost it, with all records, and it was claimed again:
+                write the records again.
 
         Returns:
             None when another worker has it.
@@ -169,8 +169,8 @@ class Bus:
             return self._leases[name]
         claim = self._claims.get(name)
         if claim is None:
-            # A task of its own: a caller that is cancelled must not leave a lease behind that is
-            # not in our books.
+            # A task of its own: a cancelled caller must not leave a lease in Redis that we do not
+            # know of.
             claim = asyncio.create_task(self._claim(name, on_lost, on_renewed))
             self._claims[name] = claim
             claim.add_done_callback(lambda _: self._claims.pop(name))
@@ -199,7 +199,7 @@ class Bus:
         lease.refresh_at = asyncio.get_running_loop().time() + part * random.uniform(0.5, 1)  # noqa: S311
 
     async def _refresh(self, leases: list[Lease]) -> None:
-        """Claim again what this worker has, and find out what it does not have any more."""
+        """Claim this worker's leases again, and find out which ones it has lost."""
         epochs = [self._claim_in_redis(lease.name) for lease in leases]
         for lease, pending in zip(leases, epochs, strict=True):
             epoch = await pending
@@ -242,7 +242,7 @@ class Bus:
             await self._channels.end_served(lease.name, "The worker that had it has given it up")
             try:
                 await given_up
-            except BusError as error:  # it ends with this worker, or when that claims it again
+            except BusError as error:  # it expires with this worker, or is claimed again
                 _log.info("a lease could not be released: %s", error)
 
     def _give_up(self, lease: Lease) -> asyncio.Future[Any]:
@@ -274,7 +274,7 @@ class Bus:
             )
 
     async def records(self, name: str) -> dict[str, bytes]:
-        """What was written for a name, by this worker or by one that had it before.
+        """The records of a name, written by this worker or one that had it before.
 
         Raises:
             BusUnreachable: Redis cannot be reached.
@@ -289,7 +289,7 @@ class Bus:
     # --- channels ----------------------------------------------------------------------------
 
     def on_open(self, kind: str, handler: OnOpen) -> None:
-        """Serve channels of a kind that are opened to a name which this worker has.
+        """Serve channels of one kind that are opened to a name of this worker.
 
         Args:
             kind: what they are for.
@@ -301,12 +301,12 @@ class Bus:
     async def open(self, name: str, kind: str, hello: bytes = b"") -> Channel:
         """Open a channel to the worker that has a name, which may be this one.
 
-        What becomes of the channel is up to both ends. It ends when one of them closes it, when the
-        other worker dies or gives the name up, and when Redis cannot be reached.
+        It ends when one side closes it, when the other worker dies or releases the name, and when
+        Redis cannot be reached.
 
         Raises:
             NoOwner: no worker has it.
-            OwnerGone: the worker that had it is dead; claim it.
+            OwnerGone: the worker that had it is dead; it can be claimed.
             BusUnreachable: Redis cannot be reached.
             BusError: the worker does not keep up.
         """
@@ -315,7 +315,7 @@ class Bus:
     # --- heartbeat ---------------------------------------------------------------------------
 
     def _hurry(self) -> None:
-        """Something did not get through: see at once whether Redis is there."""
+        """A command failed: check at once whether Redis can be reached."""
         self._soon.set()
 
     async def _beat_on(self) -> None:
@@ -345,7 +345,7 @@ class Bus:
                 wait, retry = self._every, _RETRY[0]
 
     async def _beat(self) -> None:
-        """Stay alive, and look who else is.
+        """Renew this worker, and check which others are alive.
 
         Raises:
             BusUnreachable: Redis cannot be reached.

@@ -1,13 +1,13 @@
 """Channels from worker to worker: each worker has one inbox, a stream in Redis, that it reads.
 
-1. Frames of a channel are numbered. A frame that is missing ends the channel; one that comes again
-   is dropped. So a message arrives once or not at all, and in order.
-2. What a worker sends to another in one turn of the event loop is one entry of its inbox. Entries
-   are deleted when they have been read. An inbox that is full, or whose worker is dead, ends the
-   channels that would have used it.
-3. Each side may be a window of bytes ahead of what the other has received; then its sender waits.
-4. Whoever cannot go on closes all channels at once, and tells the workers at their other ends when
-   that is possible again (`RESET`).
+1. Frames of a channel are numbered. A missing frame ends the channel; a repeated one is dropped. So
+   a message arrives in order, once or not at all.
+2. What a worker sends to another in one turn of the event loop is one entry of the other's inbox.
+   Entries are deleted when they have been read. If the inbox is full or its worker dead, the
+   channels that send there end.
+3. Flow control: a sender waits when the other side is a window of bytes behind.
+4. A worker that loses Redis closes all its channels at once, and tells the other workers when it
+   can reach them again (`RESET`).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from transom.errors import (
 _log = logging.getLogger("transom.bus")
 _report = logs_errors(_log)
 
-MAX_MESSAGE = 40 * 1024 * 1024  # bytes; what a client or a View may send is less
+MAX_MESSAGE = 40 * 1024 * 1024  # bytes; more than a client or a View may send
 _WINDOW = 1024 * 1024
-_OVERHEAD = 64  # bytes that a message costs besides its own
+_OVERHEAD = 64  # bytes that a message costs besides its content
 _MAX_ENTRIES = 65536
 _MAX_BYTES = 128 * 1024 * 1024
-_EXPIRY = 60_000  # milliseconds that an inbox is kept which nobody reads
+_EXPIRY = 60_000  # milliseconds until an inbox that nobody reads expires
 _LIMITS = (_MAX_ENTRIES, _MAX_BYTES, _EXPIRY)
 _PACKET = 512 * 1024  # bytes after which another entry is begun
 _READ = 256  # entries at once
@@ -73,11 +73,11 @@ _read_packet = msgspec.msgpack.Decoder(_Packet).decode
 _read_opening = msgspec.msgpack.Decoder(_Opening).decode
 
 OnOpen = Callable[[str, bytes, Channel], Awaitable[object]]
-"""Takes the name of a lease, the hello and the channel that somebody opened to its holder."""
+"""Takes the name of a lease, the hello and the channel that was opened to its holder."""
 
 
 class BusChannel:
-    """One end of a channel to another worker. After the end, `reason` and `error` say why."""
+    """One end of a channel to another worker. Once it has ended, `reason` and `error` say why."""
 
     def __init__(self, channels: Channels, id: str, peer: str = "") -> None:
         self.id = id
@@ -86,7 +86,7 @@ class BusChannel:
         self.error: BusError | None = None
         self.closed = False
         self._channels = channels
-        self._incoming = Pipe(sys.maxsize)  # it is the window that bounds it
+        self._incoming = Pipe(sys.maxsize)  # bounded by the window
         self._expected = 1 if peer else 0  # the first frame is the one that opens it
         self._sent = 0 if peer else 1
         self._credit = _WINDOW
@@ -115,7 +115,7 @@ class BusChannel:
         self.post(_DATA, data)
 
     def post(self, kind: int, data: bytes) -> None:
-        """Send a frame, whatever the window says."""
+        """Send a frame, regardless of the window."""
         frame = _Frame(self.id, self._sent, kind, data)
         self._sent += 1
         self._channels.post(self.peer, frame)
@@ -143,7 +143,7 @@ class BusChannel:
             self._owed = 0
 
     def feed(self, frame: _Frame) -> None:
-        """Take a frame of the other side's."""
+        """Handle a frame of the other side."""
         if frame.number < self._expected:
             return  # it was here already
         if frame.number > self._expected:
@@ -162,7 +162,7 @@ class BusChannel:
             self.end(None, frame.data.decode(errors="replace"))
 
     def end(self, error: BusError | None, reason: str = "") -> None:
-        """There is nobody at the other side any more. What has come from there still arrives."""
+        """The other side is gone. Messages that have arrived can still be read."""
         if not self.closed:
             self.closed = True
             self.error = error
@@ -195,11 +195,11 @@ class Channels:
         self._holds = holds
         self._on_trouble = on_trouble
         self._open: dict[str, BusChannel] = {}
-        self._served: dict[Channel, str] = {}  # what others opened here, and to which name
+        self._served: dict[Channel, str] = {}  # channels that others opened here, and to which name
         self._handlers: dict[str, OnOpen] = {}
         self._handling = Background(_report)
         self._outgoing: dict[str, list[_Frame]] = {}
-        # Workers that do not know yet that a channel is closed here, or "": that all are.
+        # By worker: channels that closed here and that it does not know of yet; "": all of them.
         self._unreset: set[tuple[str, str]] = set()
         self._reading: asyncio.Task[None] | None = None
 
@@ -210,7 +210,7 @@ class Channels:
         self._reading = asyncio.create_task(self._read(), name="transom-bus-inbox")
 
     async def aclose(self) -> None:
-        """Close every channel, and wait a moment for those who serve one."""
+        """Close every channel, and wait briefly for their handlers."""
         for channel in [*self._open.values(), *self._served]:
             await channel.aclose()
         await self._handling.aclose(grace=1.0)
@@ -230,14 +230,14 @@ class Channels:
             del self._open[channel.id]
 
     def end_all(self, error: BusError) -> None:
-        """Close every channel: what was under way on them may be lost."""
+        """Close every channel: messages in flight may be lost."""
         self._unreset |= {(worker, "") for worker in self.peers}
         self._outgoing.clear()
         for channel in list(self._open.values()):
             channel.end(error)
 
     def reset_peers(self) -> None:
-        """Tell the other workers which channels ended here while they could not be told."""
+        """Tell the other workers which channels ended here while Redis was unreachable."""
         for worker, channel in self._unreset:
             self.post(worker, _Frame(channel, 0, _RESET))
         self._unreset.clear()
@@ -250,7 +250,7 @@ class Channels:
                 channel.end(_failure(b"gone"))
 
     async def end_served(self, name: str, reason: str) -> None:
-        """Close every channel that was opened to this name, which is not here any more."""
+        """Close every channel that was opened to a name that this worker no longer has."""
         for channel in [each for each, to in self._served.items() if to == name]:
             if isinstance(channel, BusChannel):
                 await channel.aclose(reason)
@@ -264,7 +264,7 @@ class Channels:
         self._handlers[kind] = handler
 
     async def open(self, name: str, key: str, kind: str, hello: bytes) -> Channel:
-        """A channel to whoever has the lease. See `Bus.open`."""
+        """A channel to the worker that has the lease. See `Bus.open`."""
         if len(hello) > MAX_MESSAGE:
             raise UsageError(f"A hello of {len(hello)} bytes is too large for the bus")
         if self._holds(name):
@@ -272,7 +272,7 @@ class Channels:
             self._serve(name, kind, hello, theirs)
             return ours
         channel = BusChannel(self, secrets.token_hex(8))
-        self._open[channel.id] = channel  # before it is sent: the answer may be here first
+        self._open[channel.id] = channel  # before it is sent, because the answer may come first
         frame = _Frame(channel.id, 0, _OPEN, _encode(_Opening(name, kind, hello)))
         packet = _encode(_Packet(self._worker, [frame]))
         opened = self._commands.run(OPEN, key, *_LIMITS, packet)
@@ -293,14 +293,14 @@ class Channels:
 
     @staticmethod
     def _abandon(channel: BusChannel, opened: asyncio.Future[Any]) -> None:
-        """Whoever opened it does not want it any more."""
+        """The caller was cancelled while it opened a channel."""
         if opened.exception() is None and (result := opened.result())[0] == b"ok":
             channel.peer = result[1].decode()
             channel.post(_CLOSE, b"")
         channel.end(None)
 
     def _opened(self, sender: str, frame: _Frame) -> None:
-        """Another worker opens a channel to a lease that it thinks is ours."""
+        """Another worker opens a channel to a lease that it believes is ours."""
         if frame.channel in self._open:
             return  # it was here already
         opening = _read_opening(frame.data)
@@ -335,7 +335,7 @@ class Channels:
         self._outgoing.setdefault(worker, []).append(frame)
 
     def flush(self) -> None:
-        """Send what there is to send."""
+        """Send the queued frames."""
         outgoing, self._outgoing = self._outgoing, {}
         for worker, frames in outgoing.items():
             start, size = 0, 0
@@ -353,7 +353,7 @@ class Channels:
         sent.add_done_callback(lambda sent: self._check_sent(ids, sent))
 
     def _check_sent(self, ids: set[str], sent: asyncio.Future[Any]) -> None:
-        """End the channels whose frames may not have arrived: nothing is sent twice."""
+        """End the channels whose frames may not have arrived: nothing is resent."""
         error = sent.exception()
         if error is None:
             if sent.result() == b"ok":
@@ -368,7 +368,7 @@ class Channels:
 
     async def _read(self) -> None:
         inbox = self._commands.key("inbox", self._worker)
-        read: list[Argument] = []  # what has been read and is not deleted yet, and its bytes
+        read: list[Argument] = []  # entries that were read and not deleted yet, with their sizes
         retry = _RETRY[0]
         while True:
             taken = (TAKEN.sha, self._worker, *read) if read else ()
@@ -383,7 +383,7 @@ class Channels:
             known, read = set(read[::2]), []
             for id, (_, packet) in entries:
                 read += (id, len(packet))
-                if id not in known:  # it could not be deleted, or that is not known
+                if id not in known:  # else it was read before, and its deletion failed
                     self._take(packet)
 
     def _take(self, data: bytes) -> None:

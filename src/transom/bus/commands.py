@@ -1,17 +1,17 @@
 """Commands to Redis: in order, in batches, and each of them once; and the scripts among them.
 
-1. What is run while a batch is under way goes in the next batch, so that one round trip serves all
-   that came meanwhile.
-2. A command whose outcome is not known is not repeated: it may have been carried out. One that
-   Redis refused because it does not know the script yet is, once it does.
-3. When Redis cannot be reached, whatever is run fails at once, until a heartbeat gets through.
+1. Commands that are run while a batch is in flight go into the next batch, so that one round trip
+   serves them all.
+2. A command whose outcome is unknown is not retried: it may have been carried out. One that Redis
+   refused because it does not have the script yet is retried once.
+3. While Redis cannot be reached, every command fails at once, until a heartbeat succeeds.
 
-A script runs inside Redis, in one step:
+A script runs inside Redis, atomically:
 
-1. A worker is alive while its key `alive:WORKER` is there, which its heartbeat keeps.
-2. A lease `lease:NAME` is `WORKER:EPOCH`. It counts while that worker is alive, so that a heartbeat
-   costs the same for one lease and for a million.
-3. Names are digests by the time they get here, and keys are made from the prefix in `ARGV[1]`.
+1. A worker is alive while its key `alive:WORKER` exists, which its heartbeat renews.
+2. A lease `lease:NAME` is `WORKER:EPOCH`. It is valid while that worker is alive, so that a
+   heartbeat costs the same for one lease and for a million.
+3. Names are digests, and keys begin with the prefix in `ARGV[1]`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ end
 
 
 class Script:
-    """A script, and what Redis knows it by."""
+    """A script and its SHA-1, by which Redis caches it."""
 
     def __init__(self, body: str) -> None:
         self.text = _COMMON + body
@@ -146,12 +146,12 @@ class Commands:
 
     Args:
         url: where Redis is: `redis://`, `rediss://` (TLS) or `unix://`.
-        prefix: what every key begins with.
+        prefix: the prefix of every key.
         timeout: seconds that Redis may take to answer.
-        on_trouble: called when a command did not get through.
+        on_trouble: called when a command fails.
 
     Raises:
-        UsageError: the URL is none of Redis, or the package is not installed.
+        UsageError: it is not the URL of a Redis, or the package is not installed.
     """
 
     def __init__(
@@ -165,9 +165,9 @@ class Commands:
         except ImportError as error:
             raise UsageError("A bus needs the Redis client: pip install 'transom[bus]'") from error
         self.where = _where(url)
-        """Redis, for people: without the password."""
+        """The address of Redis for messages, without the password."""
         self.unreachable: BusUnreachable | None = None
-        """Why everything fails at once; None while Redis answers."""
+        """Why every command fails at once; None while Redis answers."""
         self._prefix = prefix
         self._on_trouble = on_trouble
         connect = cast("Any", Client).from_url
@@ -175,7 +175,8 @@ class Commands:
         settings["retry"] = Retry(NoBackoff(), 0)  # see rule 2
         try:
             self._client: Any = connect(url, socket_timeout=timeout, **settings)
-            # Waits for what comes, so a silence is no failure; a lost connection is noticed by TCP.
+            # Blocks until an entry comes, so silence is not a failure; TCP notices a lost
+            # connection.
             self._reader: Any = connect(url, socket_timeout=None, socket_keepalive=True, **settings)
         except (ValueError, TypeError) as error:
             raise UsageError(f"{self.where} is not the URL of a Redis: {error}") from None
@@ -188,15 +189,15 @@ class Commands:
         self._running: asyncio.Task[None] | None = None
 
     def run(self, script: Script, *given: Argument, anyway: bool = False) -> asyncio.Future[Any]:
-        """Run a script after everything that was run before; the future of what it returns.
+        """Run a script after all earlier commands; the future of its result.
 
-        It fails with `BusUnreachable`, or with `BusError` when Redis refuses it. `anyway`: try it
-        although Redis could not be reached a moment ago.
+        It fails with `BusUnreachable`, or with `BusError` if Redis refuses it. `anyway`: try it
+        even if Redis could not be reached before.
         """
         return self.command("EVALSHA", script.sha, 0, self._prefix, *given, anyway=anyway)
 
     def command(self, *command: Argument, anyway: bool = False) -> asyncio.Future[Any]:
-        """The same, for a command of Redis's own."""
+        """The same, for a plain Redis command."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self.unreachable is not None and not anyway:
             _fail(future, BusUnreachable(str(self.unreachable)))
@@ -211,7 +212,7 @@ class Commands:
         return f"{self._prefix}:{kind}:{name}"
 
     async def aclose(self) -> None:
-        """Finish what was run, and close the connections."""
+        """Finish the commands, and close the connections."""
         while self._running is not None:
             await asyncio.wait([self._running])
         await self._client.aclose()
@@ -251,7 +252,7 @@ class Commands:
         return result[0][1] if result else []
 
     async def _execute(self, client: Any, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        """What each command returned, or the error that it failed with."""
+        """The result or the error of each command."""
         results = await self._pipeline(client, commands)
         unknown = [i for i, result in enumerate(results) if isinstance(result, self._no_script)]
         if unknown:
@@ -286,7 +287,7 @@ def _where(url: str) -> str:
     """The URL of a Redis without its password.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not the URL of a Redis.
     """
     try:
         parts = urlsplit(url)
@@ -306,4 +307,4 @@ def _where(url: str) -> str:
 def _fail(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-        future.exception()  # it may be that nobody awaits it, which is no mistake
+        future.exception()  # nobody may be awaiting it; asyncio would warn

@@ -1,8 +1,8 @@
-"""HTTP requests and WebSockets that arrived at one worker, and are served by another.
+"""HTTP requests and WebSockets that arrive at one worker and are served by another.
 
-The worker that has the connection sends what ASGI says about it as the hello of a channel, then
-what it receives; the other worker runs an ASGI application and sends back what that sends. Whoever
-forwards has checked who it is, and says so in the `context`.
+The worker that has the connection sends its ASGI scope as the hello of a channel, then the messages
+it receives; the other worker runs an ASGI application and sends back the application's messages.
+The first worker has authenticated the request, and passes the result in the `context`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PASSED_ON = (
     *("type", "http_version", "method", "scheme", "path", "raw_path", "query_string"),
     *("root_path", "headers", "client", "server", "subprotocols"),
 )
-_RESTARTING = 1012  # the code of a socket that its page may open again
+_RESTARTING = 1012  # the close code after which a page reconnects
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
@@ -45,16 +45,16 @@ async def forward(
     context: Mapping[str, Any] | None = None,
     kind: str = "asgi",
 ) -> None:
-    """Have an HTTP request or a WebSocket served by the worker that has a name.
+    """Forward an HTTP request or a WebSocket to the worker that has a name.
 
     Args:
         bus: connects the workers.
-        name: the name of the lease that the other worker has.
-        scope: what ASGI says about the connection.
-        receive: as ASGI has it.
-        send: as ASGI has it.
-        context: who it is, and whatever else the other worker should take from this one.
-        kind: what the other worker gave to `Bus.on_open`.
+        name: the name of the other worker's lease.
+        scope: of ASGI.
+        receive: of ASGI.
+        send: of ASGI.
+        context: the user, and anything else that the other worker should rely on.
+        kind: the kind that the other worker passed to `Bus.on_open`.
 
     Raises:
         OutcomeUnknown: the other worker was lost meanwhile. A WebSocket that was accepted by then
@@ -74,7 +74,7 @@ async def forward(
                 return
     except ChannelClosed as closed:
         if pump.done() and not pump.cancelled() and pump.exception() is None:
-            return  # the client went away first
+            return  # the client disconnected first
         if begun and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": _RESTARTING, "reason": "Try again"})
             return
@@ -88,7 +88,7 @@ async def forward(
 
 
 async def _pump(channel: Channel, receive: Receive) -> None:
-    """Send what the client sends, until it is gone."""
+    """Forward the client's messages until it disconnects."""
     while True:
         message = await receive()
         await channel.send(_encode(message))
@@ -103,7 +103,7 @@ def _is_last(message: Message) -> bool:
 
 
 def serve_forwarded(app: App) -> OnOpen:
-    """What `Bus.on_open` takes to have an ASGI application serve what other workers forward.
+    """A handler for `Bus.on_open` that serves forwarded requests with an ASGI application.
 
     The application finds the name and the context in `scope["extensions"]["transom"]`.
     """

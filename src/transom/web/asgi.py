@@ -1,8 +1,8 @@
 """The Stage and its sandbox as two ASGI apps, for two origins.
 
 `stage_app` serves the page and its one socket. `sandbox_app` serves, for each View, the page that
-holds it, with the policy the View's resource declared as a response header. Both answer only to
-their own `Host`, so that DNS rebinding gets nothing.
+contains it, with the View's policy as a response header. Both answer only to their own `Host`,
+which prevents DNS rebinding.
 
 To serve them inside an app of your own, mount `stage_app` at any path of the Stage's origin and
 `sandbox_app` at the root of the sandbox's, and give the `Stage` both:
@@ -36,7 +36,7 @@ _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
 _BURST = 64  # frames handled before other tasks get a turn
 SHARED_FILES = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
-"""What every page needs that shows Views."""
+"""The files that every page with Views needs."""
 
 _STAGE = ("stage.js", "agents.js", "tabs.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
@@ -51,12 +51,12 @@ _ALWAYS = {
 _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
 # The path of the sandbox page on a View's origin; the same as in views.js. A page that is shared
-# with other Stages may frame nothing else below `localhost`.
+# with other Stages may frame only this path below `localhost`.
 _SANDBOX_PATH = "/transom-view"
 
 # The codes that sockets are closed with; the same as in link.js.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
-_MOVED = 1012  # after which a page connects again, maybe to another worker
+_MOVED = 1012  # after which a page reconnects, maybe to another worker
 _GOING_AWAY = 1001  # what a browser closes a socket with when it leaves the page
 
 
@@ -74,7 +74,7 @@ def _static(name: str, headers: dict[str, str], **words: str) -> Response:
 
 
 def static_file(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Serves one of the files of this package, to anybody."""
+    """Serves one of the files of this package, without authentication."""
 
     async def endpoint(_: Request) -> Response:
         return _static(name, {})
@@ -142,8 +142,8 @@ def _stage_csp(stage: Stage) -> str:
 class PageSocket:
     """Connects one socket of a page to its link, both ways.
 
-    `connect` has the link of the page that sends this `Hello`, and whether the page had it before.
-    `moves` says whether a page whose link is over should connect again.
+    `connect` returns the link for a page's `Hello`, and whether it is a resumed one. `moves` says
+    whether a page whose link has ended should reconnect.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class PageSocket:
         self._reason = ""
 
     async def run(self) -> None:
-        """Pass on what is sent both ways, until the socket is closed."""
+        """Pass messages both ways until the socket closes."""
         try:
             async with asyncio.timeout(_HELLO_WITHIN):
                 text = await self._websocket.receive_text()
@@ -206,7 +206,7 @@ class PageSocket:
             while (text := await self._outbox.get()) is not None:
                 await self._websocket.send_text(text)
         except (WebSocketDisconnect, RuntimeError):
-            return  # reading fails as well, and ends the socket
+            return  # reading fails too, which ends the socket
         await self._close(_MOVED if self._moves() else _OVER, self._reason)
 
     async def _close(self, code: int, reason: str) -> None:
@@ -218,7 +218,7 @@ class PageSocket:
 
 
 class FindsViews(Protocol):
-    """Knows the Views by the `Host` of their origin, as a Stage does."""
+    """Finds Views by the `Host` of their origin, as a Stage does."""
 
     def find(self, host: str) -> MountedView | None:
         """The View whose origin has this `Host`."""
@@ -226,16 +226,16 @@ class FindsViews(Protocol):
 
 
 def unavailable(reason: str) -> Response:
-    """What a sandbox answers when it cannot be found out which View is there."""
+    """The response of a sandbox when its View cannot be looked up."""
     return PlainTextResponse(reason, 503, headers=_NOTHING)
 
 
 def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: False) -> Starlette:
     """The pages that hold Views, each on an origin of its own.
 
-    `clears` says whether the browser is to delete what it stores for the origin with a `Host`.
+    `clears` says whether the browser should delete its storage for the origin with a `Host`.
 
-    Whatever is served here has the View's policy, so that there is no document of its origin
+    Everything that is served here has the View's policy, so that no document of its origin is
     without one.
     """
 
@@ -292,7 +292,7 @@ class _ReportBody(msgspec.Struct, rename="kebab"):
 def _read_report(body: bytes) -> tuple[str, str, str] | None:
     try:
         report = msgspec.json.decode(body, type=_ReportBody).csp_report
-    except (ValueError, RecursionError):  # no text, no JSON, too deep, or no report
+    except (ValueError, RecursionError):  # not text, not JSON, too deep, or not a report
         return None
     directive = report.effective_directive or report.violated_directive
     return directive, report.blocked_uri, report.source_file

@@ -1,8 +1,8 @@
 """The Content-Security-Policy of a View, made from what its resource declares. Pure.
 
-1. The policy is a response header of the sandbox page. Nothing a page says can change it.
-2. A declared entry is taken when it is an origin: scheme, host, maybe a port, maybe a wildcard for
-   subdomains. Anything else (keywords, schemes, `*`, whatever could end a directive) is dropped.
+1. The policy is a response header of the sandbox page. Nothing in a page can change it.
+2. A declared entry is used if it is an origin: scheme, host, maybe a port, maybe a wildcard for
+   subdomains. Anything else (keywords, schemes, `*`, characters that end a directive) is dropped.
 3. `strict` is the spec's default policy. `compat` also allows what the reference host allows and
    many Views rely on: inline code, eval, `blob:` and `data:`. Neither reaches an origin that was
    not declared.
@@ -19,10 +19,10 @@ CspMode = Literal["compat", "strict"]
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _ORIGIN = re.compile(
     rf"(?:https?|wss?)://(?:(?:\*\.)?{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])(?::[0-9]{{1,5}})?/?",
-    re.IGNORECASE | re.ASCII,  # ASCII: else the long s (U+017F) is an `s`
+    re.IGNORECASE | re.ASCII,  # ASCII: otherwise the long s (U+017F) matches `s`
 )
 _FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
-_MAX_ENTRIES = 100  # for each field: a header has to fit into a response
+_MAX_ENTRIES = 100  # for each field, to limit the size of the header
 _MAX_LOOKED_AT = 1000
 
 _LOCAL: dict[CspMode, dict[str, str]] = {
@@ -62,7 +62,7 @@ def build_csp(
 ) -> str:
     """The header for a View whose resource declares `declared` (`_meta.ui.csp`).
 
-    `ancestors` is the origin of the page around it, which the View itself never gets to reach.
+    `ancestors` is the origin of the page around it, which the View itself may never reach.
     """
     taken = {field: _taken(declared, field, ancestors)[0] for field in _FIELDS}
     policy = dict(_LOCAL[mode])
@@ -80,7 +80,7 @@ def build_csp(
 
 
 def dropped_entries(declared: Mapping[str, Any] | None, ancestors: str = "") -> list[str]:
-    """Declared entries that are not honoured."""
+    """Declared entries that are dropped."""
     return [entry for field in _FIELDS for entry in _taken(declared, field, ancestors)[1]]
 
 
@@ -95,7 +95,7 @@ def allow_attribute(permissions: Mapping[str, Any] | None) -> str:
 def _taken(
     declared: Mapping[str, Any] | None, field: str, page: str
 ) -> tuple[list[str], list[str]]:
-    """The entries of one list that are origins, and those that are not, or are the page's own."""
+    """The usable entries of one list, and those that are not origins or are the page's own."""
     entries: object = (declared or {}).get(field)
     if not isinstance(entries, list):
         return [], [] if entries is None else [f"{field}: {entries!r}"[:200]]
@@ -127,7 +127,7 @@ def _covers(entry: str, page: str) -> bool:
 
 
 def _host_and_port(origin: str) -> tuple[str, str]:
-    """Ports 80 and 443 are one: whoever may reach the first may be led on to the other."""
+    """Ports 80 and 443 count as the same, because requests to 80 may be redirected to 443."""
     host = origin.lower().removesuffix("/").partition("://")[2]
     name, colon, port = host.rpartition(":")
     if not colon or not port.isdecimal():

@@ -1,8 +1,8 @@
 """Views in a browser without a window, for servers, tests and pictures. Needs Playwright.
 
 When a browser crashes, hangs or is killed, its Views are reported closed, and the next View gets a
-new browser. A View whose process dies can end the whole browser, since Playwright's own driver may
-not survive that.
+new browser. A View whose process dies can take down the whole browser, because Playwright's driver
+may crash.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _LOADED_WITHIN = 5.0
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
 _VIEWS_OF_A_PAGE = 10
-_SETTLED_AFTER = 60.0  # seconds after which whoever made a profile has locked it
+_SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
 # The address bar's popups are pages of their own, made for each window: half of a browser's start.
-# What follows them is Playwright's own list, as far as it matters: the last one given counts.
+# The rest is Playwright's own list, as far as it matters: the last switch given counts.
 DISABLED_FEATURES = (
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,AimEnabled,OptimizationHints,"
     "NetworkTimeServiceQuerying,PreconnectToSearch,MediaRouter,HttpsUpgrades,"
@@ -60,7 +60,7 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Nothing is requested for `<link rel=prerender>`, which no policy stops.
+    # No request for `<link rel=prerender>`, which a page's policy does not stop.
     "--enable-features=NoStatePrefetchHoldback",
 ]
 
@@ -84,22 +84,22 @@ for (const name of Object.getOwnPropertyNames(window)) {
 
 
 def find_chromium() -> str | None:
-    """The machine's own Chromium or Chrome; None: use the one Playwright brings."""
+    """The machine's own Chromium or Chrome; None: use the one that Playwright installs."""
     given = os.environ.get("TRANSOM_CHROMIUM")
     return given or next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
 def _environment(profile: Path) -> dict[str, str | float | bool]:
-    """Have what a killed browser leaves behind go with its profile.
+    """Variables that make the browser put its temporary files into its profile.
 
-    Among it is a socket, and the path of one has 107 bytes at most.
+    One of them is a socket, whose path may have at most 107 bytes.
     """
     short = len(os.fsencode(profile)) <= _LONGEST_TMPDIR
     return {**os.environ, **({"TMPDIR": str(profile)} if short else {})}
 
 
 def chromium_arguments() -> list[str]:
-    """What Chromium is started with. Root cannot use its own sandbox of processes."""
+    """The command-line switches of Chromium. Its process sandbox does not work for root."""
     return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
 
 
@@ -107,17 +107,17 @@ class HeadlessRenderer:
     """Shows Views in a browser without a window.
 
     Args:
-        csp: how much a View's page may do with itself: `compat` or `strict`.
+        csp: what a View's page may run: `compat` or `strict`.
         executable: the browser; the machine's Chromium unless given.
         size: the page's width and height.
         dark: whether the page is dark.
-        timeout: seconds to wait for the browser to start, for pictures, and for a browser that
-            answers nothing.
-        profile: the folder of a browser profile that is kept, and with it what Views store, for the
-            next run; one browser at a time can use it. None: a temporary one, and nothing lasts.
+        timeout: seconds to wait for the browser to start, for pictures, and for a browser that does
+            not respond.
+        profile: the folder of a browser profile to keep for the next run, with what Views store;
+            only one browser at a time can use it. None: a temporary one.
         downloads: the folder in which the files of Views are saved; None: they are refused.
         max_download_bytes: how much all Views together may save there.
-        on_violation: called with everything a View tried and was not allowed.
+        on_violation: called with everything that a View's policy blocked.
         on_console: called with what Views write to the browser's console: kind, text.
         on_request: called with every address that the page or a View loads or connects to.
     """
@@ -180,7 +180,7 @@ class HeadlessRenderer:
 
     @property
     def page(self) -> BrowserPage | None:
-        """Playwright's page that shows the Stage, while there is one."""
+        """Playwright's page that shows the Stage, if there is one."""
         return self._page
 
     async def __aenter__(self) -> Self:
@@ -257,9 +257,9 @@ class HeadlessRenderer:
             raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
 
     def _retire_page(self) -> None:
-        """Have the next View get a fresh page: Playwright keeps every frame that a page has had.
+        """Let the next View get a fresh page, because Playwright never frees the frames of a page.
 
-        That can be done while no View is open.
+        Only while no View is open.
         """
         if (
             self._page is not None
@@ -270,7 +270,7 @@ class HeadlessRenderer:
             self.stage.page_lost("a fresh page is opened")
 
     async def _fresh_page(self) -> BrowserPage | None:
-        """A page instead of the one that was retired, in the same browser; None: there is none."""
+        """A page that replaces the retired one, in the same browser; None if there is none."""
         retired, self._retired = self._retired, None
         if retired is None:
             return None
@@ -295,7 +295,7 @@ class HeadlessRenderer:
             try:
                 return await self._start()
             except asyncio.CancelledError:
-                await self._stop_driver()  # ends what it was about to start
+                await self._stop_driver()  # which also ends a browser that is starting
                 raise
             except TransomError:
                 await self._stop_driver()
@@ -344,13 +344,13 @@ class HeadlessRenderer:
             self._lost(self._page, "the browser is gone")
 
     def _page_away(self) -> None:
-        """The page's socket is gone. On one machine that means that the browser may be, too."""
+        """The page's socket is gone, so the browser may be gone, too."""
         if (page := self._page) is not None:
             answer = page.evaluate("0")
             self._background.start(self._check(page, answer, self._timeout, "the browser is gone"))
 
     def _view_unloaded(self) -> None:
-        """A View did not load. The process may be gone that starts those of Chromium's pages."""
+        """A View did not load: Chromium may have lost the process that starts its renderers."""
         if (page := self._page) is not None:
             loading, reason = self._load_another(page), "the browser loads no more pages"
             self._background.start(self._check(page, loading, _LOADED_WITHIN, reason))
@@ -382,7 +382,7 @@ class HeadlessRenderer:
             self._profile = None
 
     async def _stop_driver(self) -> None:
-        """End Playwright's own process, which kills whatever it started."""
+        """End Playwright's own process, which kills its browsers."""
         playwright, self._playwright = self._playwright, None
         if playwright is not None:
             with suppress(Exception):  # it may be dead already
@@ -410,10 +410,10 @@ class HeadlessSeat(Seat):
 
 
 class _Profile:
-    """A profile, temporary unless one is given, in which framed pages have storage of their own.
+    """A browser profile, temporary unless one is given, in which framed pages have storage.
 
-    Private windows do not give them any, nor does the Chromium of some systems by default. It is
-    locked while it is used: what a process that was killed has left is removed by the next one.
+    In private windows they have none, nor by default in the Chromium of some systems. It is locked
+    while it is used: the profile of a killed process is removed by the next one.
     """
 
     def __init__(self, kept: Path | None = None) -> None:
@@ -478,6 +478,6 @@ def _is_root() -> bool:
 
 
 def _short(error: BaseException) -> str:
-    """The first line of what Playwright says, without the name of its function."""
+    """The first line of Playwright's error, without the name of its function."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return re.sub(r"^\w+\.\w+: ", "", line)[:300].rstrip(".")

@@ -1,19 +1,19 @@
 """The link to one Stage page, and the channels to its Views, which share it.
 
-It outlives its socket: nothing is lost and nothing arrives twice.
+It outlives its socket: no message is lost or delivered twice.
 
-1. Every frame has a number. Each side keeps what it sent until the other has acknowledged it.
-2. When a socket is gone, the link waits `grace` seconds for another. Page and link then send each
-   other the last number they have, and both send the rest again. A page that announced that it is
-   leaving is reloading or closed for good, which shows within `leaving_grace` seconds.
-3. A frame that arrived before is dropped; a frame out of order ends the socket, not the link.
-4. While more than `high_water` bytes wait for the page, senders wait. A link whose page has been
-   away too long, takes nothing for `patience` seconds, or lets too much pile up is over.
-5. A link that is over closes its socket, if it has one, with the reason.
+1. Every frame has a number. Each side buffers what it sent until the other has acknowledged it.
+2. When a socket drops, the link waits `grace` seconds for another. Page and link then exchange the
+   last numbers they received, and resend the rest. A page that announced that it is unloading is
+   either reloading or closed, which shows within `leaving_grace` seconds.
+3. A repeated frame is dropped; a frame out of order ends the socket, not the link.
+4. While more than `high_water` bytes wait for the page, senders wait. A link ends if its page is
+   disconnected too long, reads nothing for `patience` seconds, or lets too much pile up.
+5. A link that ends closes its socket, if it has one, with the reason.
 
 A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
-itself. A line that is only a number is an acknowledgement; one that repeats the last is a question
-whether anybody is there, and is answered in kind. No I/O here: the socket is a callback.
+itself. A line with only a number is an acknowledgement; a repeated one is a ping, and is answered
+with an acknowledgement. No I/O here: the socket is a callback.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Link:
         received: int,
         hang_up: Callable[[str], object] | None = None,
     ) -> None:
-        """Send by this socket from now on, beginning after the last frame that the page has."""
+        """Use this socket from now on, beginning after the last frame that the page has."""
         if received > self._sent or received < 0:
             raise PeerError("The page claims frames that were never sent")
         self._cancel_timer()
@@ -108,12 +108,12 @@ class Link:
         self._start_patience()
 
     def detach(self, send: Callable[[str], object], *, leaving: bool = False) -> None:
-        """That socket is gone; the page has `grace` seconds to come back on another.
+        """That socket is gone; the page has `grace` seconds to reconnect.
 
         `leaving`: the page announced that it is being closed or reloaded.
         """
         if self._send is not None and self._send != send:
-            return  # the page is back on another socket already
+            return  # the page has already reconnected
         self._send, self._hang_up = None, ignore
         if self.over or self._timer is not None:
             return
@@ -127,16 +127,16 @@ class Link:
 
     @property
     def leaving(self) -> bool:
-        """Whether the page announced that it is leaving, and may still come back."""
+        """Whether the page announced that it is unloading, and may still reconnect."""
         return self._decided is not None
 
     async def decided(self) -> None:
-        """Wait until a page that is leaving has come back, or will not."""
+        """Wait until a page that is unloading has reconnected, or counts as closed."""
         while self._decided is not None:
             await asyncio.shield(self._decided)
 
     def end(self, reason: str) -> None:
-        """End the link: those who wait to send go on, and nothing is sent or received any more."""
+        """End the link: wake all waiting senders, and send and receive nothing more."""
         if self.over:
             return
         self.over = True
@@ -162,7 +162,7 @@ class Link:
     # --- out ---------------------------------------------------------------------------------
 
     def post(self, view: str, message: bytes) -> None:
-        """Send, now or when the page is back."""
+        """Send a frame, now or when the page has reconnected."""
         if self.over:
             return
         self._sent += 1
@@ -179,8 +179,8 @@ class Link:
     async def room(self, view: str) -> None:
         """Wait until there is room for one more message; first come, first served.
 
-        Whoever waited must post before it awaits anything else. `free` and the link's end release
-        those who wait as well.
+        After waiting, a caller must post before it awaits anything else. `free` and the end of the
+        link also wake waiters.
         """
         if self.over or not self.full:
             return
@@ -195,13 +195,13 @@ class Link:
             loop.call_soon(self._wake)
 
     def free(self, view: str) -> None:
-        """Release whoever waits to send to a View that is gone."""
+        """Wake the senders to a View that is gone."""
         for waiting, place in self._room:
             if waiting == view and not place.done():
                 place.set_result(None)
 
     def _forget(self, number: int) -> bool:
-        """The page has everything up to `number`; whether that is news."""
+        """Drop frames that the page has acknowledged; returns whether there were any."""
         if not self._kept or self._kept[0][0] > number:
             return False
         while self._kept and self._kept[0][0] <= number:
@@ -211,7 +211,7 @@ class Link:
         return True
 
     def _wake(self) -> None:
-        """Let the first of those who wait go on, if there is room; all of them if it is over."""
+        """Wake the first waiting sender if there is room, or all of them if the link has ended."""
         if self.over or self._kept_bytes <= self._high_water:
             for _, place in self._room:
                 if not place.done():
@@ -229,7 +229,7 @@ class Link:
     def _check_progress(self) -> None:
         self._stuck_timer = None
         if not self._kept or self._send is None:
-            return  # nothing is due; the next frame starts the timer again
+            return  # everything is acknowledged; the next frame starts the timer again
         loop = asyncio.get_running_loop()
         left = self._took_at + self._patience - loop.time()
         if left <= 0:
@@ -250,10 +250,10 @@ class Link:
             if view or number > self._sent:
                 raise PeerError("The page has frames that were never sent")
             if not self._forget(number):
-                self._ack.trigger()  # no news: the page wants to know whether anybody is there
+                self._ack.trigger()  # a repeated number is a ping
             return
         if number <= self.received:
-            return  # sent again, because our acknowledgement was lost
+            return  # resent, because our acknowledgement was lost
         if number != self.received + 1:
             raise PeerError(f"Frame {number} came after {self.received}")
         self.received = number
@@ -286,7 +286,7 @@ class ViewChannel:
         self.attach = self._incoming.attach
         self.receive = self._incoming.receive
         self.reason: str | None = None
-        """Why it is closed; None while it is not."""
+        """Why it is closed; None while it is open."""
         self.spoken = False
         """Whether the View has sent anything yet."""
 
@@ -323,7 +323,7 @@ class ViewChannel:
             self._incoming.put(message)
 
     def end(self, reason: str) -> None:
-        """The View is gone. What arrived before can still be read."""
+        """The View is gone. Messages that arrived before can still be read."""
         if self.reason is None:
             self.reason = self._incoming.reason = reason
             if (link := self._link()) is not None:

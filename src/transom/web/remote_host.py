@@ -1,10 +1,9 @@
-"""A user's Host that is on another worker: an agent uses it like one that is here.
+"""A user's Host on another worker: an agent uses it like a local one.
 
-1. Calls are requests of one `Session` on a channel of the bus. They end there as they would here:
-   with the same result, or with the same error. If the other worker is gone first, the error says
-   so, and nothing is called again.
-2. What `views` and `model_context` have is sent whenever it changes, and before the answer of each
-   call.
+1. Calls are requests of one `Session` on a channel of the bus. They end with the same result or
+   error as on a local Host. If the other worker is lost first, the error says so, and nothing is
+   retried.
+2. `views` and `model_context` are sent whenever they change, and before the answer to each call.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _SOON = 0.05  # seconds after which changes are sent
 
 
 class RemoteView(msgspec.Struct, frozen=True):
-    """What another worker knows of a View: its tools are called through the host."""
+    """A View on another worker: its tools are called through the host."""
 
     id: str
     server: str
@@ -59,7 +58,7 @@ class RemoteView(msgspec.Struct, frozen=True):
 
 
 class _Changes(msgspec.Struct):
-    """What is new: the Views that are open, and what some of them want the model to know."""
+    """A change: the open Views, and the context that some of them sent for the model."""
 
     views: list[RemoteView]
     contexts: list[ModelContext]
@@ -102,7 +101,7 @@ class _TaskCall(msgspec.Struct):
 
 
 class _Error(msgspec.Struct):
-    """An error by its name in `transom.errors`, and what it was made with."""
+    """An error: its name in `transom.errors`, and its arguments."""
 
     error: str
     given: list[Any]
@@ -111,8 +110,8 @@ class _Error(msgspec.Struct):
 class RemoteHost(ToolHost):
     """The Host of a user, on the worker that has it. Get it from `await views.host(user)`.
 
-    It has what an agent needs of a `Host`; the rest, such as adding servers, is done where the Host
-    is. Events: `on_tools_changed()`.
+    It has what an agent needs of a `Host`; the rest, such as adding servers, is only possible on
+    the Host's own worker. Events: `on_tools_changed()`.
 
     Whatever is called raises what it does on a `Host`, and a `BusError` or `ConnectionClosed` when
     the other worker cannot be reached any more: whether a call had an effect is not known then.
@@ -136,7 +135,7 @@ class RemoteHost(ToolHost):
         )
 
     async def connect(self) -> None:
-        """Begin, and learn what there is.
+        """Connect, and get the state of the Host.
 
         Raises:
             BusError, ConnectionClosed: the other worker is gone.
@@ -149,17 +148,17 @@ class RemoteHost(ToolHost):
             raise
 
     async def aclose(self) -> None:
-        """Use it no more; the Host stays."""
+        """Close the connection; the Host stays open."""
         await self._session.aclose()
         await self._background.aclose()
 
     @property
     def closed(self) -> bool:
-        """Whether the connection to the other worker has ended: ask for another host."""
+        """Whether the connection to the other worker has ended: then call `views.host` again."""
         return self._session.closed
 
     async def close_user(self) -> None:
-        """End the Host, the Views and the pages of the user."""
+        """Close the Host, the Views and the pages of the user."""
         await self._request("host/close", b"{}")
         await self._session.wait_closed()  # with the Host
 
@@ -231,9 +230,9 @@ class RemoteHost(ToolHost):
 
 
 class SharedHost:
-    """A Host that is here, for agents on other workers.
+    """A local Host, served to agents on other workers.
 
-    `on_used` is called with each request, `on_close` when somebody wants its user's things ended.
+    `on_used` is called with each request, `on_close` when another worker closes the user.
     """
 
     def __init__(
@@ -246,7 +245,7 @@ class SharedHost:
         self._on_used = on_used
         self._on_close = on_close
         self._sessions: set[Session] = set()
-        self._contexts: set[str] = set()  # of Views that have a new one
+        self._contexts: set[str] = set()  # ids of Views with a new context
         self._changed = Debounced(self._send_changes, _report, delay=_SOON)
         for slot in (
             *(host.on_view_opened, host.on_view_closed, host.on_view_changed),
@@ -257,7 +256,7 @@ class SharedHost:
         host.on_tools_changed(lambda: self._notify("host/tools-changed", b"{}"))
 
     async def serve(self, channel: Channel) -> None:
-        """Serve an agent on another worker, until it is gone."""
+        """Serve an agent on another worker until it disconnects."""
 
         def handle(request: wire.Request) -> Coroutine[Any, Any, bytes]:
             return self._handle(session, request)
@@ -353,7 +352,7 @@ class SharedHost:
 
 
 async def refuse(channel: Channel, error: Exception) -> None:
-    """Serve an agent on another worker whose Host could not be made: it is told why."""
+    """Answer an agent on another worker whose Host could not be created."""
     if not isinstance(error, TransomError):
         _report(error)
         error = TransomError("The user's Host could not be made: see the log of its worker")
@@ -368,7 +367,7 @@ async def refuse(channel: Channel, error: Exception) -> None:
 
 
 def _relay(session: Session, token: object) -> OnProgress | None:
-    """Sends progress to whoever calls, if they want it."""
+    """Sends progress to the caller, if it asked for that."""
     if token is None:
         return None
 
@@ -393,10 +392,10 @@ def _read_outcome(data: msgspec.Raw) -> Any:
 
 
 def _described(error: TransomError) -> ProtocolError:
-    """An error as the other worker can raise it again."""
+    """An error in a form that the other worker can raise."""
     try:
         data = msgspec.to_builtins(_Error(type(error).__name__, list(error.args)))
-    except (TypeError, ValueError):  # it has something that does not go over the wire
+    except (TypeError, ValueError):  # its arguments are not JSON
         data = None
     return ProtocolError(SERVER_ERROR, str(error), data)
 

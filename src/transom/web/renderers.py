@@ -32,9 +32,9 @@ _PAGE_OPENED_WITHIN = 60.0
 async def open_in_browser(url: str) -> None:
     """Open a page in the user's browser.
 
-    It gets none of this process's streams, and stays when this process ends. The process that
-    opens it reads the address from its standard input, since everyone on this machine can see a
-    command line; how the browser itself gets it is the system's choice.
+    The browser gets none of this process's streams, and stays open when this process ends. The
+    process that opens it reads the address from its standard input, because every user of this
+    machine can see a command line; how the browser itself gets it depends on the system.
 
     Raises:
         TransomError: there is no browser to open.
@@ -61,26 +61,26 @@ class BrowserRenderer:
     """Shows Views on a page in the user's browser.
 
     Args:
-        csp: how much a View's page may do with itself: `compat` or `strict`.
-        open_page: opens the page; the user's browser unless given. It is called when a View is to
-            be shown and no page is there. None: somebody opens `renderer.url` by hand.
+        csp: what a View's page may run: `compat` or `strict`.
+        open_page: opens the page; in the user's browser unless given. It is called when a View
+            opens and there is no page. None: the user opens `renderer.url` by hand.
         port: the port of the page; 0: any that is free.
         sandbox_port: the port of the sandboxes; 0: any that is free.
         page_timeout: seconds to wait for the page.
         share: use a page that another process of this user has open, if there is one, and let
-            others use this one's. Where that cannot be done, a page is opened as usual.
+            others use this one's. If that fails, a page is opened as usual.
         confirm: ask the user on the page before links are opened and files are saved. False:
             there is no user, so both are refused.
-        ephemeral: let nothing that Views store last: each View has an origin that is never used
-            again, and no View is remembered. Otherwise a View finds what Views of the same server
-            and resource have stored, also in the next run, if its server is given as a command or
-            a URL.
-        program: what tells this program from others of the user that show Views at the same time.
-            What Views store belongs to one program, which has ports of its own for that.
-        on_violation: called with everything a View tried and was not allowed.
-        on_unopened: called with the address once whenever a page is needed that could not be
-            opened, for the user to open it by hand; the View waits for that. Unless given, a View
-            whose page cannot be opened fails at once.
+        ephemeral: store nothing for Views: each View has an origin that is never used again, and
+            none can be reopened in the next run. Otherwise a View finds what Views of the same
+            server and resource have stored, also in the next run, if its server is a command or a
+            URL.
+        program: identifies this program among others of the user that show Views at the same time.
+            What Views store belongs to one program, which has its own ports.
+        on_violation: called with everything that a View's policy blocked.
+        on_unopened: called with the address when a page is needed but could not be opened, so that
+            the user can open it by hand; the View waits for that. Without it, a View whose page
+            cannot be opened fails at once.
 
     `renderer.approve` asks on the page whether the model may call a tool:
     `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`. Several Hosts share the page
@@ -119,7 +119,7 @@ class BrowserRenderer:
         self._page_due = 0.0
         self._running = False
         self.before_page: Callable[[], object] = ignore
-        """Called whenever a page is wanted, before anybody looks whether there is one."""
+        """Called whenever a page is needed, before checking whether there is one."""
         self.seats = Seats(
             lambda _: self.stage,
             self._show_page,
@@ -163,7 +163,7 @@ class BrowserRenderer:
             timeout: seconds to wait; None: for as long as it takes.
 
         Raises:
-            TransomError: none could be opened, or none showed up in time.
+            TransomError: none could be opened, or none connected in time.
             UsageError: the renderer is not running.
         """
         if not self._running:
@@ -183,7 +183,7 @@ class BrowserRenderer:
         return self._sharing is not None and await self._sharing.join()
 
     async def stop_opening(self) -> None:
-        """Give up a page that is being opened."""
+        """Stop opening a page."""
         opening, self._page_opening = self._page_opening, None
         if opening is not None and not opening.done():
             opening.cancel()
@@ -204,9 +204,8 @@ class BrowserRenderer:
     async def _begin_opening(self, open_page: OpenPage) -> None:
         """Open the page, or wait until it is opened if that has begun.
 
-        It goes on when whoever waits for it gives up, as a View does that is not live in time. A
-        browser that takes longer than that to start would never be there if each View that is to
-        be opened began from the start.
+        It continues if the caller stops waiting, as a View does after its timeout. Otherwise a
+        browser that takes longer to start would be started over for each View.
         """
         loop = asyncio.get_running_loop()
         opening = self._page_opening
@@ -250,7 +249,7 @@ class BrowserRenderer:
     # --- with a host -------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Handle what the Host's Views ask for and a page can do: links, files, display modes.
+        """Handle requests of the Host's Views that a page can fulfil: links, files, display modes.
 
         Raises:
             UsageError: another Host is attached; `seat()` is for several.

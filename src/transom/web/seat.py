@@ -1,9 +1,9 @@
-"""Seats: several Hosts show their Views on one Stage, and each deals with its own Views only.
+"""Seats: several Hosts show their Views on one Stage, and each handles only its own Views.
 
-1. What a Host calls its View and what the Stage calls it differ by the mark of the Host's seat.
-   Marks are never used again, so no View of one Host is ever taken for another's.
-2. The user sees the Host's own name for the View, and for whom the Host works.
-3. A Host that leaves its seat is forgotten, and its Views are removed from the Stage.
+1. The Stage's key of a View is the Host's id with the mark of the Host's seat. Marks are never
+   reused, so no View of one Host is ever taken for another's.
+2. The user sees the Host's own id of the View, and the label of the seat.
+3. When a Host leaves its seat, its Views are removed from the Stage.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _MAX_LABEL = 60
 
 
 class Seats:
-    """The seats before one Stage or several: forwards what happens to a View to its Host.
+    """The seats of one or more Stages: forwards events of a View to its Host.
 
-    `stage_of` is the Stage that a View is on, by what the Stage calls it, and `show_page` the one
-    to open it on. `confirm`: somebody is there who can be asked. `save` takes the files of Views if
-    nobody is. `storage` has the origins of Views whose storage lasts. `keeps_closed`: a View that
-    was closed can be opened again on the page.
+    `stage_of` returns the Stage of a View by its key, and `show_page` the one to open it on.
+    `confirm`: there is a user who can be asked. `save` stores the files of Views if there is none.
+    `storage` has the persistent origins of Views. `keeps_closed`: a closed View can be reopened on
+    the page.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Seats:
         self.background = Background(ignore)
         self.save: SaveFile | None = None
         self.label_of: Callable[[Page, Stage], Awaitable[str | None]] | None = None
-        """The labels of origins that last, where they are kept nowhere but made of a secret."""
+        """Makes labels of persistent origins from a secret, if they are not stored anywhere."""
         self._warned = False
         self._taken: dict[str, Seat] = {}
         self._made = 0
@@ -96,11 +96,11 @@ class Seats:
         return f"{_MARK}{self._made}"
 
     def take(self, seat: Seat) -> None:
-        """A Host uses this seat from now on."""
+        """Register a seat."""
         self._taken[seat.mark] = seat
 
     def leave(self, seat: Seat) -> None:
-        """No Host uses this seat any more: remove its Views."""
+        """Remove a seat and its Views."""
         self._taken.pop(seat.mark, None)
         for stage in self.stages:
             for key in [key for key in stage.views if _mark_of(key) == seat.mark]:
@@ -109,7 +109,7 @@ class Seats:
                 stage.remove_gone(key)
 
     async def label(self, page: Page, stage: Stage) -> str | None:
-        """The label of a View's origin, if what it stores is to last."""
+        """The label of a View's persistent origin, if it has one."""
         if self.label_of is not None:
             return await self.label_of(page, stage)
         storage, port = self.storage, urlsplit(stage.sandbox).port
@@ -126,7 +126,7 @@ class Seats:
         return label
 
     async def close(self) -> None:
-        """Have every Host leave its seat."""
+        """Remove every seat."""
         for seat in list(self._taken.values()):
             await seat.leave()
         await self.background.aclose(grace=_WRITTEN_WITHIN)
@@ -174,7 +174,7 @@ class Seat:
     """The renderer of one Host among others that use the same page.
 
     Get one with `renderer.seat()` and give it to a Host. The Host leaves it when it is closed; the
-    page and the other Hosts' Views stay. Whoever made the renderer enters and leaves that.
+    page and the other Hosts' Views stay. Enter and leave the renderer yourself.
     """
 
     def __init__(self, seats: Seats, mark: str, label: str = "") -> None:
@@ -184,9 +184,9 @@ class Seat:
         self._host: Host | None = None
         self._background = Background(ignore)
         self._reopening: set[str] = set()
-        self._recent: dict[str, RecentView] = {}  # of earlier runs, which can be opened again
-        self._recent_ids: dict[str, str] = {}  # under which Views of this run are kept
-        self._offered: set[str] = set()  # servers whose Views of earlier runs were shown
+        self._recent: dict[str, RecentView] = {}  # Views of earlier runs, which can be reopened
+        self._recent_ids: dict[str, str] = {}  # ids under which Views of this run are stored
+        self._offered: set[str] = set()  # servers whose Views of earlier runs were offered
 
     @property
     def url(self) -> str:
@@ -194,7 +194,7 @@ class Seat:
         return self._seats.url()
 
     def key_of(self, view_id: str) -> str:
-        """What the Stage calls a View of this Host."""
+        """The Stage's key of a View of this Host."""
         return view_id + self.mark
 
     async def open(self, page: Page) -> Channel:
@@ -212,7 +212,7 @@ class Seat:
     # --- the Host ----------------------------------------------------------------------------
 
     def attach_host(self, host: Host) -> None:
-        """Handle what the Host's Views ask for and a page can do: links, files, display modes."""
+        """Handle requests of the Host's Views that a page can fulfil, such as links and files."""
         if self._host is not None and self._host is not host:
             raise UsageError("Several Hosts on one page: give each a renderer.seat() of its own")
         self._host = host
@@ -244,25 +244,25 @@ class Seat:
         await self.leave()
 
     async def leave(self) -> None:
-        """Remove this Host's Views from the page, and forget the Host."""
+        """Remove this Host's Views from the page, and detach the Host."""
         self._host = None
         self._background.cancel()
         await asyncio.sleep(0)  # the cancelled tasks end before their Views are removed
         self._seats.leave(self)
 
     def set_context(self, changes: dict[str, Any]) -> None:
-        """Tell all Views what the page knows of its user."""
+        """Send all Views what the page knows about its user."""
         if self._host is not None:
             self._host.set_context(**changes)
 
     def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
-        """Tell a View how it is shown now."""
+        """Send a View how it is shown now."""
         view = self._view(key)
         if view is not None and view.bridge is not None:
             self._background.start(view.bridge.set_context(**changes))
 
     def reopen_view(self, key: str) -> None:
-        """Open a View again that is gone, or whose page was reloaded."""
+        """Reopen a View that is gone, or whose page was reloaded."""
         stage = self._seats.stage_of(key)
         if self._host is not None and stage is not None and stage.has_page:
             self._reopening.add(key)
@@ -274,12 +274,12 @@ class Seat:
             view.withdraw(grant)
 
     def check_view(self, key: str, *, gone: bool) -> None:
-        """A View's frame loaded again: the View does so itself, or is no longer there."""
+        """A View's frame was loaded again: it reloaded itself, or it navigated away."""
         if (view := self._view(key)) is not None:
             view.check("its page shows something else now" if gone else "")
 
     def close_view(self, key: str) -> bool:
-        """Close a View as the user wants; False: this Host has none of that id."""
+        """Close a View for the user; False if this Host has none of that id."""
         view = self._view(key)
         if view is not None:
             self._background.start(view.close("the user closed it"))
@@ -303,7 +303,7 @@ class Seat:
                 await view.deliver(ToolResult.from_wire(recent.result))
         except TransomError as error:
             if stage is not None and gone is not None and stage.gone.get(key) is gone:
-                # It did not get as far as to be opened: the page still shows what was before.
+                # It failed before it was opened: the page still shows the card from before.
                 again = msgspec.structs.replace(gone, reason=str(error), failed=True)
                 stage.show_gone(again)
         finally:
@@ -312,7 +312,7 @@ class Seat:
     async def _reopen_own(self, host: Host, key: str) -> None:
         view = self._view(key)
         if view is not None and view.opening is not None:
-            await asyncio.wait([view.opening])  # it is about to fail, and can be opened then
+            await asyncio.wait([view.opening])  # it is about to fail, and can be reopened then
         elif view is not None and view.state == "unresponsive":
             await view.close("the user reloaded it")
         await host.reopen(key.removesuffix(self.mark))
@@ -321,11 +321,11 @@ class Seat:
 
     @property
     def _keeps_recent(self) -> bool:
-        """Whether somebody sits there who will come back, and is not one of several."""
+        """Whether Views are stored for the next run: there is one user, who may come back."""
         return self._seats.keeps_closed and self._seats.confirm and not self.label
 
     def _remember(self, view: View) -> None:
-        """Keep how to open a View again in the next run, as soon as it has a result."""
+        """Store what is needed to reopen a View in the next run, once it has a result."""
         stage, key = self._stage_of(view)
         mounted = None if stage is None else stage.mounted(key)
         storage, result = self._seats.storage, view.origin.result
@@ -341,7 +341,7 @@ class Seat:
         )
 
     async def _offer_recent(self, page: Page, stage: Stage) -> None:
-        """Show which Views of a server were open in earlier runs, when it shows its first one."""
+        """Offer the Views of a server from earlier runs, when it shows its first View."""
         storage = self._seats.storage
         wanted = page.identity and page.server not in self._offered
         if storage is None or not self._keeps_recent or not wanted:
@@ -359,7 +359,7 @@ class Seat:
             stage.show_gone(shown)
 
     def forget_view(self, key: str) -> None:
-        """The user does not want a View again that is gone."""
+        """The user dismissed the card of a closed View."""
         recent = self._recent.pop(key, None)
         view_id = key.removesuffix(self.mark)
         recent_id = self._recent_ids.pop(view_id, None) if recent is None else recent.id
@@ -381,7 +381,7 @@ class Seat:
         stage, key = self._stage_of(view)
         if stage is not None and view.app is not None:
             stage.set_name(key, view.app.name, view.app.version)
-        if view.pinned or view.grants:  # it was open before, in this host or in another one
+        if view.pinned or view.grants:  # it was reopened, in this host or in another one
             self._show_marks(view)
         else:
             self._remember(view)
@@ -405,7 +405,7 @@ class Seat:
 
     def _show_failure(self, view: View, error: BaseException) -> None:
         stage, key = self._stage_of(view)
-        cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # somebody closed it
+        cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # it was closed meanwhile
         if stage is not None and not cancelled:
             stage.show_gone(GoneView(key, view.id, view.server, self.label, view.reason))
 
@@ -451,7 +451,7 @@ class Seat:
         stage, key = self._stage_of(view)
         for name, mime, data in ready:
             if stage is not None:
-                # All Views share the link to the page: what one sends must not fill it.
+                # All Views share the link to the page: one View must not fill it.
                 await stage.wait_for_room(key)
                 stage.save_file(name, mime, data)
 

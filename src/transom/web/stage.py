@@ -1,16 +1,16 @@
 """The Stage: which Views are shown, on which page, and the messages between page and host.
 
 1. One page shows the Views. A page that reconnects after its socket dropped continues where it was.
-   A new page, reloaded or opened beside the first, takes over: the Views of the one before are
-   lost, and `on_lost` is called, so that the host can open them again. A page that was taken over
-   from does not take over in turn.
+   A new page, reloaded or opened beside the first, takes over: the Views of the old one are lost,
+   and `on_lost` is called, so that the host can reopen them. The old page does not take over in
+   turn.
 2. A View has the origin that it is given, which Views of the same server and resource share, or
-   else one of its own that no other View has had, so that nothing is left for the next.
-3. Whoever has the token is the page. What it says about a View counts for that View only. The page
-   of another Stage may show the Views as well once it was invited, with a token of its own, from
-   its own origin.
-4. Every question to the user ends: with an answer, or because the page, the View or whoever asked
-   is gone.
+   else a new one that is never used again.
+3. Anyone with the token is the page. A message about a View affects that View only. The page of
+   another Stage may show the Views as well once it was invited, with a token of its own, from its
+   own origin.
+4. Every question to the user ends: with an answer, or because the page, the View or the caller is
+   gone.
 """
 
 from __future__ import annotations
@@ -50,14 +50,13 @@ class _Surroundings(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _PageMessage(msgspec.Struct):
-    """What the page sends on its own behalf, as opposed to that of a View.
+    """A message of the page itself, as opposed to one of a View.
 
-    The user closes a View, opens one again that is gone or does not respond (`closed`, `retry`,
-    `reload`), answers a question (`answer`), or takes back that a tool always runs (`withdraw`). A
-    View is shown in another `mode`, cannot go on (`broken`; if the `value` is true, the browser did
-    not load it), or a message of it was not forwarded (`refused`). Its frame has `loaded` again,
-    and shows something else if the `value` is true. The page knows other `surroundings` of its
-    user, or has another `place` for a View.
+    The user closes a View, reopens one that is gone or does not respond (`closed`, `retry`,
+    `reload`), answers a question (`answer`), or withdraws a grant (`withdraw`). A View is shown in
+    another `mode`, has failed (`broken`; if the `value` is true, the browser did not load it), or a
+    message of it was not forwarded (`refused`). Its frame has `loaded` again, and has navigated
+    away if the `value` is true. The `surroundings` of the user changed, or the `place` of a View.
     """
 
     do: str
@@ -72,7 +71,7 @@ class _PageMessage(msgspec.Struct):
 
 
 class GoneView(msgspec.Struct, frozen=True, tag_field="do", tag="gone"):
-    """A View is not there any more: what the Stage and the user call it, whose it is, and why."""
+    """A closed or failed View: its key, its id, its owner, and the reason."""
 
     view: str
     shown: str
@@ -80,12 +79,12 @@ class GoneView(msgspec.Struct, frozen=True, tag_field="do", tag="gone"):
     client: str
     reason: str
     failed: bool = True
-    """Whether something went wrong: else it was closed."""
+    """Whether it failed, rather than being closed."""
     about: str = ""
     """The call that it was opened for."""
 
 
-_MAX_QUESTIONS = 20  # cards a user can be expected to look through
+_MAX_QUESTIONS = 20  # cards that a user can be expected to read
 
 
 class _Question(msgspec.Struct, eq=False):
@@ -95,7 +94,7 @@ class _Question(msgspec.Struct, eq=False):
 
 
 class Questions:
-    """The questions that are open. `send` sends a message to the page."""
+    """The open questions. `send` sends a message to the page."""
 
     def __init__(self, send: Callable[[dict[str, Any]], object]) -> None:
         self._send = send
@@ -135,10 +134,10 @@ class Questions:
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
 _MAX_GONE = 20
-_MAX_CLOSED = 8  # that are shown
+_MAX_CLOSED = 8  # shown at a time
 _MAX_ABOUT = 120
 _MAX_REASON = 200
-_MAX_NAME = 60  # characters that are shown of what a View calls itself
+_MAX_NAME = 60  # characters of a View's own name that are shown
 _MAX_VERSION = 20
 _MAX_TOOL_NAME = 128
 _MAX_KEY = 100
@@ -149,14 +148,14 @@ _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """Something a View tried and was not allowed."""
+    """Something that a View's policy blocked."""
 
     view: str
     directive: str
     blocked: str
     source: str = ""
     client: str = ""
-    """For whom its Host works, if that is known: the label of `renderer.seat(label)`."""
+    """The client of its Host, if known: the label of `renderer.seat(label)`."""
 
 
 class Hello(msgspec.Struct):
@@ -185,9 +184,9 @@ class Stage:
     """Shows Views on a page in a browser.
 
     Args:
-        csp: how much a View's page may do with itself; see `transom.web.csp`.
-        grace: seconds a page may be away.
-        patience: seconds a page may take nothing of what is sent to it.
+        csp: what a View's page may run; see `transom.web.csp`.
+        grace: seconds a page may be disconnected.
+        patience: seconds a page may read nothing of what is sent to it.
         origin: the origin of the Stage's page, such as `https://stage.example.com`. A
             `StageServer` sets it.
         sandbox: the origins of Views, with `*` where the name of each goes, such as
@@ -226,7 +225,7 @@ class Stage:
         self.sandbox = sandbox
         self.shared = shared
         self.surroundings: dict[str, Any] = {}
-        """What the page knows of its user: theme, locale, time zone, ..."""
+        """What the page knows about its user: theme, locale, time zone, ..."""
         self.on_lost: Callable[[list[str]], object] = ignore
         self.on_violation: Callable[[Violation], object] = ignore
         self.on_surroundings: Callable[[dict[str, Any]], object] = ignore
@@ -248,7 +247,7 @@ class Stage:
         self._clearing: set[str] = set()  # origins whose storage the browser should delete
         self._notice = ""
         self.gone: dict[str, GoneView] = {}
-        """What is shown of Views that are not there any more, the oldest first."""
+        """The cards of closed and failed Views, the oldest first."""
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._invited: tuple[str, str] | None = None  # a page's origin, and its token
@@ -269,8 +268,9 @@ class Stage:
     ) -> ViewChannel:
         """Put a View on the Stage and return the channel to it.
 
-        `key` is what the Stage calls it, its own id unless given; the user sees the id. `client` is
-        for whom the View's Host works. `label` is that of its origin, if `free_label` has it.
+        `key` is the Stage's key of it, its id unless given; the user sees the id. `client` is the
+        client of the View's Host. `label` is the first part of its origin's host name, as
+        `free_label` returned it.
         """
         key = page.view_id if key is None else key
         if key in self._views:
@@ -291,10 +291,10 @@ class Stage:
         return urlsplit(self.sandbox).netloc.replace("*", label)
 
     def free_label(self, page: Page, label: str | None) -> str:
-        """The label of a View's origin: the one that it should have, or one that is used once.
+        """The label of a View's origin: the given one, or a new one that is used once.
 
-        That is so for None, and where a View with other rights has that origin now: who shares an
-        origin shares what it may do.
+        A new one for None, and if a View with other rights has that origin now: Views that share an
+        origin share their rights.
         """
         if label is not None:
             there = self._hosts.get(self.host_of(label))
@@ -316,7 +316,7 @@ class Stage:
             mounted.channel.end(f"The View is gone: {reason}")
 
     def _take_off(self, view_id: str) -> None:
-        if view_id not in self.gone:  # what is shown of it has taken its place
+        if view_id not in self.gone:  # its card has taken its place
             self.send({"do": "unmount", "view": view_id})
 
     def _drop(self, view_id: str, reason: str) -> MountedView | None:
@@ -331,9 +331,9 @@ class Stage:
         return mounted
 
     def show_gone(self, gone: GoneView) -> None:
-        """Show that a View is gone, until it is opened again or the user closes that.
+        """Show a card for a View that is gone, until it is reopened or the user closes the card.
 
-        It is shown on the next page as well. Of too many, the oldest are removed.
+        It is shown on the next page as well. If there are too many, the oldest are removed.
         """
         gone = msgspec.structs.replace(
             gone, reason=clean(gone.reason, _MAX_REASON), about=clean(gone.about, _MAX_ABOUT)
@@ -346,7 +346,7 @@ class Stage:
             self.remove_gone(view_id)
 
     def remove_gone(self, view_id: str) -> None:
-        """Remove what `show_gone` shows."""
+        """Remove a card of `show_gone`."""
         if self.gone.pop(view_id, None) is not None:
             self.send({"do": "unmount", "view": view_id})
 
@@ -359,18 +359,18 @@ class Stage:
         return self._hosts.get(host)
 
     def numbered(self, host: str, number: str) -> MountedView | None:
-        """The one of several Views with this `Host`."""
+        """One of several Views with this `Host`, by its number."""
         found = (each for each in self._views.values() if each.host == host)
         return next((each for each in found if str(each.number) == number), None)
 
     def clear_storage(self, origins: Iterable[str]) -> None:
-        """Have the browser delete what it stores for these origins, which are not used any more."""
+        """Make the browser delete its storage for these origins, which are no longer used."""
         self._clearing.update(origins)
         if self._clearing:
             self.send({"do": "clear", "origins": sorted(self._clearing)})
 
     def take_cleared(self, host: str) -> bool:
-        """Whether the browser asks what to do with an origin that `clear_storage` was given."""
+        """Whether this is the browser's request for an origin that `clear_storage` was given."""
         origin = f"{urlsplit(self.sandbox).scheme}://{host}"
         if origin not in self._clearing:
             return False
@@ -404,7 +404,7 @@ class Stage:
         )
 
     def set_name(self, view_id: str, name: str, version: str) -> None:
-        """Show what a View calls itself, which can be anything."""
+        """Show a View's own name, which is untrusted."""
         shown = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
         self.send({"do": "named", "view": view_id, **shown})
 
@@ -414,11 +414,11 @@ class Stage:
             self.send({"do": "mode", "view": view_id, "mode": mode})
 
     def set_trouble(self, view_id: str, reason: str) -> None:
-        """Show that a View does not respond, and why; with "" that it does."""
+        """Show that a View does not respond, and why; "" removes that."""
         self.send({"do": "trouble", "view": view_id, "reason": clean(reason, _MAX_REASON)})
 
     def set_marks(self, view_id: str, *, pinned: bool, grants: Sequence[Grant]) -> None:
-        """Show whether a View stays open, and which tools always run for it."""
+        """Show whether a View is pinned, and which tools the user always allows."""
         shown = [
             {"tool": grant.tool, "by": grant.by, "shown": clean(grant.tool, _MAX_TOOL_NAME)}
             for grant in grants
@@ -444,7 +444,7 @@ class Stage:
 
         Raises:
             Refused: the same question about that View is open already, or too many are.
-            TransomError: the page or the View went away before there was an answer.
+            TransomError: the page or the View was closed before there was an answer.
         """
         if self._link is None:
             raise TransomError("There is no page to ask on")
@@ -459,7 +459,7 @@ class Stage:
 
     @property
     def has_page(self) -> bool:
-        """Whether there is a page, or one that may still come back."""
+        """Whether there is a page, or one that may still reconnect."""
         return self._link is not None and not self._link.over
 
     def has_link(self, link_id: str) -> bool:
@@ -471,7 +471,7 @@ class Stage:
         await self._page_ready.wait()
 
     async def wait_while_leaving(self) -> None:
-        """Wait while a page is leaving: until it is back, reloaded, or known to be closed."""
+        """Wait while a page is unloading: until it is reloaded, or known to be closed."""
         while self._link is not None and self._link.leaving:
             await self._link.decided()
 
@@ -481,15 +481,15 @@ class Stage:
             await self._link.room(view_id)
 
     def invite(self, origin: str) -> str:
-        """Let the page of another Stage show the Views; the token it has to bring.
+        """Let the page of another Stage show the Views; returns the token that it needs.
 
-        It counts until another page is invited, or one of this Stage's own connects.
+        The invitation ends when another page is invited, or this Stage's own page connects.
         """
         self._invited = origin, secrets.token_urlsafe(24)
         return self._invited[1]
 
     def join(self, origin: str, token: str) -> None:
-        """Have this Stage's page show the Views of another Stage, too, that has invited it."""
+        """Make this Stage's page also show the Views of another Stage that has invited it."""
         self.send({"do": "join", "origin": origin, "token": token})
 
     def allows_origin(self, origin: str) -> bool:
@@ -497,7 +497,7 @@ class Stage:
         return origin == self.origin or (self._invited is not None and origin == self._invited[0])
 
     def connect_page(self, hello: Hello, origin: str | None = None) -> tuple[Link, bool]:
-        """A page connects: the link it is to use, and whether that continues where it was.
+        """A page connects: returns its link, and whether it resumes an earlier one.
 
         Raises:
             PeerError: the token is wrong.
@@ -543,7 +543,7 @@ class Stage:
         return fresh, False
 
     def page_lost(self, reason: str) -> None:
-        """The page is known to be gone for good: do not wait for it."""
+        """The page has closed: do not wait for it to reconnect."""
         if self._link is not None:
             self._link.end(reason)
 
@@ -555,7 +555,7 @@ class Stage:
             self.on_over()
 
     def _lose_views(self, reason: str) -> None:
-        """Views that ran on a page that is gone are gone; those that never ran stay to be shown."""
+        """Close the Views that ran on a lost page; those that were not shown yet stay."""
         self._questions.give_up("The page went away before there was an answer")
         lost = [key for key, mounted in self._views.items() if mounted.channel.spoken]
         for key in lost:
@@ -581,7 +581,7 @@ class Stage:
         try:
             message = _decode_page_message(data)
         except msgspec.DecodeError:
-            return  # a page of another version has messages that this one does not know
+            return  # a page of another version may send unknown messages
         match message:
             case _PageMessage(do="answer", value=bool() | str() as value):
                 self._questions.answer(message.id, value)

@@ -1,8 +1,8 @@
 """Serving the Stage on this machine: two ports on the loopback addresses, and nothing else.
 
-The Stage is at `http://127.0.0.1:PORT`, its Views at `http://NAME.localhost:PORT2`. Browsers look
-for names below `localhost` at `::1` too, so that address is taken as well wherever there is one:
-no other program on this machine can answer for a View.
+The Stage is at `http://127.0.0.1:PORT`, its Views at `http://NAME.localhost:PORT2`. Browsers
+resolve names below `localhost` to `::1` too, so it listens there as well, if the machine has that
+address: no other program on this machine can answer for a View.
 
 And one page for all Stages of a user: a process that needs a page finds one that another has.
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 _MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in views.js
 _TRIES = 20
-_FREE_WITHIN = 1.0  # seconds in which a program that is ending lets go of its ports
+_FREE_WITHIN = 1.0  # seconds in which a program that is ending releases its ports
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
 _MAX_LINE = 4096
 _MAX_PATH = 100  # what the address of such a socket has room for, on all systems
@@ -56,7 +56,7 @@ _SETTLED_AFTER = 5.0
 
 
 class StageServer:
-    """Serves a Stage while its block runs. Port 0 is any that is free, or the one that is kept."""
+    """Serves a Stage while its block runs. Port 0: the stored port, or any free one."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class StageServer:
             ws_max_size=_MAX_FRAME,
             ws_ping_interval=20.0,
             ws_ping_timeout=20.0,
-            ws_per_message_deflate=False,  # on one machine, bytes are cheaper than time
+            ws_per_message_deflate=False,  # on one machine, compression costs more than it saves
         )
         await self._resources.enter_async_context(serving)
         return self
@@ -104,7 +104,7 @@ class StageServer:
         await self._resources.aclose()
 
     async def _listen(self) -> tuple[socket.socket, list[socket.socket]]:
-        """Listen for the page and for Views, at the ports of before where they are free."""
+        """Listen for the page and for Views, at the stored ports if they are free."""
         port, sandbox_port = self._ports
         kept = 0, 0
         if self._storage is not None:
@@ -130,7 +130,7 @@ class StageServer:
             raise
 
     async def _listen_soon(self, port: int) -> list[socket.socket]:
-        """Listen there, once a run of the same program that is about to end lets go of it."""
+        """Listen there, waiting briefly for an earlier run of the program to release the port."""
         loop = asyncio.get_running_loop()
         alone = self._storage is not None and self._storage.program
         until = loop.time() + (_FREE_WITHIN if alone else 0)
@@ -144,7 +144,7 @@ class StageServer:
 
 
 def _by_port(apps: dict[int, ASGIApp]) -> ASGIApp:
-    """Hand each connection to the app of the port that it came in on."""
+    """Pass each connection to the app of its port."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await apps[scope["server"][1]](scope, receive, send)
@@ -153,7 +153,7 @@ def _by_port(apps: dict[int, ASGIApp]) -> ASGIApp:
 
 
 def _listen_if_free(port: int) -> socket.socket:
-    """Listen for the page there or, as its port matters little, elsewhere."""
+    """Listen for the page at this port, or at any other: it is not part of a View's origin."""
     try:
         return _listen("127.0.0.1", port)
     except TransomError:
@@ -161,7 +161,7 @@ def _listen_if_free(port: int) -> socket.socket:
 
 
 def _listen_on_both(port: int) -> list[socket.socket]:
-    """Listen on both loopback addresses, on one port; on one address if there is no other."""
+    """Listen on one port of both loopback addresses, or of the only one there is."""
     for _ in range(_TRIES):
         first = _listen("127.0.0.1", port)
         try:
