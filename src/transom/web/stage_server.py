@@ -48,7 +48,7 @@ _TRIES = 20
 _FREE_WITHIN = 1.0  # seconds in which a program that is ending releases its ports
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")
 _MAX_LINE = 4096
-_MAX_PATH = 100  # what the address of such a socket has room for, on all systems
+_MAX_PATH = 100  # the longest path of a socket, on all systems
 _MAX_STAGES = 20
 _ANSWER_WITHIN = 2.0
 _SHOWN_WITHIN = 4.0
@@ -208,7 +208,7 @@ class _PageInvitation(msgspec.Struct):
 
 
 def private_folder() -> Path:
-    """Where the Stages of this user are found: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`."""
+    """The folder of the sockets: `$XDG_RUNTIME_DIR/transom`, or in `~/.cache`."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     try:
         return (runtime if runtime.is_absolute() else Path.home() / ".cache") / "transom"
@@ -217,7 +217,7 @@ def private_folder() -> Path:
 
 
 class RunningStages:
-    """The Stages of this user on this machine, ours among them while the block runs."""
+    """The Stages of this user on this machine, including ours while the block runs."""
 
     def __init__(self, stage: Stage, folder: Path | None = None) -> None:
         self._stage = stage
@@ -252,7 +252,7 @@ class RunningStages:
     # --- asking ------------------------------------------------------------------------------
 
     async def join(self) -> bool:
-        """Have a page that is open already show our Views; False: there is none that does."""
+        """Make an open page of another process show our Views; False if there is none."""
         for path in self._others():
             with suppress(TransomError):
                 await self._join(path)
@@ -303,7 +303,7 @@ class RunningStages:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            # The other process has all it needs for the exchange: it has no reason to take long.
+            # The other process needs nothing else to answer, so it should be quick.
             with suppress(TransomError, OSError):
                 async with asyncio.timeout(2 * _ANSWER_WITHIN):
                     await self._answer(reader, writer)
@@ -312,7 +312,7 @@ class RunningStages:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         query = await _receive(reader, _PageQuery)
-        # The page runs our scripts: they have to understand what the other process sends.
+        # The page runs our scripts, which must understand the other process's messages.
         page = self._stage.page_origin if query.version == __version__ else None
         if not self._stage.has_page or not _ORIGIN.fullmatch(page or ""):
             page = None
@@ -325,7 +325,7 @@ class RunningStages:
 
 
 def _secured(folder: Path) -> Path:
-    """Make the folder if it is not there, and check that it is this user's alone."""
+    """Create the folder if needed, and check that only this user can access it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
@@ -337,7 +337,7 @@ def _secured(folder: Path) -> Path:
 
 
 def _tidy(path: Path) -> None:
-    """Remove a socket at which nobody listens, but not one that a process is about to use."""
+    """Remove a socket on which nobody listens, but not one that a process is about to use."""
     with suppress(OSError):
         if time.time() - path.lstat().st_mtime > _SETTLED_AFTER:
             path.unlink()

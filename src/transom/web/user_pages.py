@@ -1,12 +1,12 @@
 """The pages that one user has open, and which of the user's Views is on which.
 
-1. Every page is a Stage of its own. A View is on one page at a time, where the page has a place
-   for it. The newest place has it: the page that had it before is told so.
-2. A View that is to be opened is offered to all pages, and waits for the first that has a place.
-3. A View whose page is gone, or has no place for it any more, is closed. It is opened again, with
-   its input and result, as soon as a page has a place for it. One that was closed for another
-   reason is opened again only when the user asks for that.
-4. A user whose Host was closed has another one as soon as a page has a place for one of its Views.
+1. Every page is a Stage of its own. A *place* is an element for a View in a page. A View is on one
+   page at a time, at its newest place; the page that had it before is told so.
+2. A View that opens is offered to all pages, and waits for the first place.
+3. A View whose page closes, or whose place is removed, is closed. It is reopened, with its input
+   and result, as soon as a page has a place for it. A View that was closed for another reason is
+   reopened only when the user asks for that.
+4. A user whose Host was closed gets another one as soon as a page has a place for one of its Views.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _UNSEEN = "no page shows it any more"
 class UserPages:
     """The pages of one user. `seat` is the renderer of the user's Host.
 
-    `find_host` has that Host, if there is one; `wake` what to wait for until there is one, if the
-    user had Views; `on_away` is called when no page is left; `label_of` has the label of a View's
-    origin, if what it stores is to last.
+    `find_host` returns that Host, if there is one; `wake` an awaitable that creates one, if the
+    user had Views; `on_away` is called when no page is left; `label_of` returns the label of a
+    View's persistent origin, if it has one.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class UserPages:
     ) -> None:
         self._find_host = find_host
         self._wake = wake
-        self._wishes: dict[tuple[Stage, str], str] = {}  # until there is a Host
+        self._wishes: dict[tuple[Stage, str], str] = {}  # of pages, until there is a Host
         self._show_within = show_within
         self._on_away = on_away
         self._places: dict[str, Stage] = {}
         self._place_found = asyncio.Condition()
-        self._gone: dict[str, str] = {}  # why Views were closed; "": with their place
-        self._left: WeakSet[View] = WeakSet()  # Views that were closed with their place
+        self._gone: dict[str, str] = {}  # why Views were closed; "": their place was removed
+        self._left: WeakSet[View] = WeakSet()  # Views whose place was removed
         self._leaving: dict[str, asyncio.Task[None]] = {}
         # The Host reports what fails in opening and closing Views.
         self._background = Background(ignore)
@@ -75,11 +75,11 @@ class UserPages:
         return len(self._stages)
 
     def attach_host(self, host: Host) -> None:
-        """Tell the pages what happens to this Host's Views."""
+        """Forward events of this Host's Views to the pages."""
         host.on_view_closed(self._closed)
 
     def records(self, host: Host) -> HostRecords:
-        """Those of the Host. A View that was closed with its page is as good as open."""
+        """The Host's records. A View that was closed with its page counts as open."""
         records = host.records()
         views = {
             key: msgspec.structs.replace(each, reason=self._gone.get(key, each.reason))
@@ -88,7 +88,7 @@ class UserPages:
         return msgspec.structs.replace(records, views=views)
 
     def restore(self, host: Host, records: HostRecords) -> None:
-        """Go on with the Views that the user had."""
+        """Restore the Views that the user had."""
         host.restore(records)
         for key, each in records.views.items():
             self._keep_reason(key, each.reason)
@@ -98,7 +98,7 @@ class UserPages:
     def connect(
         self, hello: Hello, origin: str, make_stage: Callable[[], Stage]
     ) -> tuple[Link, bool]:
-        """A page of the user connects: its link, and whether it continues where it was.
+        """A page of the user connects: returns its link, and whether it resumes an earlier one.
 
         Raises:
             Refused: the user has too many pages open.
@@ -128,10 +128,10 @@ class UserPages:
             self._on_away()
 
     async def close(self) -> None:
-        """End all pages: their links are over."""
+        """Close all pages and their links."""
         self._background.cancel()
         for stage in list(self._stages):
-            stage.page_lost("this session has ended")  # first, so that Views are closed with it
+            stage.page_lost("this session has ended")  # the reason for the Views' end
             stage.close()
 
     # --- places ------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class UserPages:
         return self._places[key]
 
     def _on_place(self, stage: Stage, key: str, wish: str) -> None:
-        """A page has a place for a View, or has none any more."""
+        """A page has added or removed the place of a View."""
         before, host = self._places.get(key), self._find_host()
         self._wishes.pop((stage, key), None)
         if wish == "gone":
@@ -191,7 +191,7 @@ class UserPages:
                     self._on_place(stage, key, wish)
 
     async def _put(self, host: Host, key: str, stage: Stage) -> None:
-        """Show a View at its place: a View that waits for one, or one that is opened again."""
+        """Show a View at its place: one that waits for a place, or one that is reopened."""
         if (leaving := self._leaving.get(key)) is not None:
             await asyncio.wait([leaving])
         async with self._place_found:
@@ -206,7 +206,7 @@ class UserPages:
                 _send_absent(stage, key, str(error))
 
     def _lose(self, stage: Stage, key: str) -> None:
-        """There is no place for a View any more: close it, and offer it to other pages."""
+        """The place of a View was removed: close it, and offer it to other pages."""
         del self._places[key]
         self._keep_reason(key, "")
         self._leave(stage, key, _UNSEEN)

@@ -1,7 +1,7 @@
-"""What is kept of a user's Views for the user's next Host, on this worker or on another.
+"""Records of a user's Views for the user's next Host, on this worker or on another.
 
-Records are fields: one for the host, one for each View. What does not fit is left out, the oldest
-Views first: the ids that were given are always kept.
+There is one field for the host, and one for each View. If there is no room, the oldest Views are
+left out; the last ids are always stored.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from transom.host.view import View
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
 
-_MAX_USERS = 100_000  # without a Host, whose ids are known
-_MAX_BYTES = 64 * 1024 * 1024  # of their Views
+_MAX_USERS = 100_000  # users without a Host whose ids are stored
+_MAX_BYTES = 64 * 1024 * 1024  # of the records of their Views
 _MAX_USER_VIEWS = 100
 _MAX_USER_BYTES = 2 * 1024 * 1024
-_RETRY = 1.0  # seconds until what could not be written is tried again
+_RETRY = 1.0  # seconds until a failed write is retried
 
 _HOST = "host"
 _VIEW = "view "
@@ -38,7 +38,7 @@ _read_view = msgspec.msgpack.Decoder(ViewRecord).decode
 
 
 def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
-    """Records from what was kept of them; None: there is nothing, or nothing of use."""
+    """Decode records; None if there are none, or none that can be read."""
     if _HOST not in fields:
         return None
     views: dict[str, ViewRecord] = {}
@@ -47,7 +47,7 @@ def read_records(fields: Mapping[str, bytes]) -> HostRecords | None:
         for field, data in fields.items():
             if field.startswith(_VIEW):
                 views[field.removeprefix(_VIEW)] = _read_view(data)
-    except msgspec.DecodeError as error:  # of another version
+    except msgspec.DecodeError as error:  # written by another version
         _log.warning("What was kept of a user's Views cannot be read: %s", error)
         return None
     return msgspec.structs.replace(host, views=views)
@@ -62,7 +62,7 @@ def _write_view(record: ViewRecord) -> bytes | None:
         return None
     try:
         return _encode(record)
-    except (TypeError, ValueError, OverflowError):  # arguments that no model could have given
+    except (TypeError, ValueError, OverflowError):  # arguments that are not JSON
         return None
 
 
@@ -78,7 +78,7 @@ class KeptRecords:
         return user in self._hosts
 
     def keep(self, user: str, records: HostRecords) -> None:
-        """Keep a user's, in place of those of the least recent users if there is no room."""
+        """Store a user's records; those of the least recent users make room."""
         if not records.numbers:
             return
         self._hosts[user] = _write_host(records)
@@ -92,7 +92,7 @@ class KeptRecords:
             self.take(next(iter(self._hosts)))
 
     def take(self, user: str) -> HostRecords | None:
-        """A user's, which are not kept any more."""
+        """Remove and return a user's records."""
         host, views = self._hosts.pop(user, None), self._views.pop(user, {})
         self._bytes -= _size(views)
         return None if host is None else read_records({_HOST: host, **views})
@@ -105,7 +105,7 @@ def _size(views: Mapping[str, bytes]) -> int:
 class SharedRecords:
     """Writes the records of a user's Host to the bus, as they change.
 
-    `records` has them as they are now; `known` are the Views that the bus has already.
+    `records` returns the current ones; `known` are the Views that the bus has already.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class SharedRecords:
         self._retry: asyncio.TimerHandle | None = None
 
     def watch(self, host: Host) -> None:
-        """Write what changes there."""
+        """Write the changes of a Host."""
         for slot in (
             *(host.on_view_opened, host.on_view_changed),
             *(host.on_view_closed, host.on_view_failed),
@@ -130,18 +130,18 @@ class SharedRecords:
         self._writing.trigger()
 
     def changed(self, view: View) -> None:
-        """Something is new of a View."""
+        """A View has changed."""
         self._changed.add(view.id)
         self._writing.trigger()
 
     def rewrite(self) -> None:
-        """Write everything: the bus has lost it."""
+        """Write everything again, because the bus has lost it."""
         self._host = b""
         self._changed |= self._written.keys()
         self._writing.trigger()
 
     async def finish(self, *, grants: bool = True) -> None:
-        """Write what is new, with or without what the user allowed, and nothing after it."""
+        """Write the last changes, with or without the user's grants."""
         self._writing.close()
         if self._retry is not None:
             self._retry.cancel()
@@ -159,7 +159,7 @@ class SharedRecords:
             if changes:
                 await self._lease.write(changes)
         except LeaseLost:
-            pass  # whoever has the user now has taken the records
+            pass  # the worker that has the user now has the records
         except BusError as error:
             _log.warning("What a user's Views need to outlive this worker is not kept: %s", error)
             self.rewrite()

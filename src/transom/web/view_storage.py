@@ -1,13 +1,14 @@
-"""What is kept for a user's Views between runs: their origins, and how to open them again.
+"""What is stored for a user's Views between runs: their origins, and records to reopen them.
 
-1. A View's origin is made of its user, its server and its resource, with a secret of this user's.
-   The same three lead to the same origin in every run; others never do, and nobody can guess it.
+1. A View's origin is derived from its user, its server and its resource, with a secret of this
+   user. It is the same in every run, unique, and cannot be guessed.
 2. A port is part of an origin. Each program has two of its own, so that programs that run at the
-   same time do not take each other's. One that finds its ports taken keeps nothing, and says so.
-3. Clearing makes other origins: what was stored under those before cannot be reached any more. The
-   browser is asked to delete it when it next shows Views of that program.
-4. Whatever is wrong with the files, Views are shown. A state that cannot be read is left as it is,
-   for with its secret all that Views stored would be lost; until it can be, nothing lasts.
+   same time do not take each other's. A program whose ports are taken stores nothing, and says so.
+3. Clearing changes the origins: what was stored under the old ones cannot be reached any more. The
+   browser is told to delete it when it next shows Views of that program.
+4. Views are shown even if the files cannot be used. A state file that cannot be read is left as it
+   is, because without its secret everything that Views stored would be lost; until it can be read,
+   nothing is stored.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from transom.errors import TransomError
 from transom.json_values import clean
 from transom.state_files import open_lock, state_folder, try_lock, write_private
 
-if TYPE_CHECKING:  # not needed to keep anything, and slow to load
+if TYPE_CHECKING:  # only for types, and slow to load
     from transom.host.page import Page
 
 T = TypeVar("T")
 
-_FIRST_PORT, _LAST_PORT = 20_000, 32_000  # below those that systems give to outgoing connections
+_FIRST_PORT, _LAST_PORT = 20_000, 32_000  # below the ports of outgoing connections
 _MAX_PROGRAMS = 200
 _MAX_ORIGINS = 1000
 _MAX_CLEARED = 200
 _MAX_SHOWN = 200
 _LOCKED_WITHIN = 2.0
 _MAX_STATE = 4 * 1024 * 1024
-MAX_RECENT = 20  # Views of one program that can be opened again in its next run
+MAX_RECENT = 20  # Views of one program that can be reopened in its next run
 _MAX_RECENT_BYTES = 1024 * 1024  # of one View's input and result
 _RECENT_FOR = 30 * 86_400.0  # seconds
 
@@ -53,10 +54,10 @@ def origin_label(
     """The first part of the host name of a View's origin; the rest is where Views are served.
 
     Args:
-        secret: what nobody but the host knows; the labels of another secret are others.
-        user: whose storage it is.
+        secret: known only to the host; another secret makes other labels.
+        user: the owner of the storage.
         server: the name of the View's server.
-        identity: what tells that server from others of the same name.
+        identity: distinguishes that server from others of the same name.
         uri: the View's resource.
         turn: how often the storage was cleared.
     """
@@ -66,12 +67,12 @@ def origin_label(
 
 
 def readable_label(name: str) -> str:
-    """A name as it can stand in a host name."""
+    """A name in a form that is valid in a host name."""
     return re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:32].strip("-") or "view"
 
 
 class StoredOrigin(msgspec.Struct):
-    """An origin that Views have had, as it is kept."""
+    """An origin that Views have had, as it is stored."""
 
     server: str
     uri: str
@@ -88,12 +89,12 @@ class StoredOrigin(msgspec.Struct):
 
 
 class RecentView(msgspec.Struct, kw_only=True):
-    """How to open a View again in the next run: the call that it was opened for, and its result."""
+    """What is needed to reopen a View in the next run: the call that opened it, and its result."""
 
     id: str
     server: str
     identity: str
-    """A digest of the server's."""
+    """A digest of the server's identity."""
     tool: str
     arguments: dict[str, Any]
     result: msgspec.Raw
@@ -108,17 +109,17 @@ class _State(msgspec.Struct):
     cleared: list[str] = []
     """Origins whose storage the browser still has."""
     turn: int = 0
-    """Where unknown or forgotten origins begin, so that what was cleared never comes back."""
+    """The first `turn` of unknown origins, so that a cleared origin is never used again."""
 
 
 class ViewStorage:
-    """Keeps what one program's Views need to be as they were. All of it reads and writes files.
+    """Stores the origins and records of one program's Views. All methods read and write files.
 
     Args:
-        program: what tells this program from others of the user that show Views at the same time.
-            It may hold secrets.
-        user: whose Views these are, where the program has many users.
-        folder: where everything is kept; by default with what else the user's programs remember.
+        program: identifies this program among others of the user that show Views at the same time.
+            It may contain secrets.
+        user: the owner of the Views, if the program has many users.
+        folder: where everything is stored; by default in the user's state folder.
     """
 
     def __init__(self, program: str = "", *, user: str = "", folder: Path | None = None) -> None:
@@ -126,7 +127,7 @@ class ViewStorage:
         self._user = user
         self._folder = folder
         self.problem = ""
-        """Why nothing lasts, if that is so."""
+        """Why nothing is stored, if that is so."""
 
     # --- ports and origins -------------------------------------------------------------------
 
@@ -137,7 +138,7 @@ class ViewStorage:
             key = _digest(state, self.program)
             kept = state.ports.pop(key, None)
             taken = {port for pair in state.ports.values() for port in pair}
-            state.ports[key] = kept or _new_ports(taken)  # the last that was used is last
+            state.ports[key] = kept or _new_ports(taken)  # in order of use
             while len(state.ports) > _MAX_PROGRAMS:
                 del state.ports[next(iter(state.ports))]
             return state.ports[key]
@@ -145,7 +146,7 @@ class ViewStorage:
         return self._update(choose)
 
     def origin(self, page: Page, port: int) -> str | None:
-        """The label of a View's origin at the program's port; None: its storage does not last."""
+        """The label of a View's persistent origin at the program's port; None if it has none."""
         if self.problem or not page.identity:
             return None
 
@@ -180,11 +181,11 @@ class ViewStorage:
         return sorted(found, key=lambda each: -each.used)
 
     def clear(self, which: Callable[[StoredOrigin], bool] | None = None) -> list[StoredOrigin]:
-        """Have Views start over at other origins, and forget the Views that used these.
+        """Give Views new origins, and delete the records of Views that used the old ones.
 
         Args:
-            which: whether an origin is among those; by default all are, and also those in a file
-                that cannot be read.
+            which: selects the origins; by default all, including those in a file that cannot be
+                read.
 
         Returns:
             The origins that are not used any more.
@@ -216,7 +217,7 @@ class ViewStorage:
         return []
 
     def confirm_cleared(self, origin: str) -> None:
-        """The browser was told."""
+        """The browser has been told to delete it."""
 
         def change(state: _State) -> None:
             state.cleared = [each for each in state.cleared if each != origin]
@@ -229,7 +230,7 @@ class ViewStorage:
     def remember(
         self, recent_id: str, page: Page, tool: str, arguments: dict[str, Any], result: bytes
     ) -> None:
-        """Keep how to open a View again, in place of what was kept under that id."""
+        """Store a View to reopen, replacing an earlier one of that id."""
         if self.problem or not page.identity:
             return
         with suppress(TransomError, OSError, msgspec.MsgspecError):
@@ -271,7 +272,7 @@ class ViewStorage:
         return [each for each in kept if (each.server, each.identity) == mine]
 
     def forget(self, recent_id: str) -> None:
-        """Do not keep how to open that View again."""
+        """Delete the record of a View."""
         with suppress(TransomError, OSError):
             (self._recent(self._read()) / f"{recent_id}.json").unlink(missing_ok=True)
 
@@ -287,7 +288,7 @@ class ViewStorage:
             raise TransomError("this user has no home folder") from None
 
     def _read(self, *, start_over: bool = False) -> _State:
-        """What is kept; a TransomError: it cannot be read, unless that is to start over."""
+        """The stored state; TransomError if it cannot be read, unless it is to be replaced."""
         path = self._base() / "state.json"
         try:
             with path.open("rb") as file:
@@ -300,7 +301,7 @@ class ViewStorage:
             raise TransomError(f"{path} cannot be read: {why}; {hint}") from None
 
     def _update(self, change: Callable[[_State], T], *, start_over: bool = False) -> T:
-        """Change what is kept, while no other process does; a TransomError says why it cannot."""
+        """Change the stored state under a lock; a TransomError says why that failed."""
         folder = self._base()
         try:
             lock = open_lock(folder / "state.lock")
@@ -309,7 +310,7 @@ class ViewStorage:
                 while not try_lock(lock):
                     if time.monotonic() > until:
                         raise TransomError(f"another program holds {folder / 'state.lock'}")
-                    time.sleep(0.01)  # no event loop waits: this runs in a thread or a command
+                    time.sleep(0.01)  # not in the event loop: this runs in a thread or a command
                 state = self._read(start_over=start_over)
                 result = change(state)
                 write_private(folder / "state.json", msgspec.json.encode(state))
@@ -321,7 +322,7 @@ class ViewStorage:
 
 
 def _digest(state: _State, text: str) -> str:
-    """What stands for a text that may hold secrets."""
+    """A digest of a text that may contain secrets."""
     return hmac.digest(bytes.fromhex(state.secret), text.encode(), "sha256").hex()[:32]
 
 

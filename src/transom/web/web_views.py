@@ -1,13 +1,13 @@
-"""Views inside a web application of one's own, for its many users.
+"""Views inside the pages of a web application, for its many users.
 
-1. The application says who a connection is. Each user has a Host and pages of their own; nothing of
-   one user is found by another, whatever a page sends.
-2. A Host is made when it is first needed, and closed when its user has no page open and nobody has
-   asked for it for a while. The next one goes on with its Views: no id is given twice.
+1. The application authenticates connections. Each user has their own Host and pages, and cannot
+   reach anything of another user.
+2. A Host is created on first use, and closed when its user has had no page open and nothing has
+   used it for a while. The next one takes over its Views, so that no id is used twice.
 3. With a bus, a user is on one worker, under a lease. Other workers forward pages and sandboxes to
-   it; when it ends or dies, the next one that needs the user goes on with the Views.
-4. Pages connect from the origins that are named. Without any, only on this machine: what production
-   needs is not guessed.
+   it; when it ends or dies, the next worker that needs the user takes over the Views.
+4. Pages connect from the given origins. Without any, only pages on this machine can: settings for
+   production are not guessed.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MAX_USER = 200
 _MIN_SECRET = 32
-_MAX_ORIGINS = 100  # of one user's Views that are not shown any more
-_KEEP_RECORDS = 30 * 86400.0  # seconds that a user's Views are known after the user was last there
+_MAX_ORIGINS = 100  # of one user's Views that are no longer shown
+_KEEP_RECORDS = 30 * 86400.0  # seconds that records are stored after a user's last visit
 _ATTEMPTS = 5  # to find the worker that has a user
-_PAGE, _SANDBOX, _HOST = "web-page", "web-sandbox", "web-host"  # what workers open to each other
-_UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # what sockets are closed with; link.js knows them
-_FAILED = 1011  # after which a page tries again
+_PAGE, _SANDBOX, _HOST = "web-page", "web-sandbox", "web-host"  # kinds of channels between workers
+_UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.js
+_FAILED = 1011  # after which a page retries
 _SETTINGS = "WebViews(sandbox=..., origins=..., secret=...)"
 _UNCONFIGURED = f"Views are set up for development on this machine only: set {_SETTINGS}"
 
 
 class _User:
-    """What there is of one user."""
+    """One user: their Host, pages and lease."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class _User:
         self.starting: asyncio.Task[Host] | None = None
         self.moving = False  # to another worker
         self.lease: Lease | None = None
-        self.stored: HostRecords | None = None  # of the last Host, until there is one
+        self.stored: HostRecords | None = None  # records of the last Host, until there is a new one
         self.records: SharedRecords | None = None
         self.shared: SharedHost | None = None
-        self.origins: dict[str, Lease] = {}  # where this worker serves the user's Views, by `Host`
+        self.origins: dict[str, Lease] = {}  # leases for the origins of the user's Views, by `Host`
         self.pages = UserPages(
             lambda: self.host,
             lambda: wake(self),
@@ -147,38 +147,37 @@ class WebViews:
     `<transom-view view="orders-1">` for each View, or a `<transom-stage>` for all of them.
 
     Args:
-        authenticate: who a connection is: takes Starlette's `HTTPConnection`, which has cookies,
-            headers and the session, and returns the user's id, or None for nobody. May be async.
-            It is called for every connection of a page, and again once a minute.
+        authenticate: takes Starlette's `HTTPConnection`, which has cookies, headers and the
+            session, and returns the user's id, or None if nobody is signed in. May be async. It is
+            called for every connection of a page, and again once a minute.
         servers: `await servers(user, host)` adds the servers of a user to their new Host.
-        sandbox: the origins of Views, such as `https://{view}.views.example.com`: a name of their
-            own each, below a domain that is used for nothing else, with a wildcard in DNS and in
+        sandbox: the origins of Views, such as `https://{view}.views.example.com`: each has a name
+            of its own, below a domain that is used for nothing else, with a wildcard in DNS and in
             its certificate. None: `*.localhost` on the same port, for development on this machine.
         origins: the origins of the pages that may show Views, such as `https://chat.example.com`.
             Needed with `sandbox`.
-        secret: at least 32 characters that nobody else knows, and that stay the same, such as those
-            of `secrets.token_hex()`. The names of Views are made of it: a user's View finds what
-            it stored before, and nobody can guess where it is. Needed with `sandbox`; without one,
-            nothing that Views store lasts.
+        secret: at least 32 secret characters that stay the same, such as from
+            `secrets.token_hex()`. The origins of Views are derived from it: a user's View finds
+            what it stored before, and nobody can guess its address. Needed with `sandbox`; without
+            one, Views find nothing that they stored before.
         path: where the script and the socket are served.
         make_host: makes a user's Host, given the renderer that it has to use; by default
             `Host(renderer=renderer, policy=Policy(approve=renderer.approve))`, which asks the user
             on the page.
-        csp: how much a View's page may do with itself: `compat` or `strict`.
-        max_users: how many users may have a Host or a page at once. For one more, the Host that
-            was not used for longest is closed, if its user has no page open.
+        csp: what a View's page may run: `compat` or `strict`.
+        max_users: how many users may have a Host or a page at once. To make room, the least
+            recently used Host without an open page is closed.
         idle: seconds until the Host of a user without a page is closed.
         show_within: seconds a View waits for a page to show it.
-        on_violation: called with everything a View tried and was not allowed.
-        bus: what connects the workers, where the application runs in several: the URL of a Redis
-            (`redis://`, `rediss://`), or a `transom.bus.Bus` that was made in this process and is
-            opened and closed with this. Each user's Host and pages are on one worker; the others
-            forward to it, and one of them goes on with the user's Views when it ends or dies. None:
-            this is the only process.
+        on_violation: called with everything that a View's policy blocked.
+        bus: connects the workers of an application that runs in several processes: the URL of a
+            Redis (`redis://`, `rediss://`), or a `transom.bus.Bus` that was created in this process
+            and is opened and closed with this. Each user's Host and pages are on one worker; the
+            others forward to it, and one of them takes over the user's Views when it ends or dies.
+            None: this is the only process.
 
     Raises:
-        UsageError: `sandbox`, `origins`, `secret` or `bus` cannot be used; the text says what to
-            set.
+        UsageError: `sandbox`, `origins`, `secret` or `bus` is invalid; the text says what to set.
     """
 
     def __init__(
@@ -239,15 +238,15 @@ class WebViews:
         return sorted(self._users, key=lambda name: self._users[name].used)
 
     async def host(self, user: str) -> Host | RemoteHost:
-        """The Host of a user, made and connected to its servers if there is none.
+        """The Host of a user, created and connected to its servers if there is none.
 
-        Ask for it whenever you use it, rather than keeping it: a Host that nobody asks for is
-        closed when its user has no page open. With a `bus` it may be on another worker, and what
-        you get is a `RemoteHost`, which has the same methods for an agent.
+        Call this whenever you use the Host, rather than keeping it: a Host that is not used is
+        closed when its user has no page open. With a `bus` it may be on another worker; then you
+        get a `RemoteHost`, which has the same methods for an agent.
 
         Raises:
             Refused: too many users have one.
-            UsageError: that is not a valid user id.
+            UsageError: it is not a valid user id.
             BusError: it is on another worker, and that cannot be reached.
         """
         moved: TransomError | None = None
@@ -271,7 +270,7 @@ class WebViews:
         return await asyncio.shield(entry.starting)
 
     async def close(self, user: str) -> None:
-        """End a user's Host, Views and pages, as when they sign out, on whichever worker they are.
+        """Close a user's Host, Views and pages, on whichever worker they are, such as at sign-out.
 
         Raises:
             BusError: they are on another worker, and that cannot be reached.
@@ -302,7 +301,7 @@ class WebViews:
             await entry.close_host()
             if entry.moving:
                 return
-            # What the user allowed ends with the Host.
+            # The user's grants end with the Host.
             records = entry.stored if entry.host is None else entry.current_records()
             if records is not None and entry.lease is None:
                 self._records.keep(entry.name, msgspec.structs.replace(records, grants=[]))
@@ -314,9 +313,9 @@ class WebViews:
             del self._closing[entry.name]
 
     async def aclose(self) -> None:
-        """End those of all users. The middleware does so when the application ends.
+        """Close those of all users. The middleware does so when the application shuts down.
 
-        With a `bus`, other workers go on with them, and this one is of no use any more.
+        With a `bus`, other workers take over, and this object cannot be used any more.
         """
         await self._background.aclose()
         self._background, self._sweeping = Background(_report), False
@@ -360,7 +359,7 @@ class WebViews:
         self._begin_closing(idle[0])
 
     def _wake(self, entry: _User) -> Awaitable[object] | None:
-        """What to wait for until a user who has Views has a Host; None: there is one, or none."""
+        """An awaitable that creates the Host of a user who had Views; None if it is not needed."""
         starting, user = entry.starting, entry.name
         known = starting is not None or entry.stored is not None
         known = known or user in self._records or user in self._closing
@@ -390,7 +389,7 @@ class WebViews:
         return host
 
     async def _sweep(self) -> None:
-        """Close what nobody uses any more."""
+        """Close what is not used any more."""
         while self._users:
             await asyncio.sleep(self._idle / 4)
             late = time.monotonic() - self._idle
@@ -402,7 +401,7 @@ class WebViews:
     # --- other workers -----------------------------------------------------------------------
 
     async def _join(self) -> Bus:
-        """The bus, when it works for the first time.
+        """The bus, entered on first use.
 
         Raises:
             BusUnreachable: Redis cannot be reached.
@@ -415,7 +414,7 @@ class WebViews:
 
     async def _enter_bus(self) -> Bus:
         if self._bus_url is not None:
-            # Not when this is made: processes that are forked after that would be one worker.
+            # Not in the constructor: processes that are forked after that would be one worker.
             self._bus = _make_bus(self._bus_url)
         assert self._bus is not None  # noqa: S101 - nobody joins without one
         bus = self._bus
@@ -425,11 +424,11 @@ class WebViews:
         try:
             return await bus.__aenter__()
         except BaseException:
-            self._joining = None  # and it is tried again
+            self._joining = None  # so that it is retried
             raise
 
     async def _claim(self, user: str) -> _User | None:
-        """What there is of a user; None: another worker has them.
+        """Claim a user; None if another worker has them.
 
         Raises:
             Refused, UsageError: as for `host`.
@@ -445,7 +444,7 @@ class WebViews:
             return None
         try:
             stored = read_records(await bus.records(lease.name))
-            known = user in self._users  # somebody else was faster
+            known = user in self._users  # another task was faster
             entry = self._entry(user)
         except BaseException:
             if user not in self._users:
@@ -456,13 +455,13 @@ class WebViews:
         return entry
 
     def _share(self, entry: _User, lease: Lease, host: Host) -> None:
-        """Keep the records of a user's Host on the bus, and let other workers use it."""
+        """Store the records of a user's Host on the bus, and let other workers use the Host."""
         entry.records = SharedRecords(lease, entry.current_records, entry.stored)
         entry.records.watch(host)
         entry.shared = SharedHost(host, entry.mark_used, lambda: self.close(entry.name))
 
     def _on_lost(self, lease: Lease) -> None:
-        """Another worker has taken a user while this one was cut off."""
+        """Another worker has taken over a user while this one was cut off from Redis."""
         user = lease.name.removeprefix("user:")
         if (entry := self._users.get(user)) is not None and entry.lease is lease:
             self._begin_closing(user, moving=True)
@@ -493,14 +492,14 @@ class WebViews:
             await entry.shared.serve(channel)
 
     async def _find_user(self, name: str) -> _User | None:
-        """What there is of a user whom another worker thinks to be here."""
+        """A user whom another worker believes to be here."""
         user = name.removeprefix("user:")
         if (closing := self._closing.get(user)) is not None:
             await asyncio.wait([closing])  # the other worker can claim the user then
         return self._users.get(user)
 
     async def _label(self, entry: _User, page: Page, stage: Stage) -> str | None:
-        """The label of a View's origin, which other workers know to be here."""
+        """The label of a View's origin, claimed so that other workers find it here."""
         label = None
         if self._secret is not None:
             label = origin_label(
@@ -518,19 +517,19 @@ class WebViews:
             try:
                 bus = await self._join()
                 lease = await bus.claim(f"origin:{host}", ignore)
-            except BusError as error:  # pages that come to this worker see it all the same
+            except BusError as error:  # pages on this worker still see it
                 _log.warning("Other workers do not know where a View is: %s", error)
                 return label
             if lease is not None:
                 entry.origins[host] = lease
                 break
         unused = [each for each in entry.origins if each not in self._hosts]
-        for each in unused[:-_MAX_ORIGINS]:  # without the newest, which is about to be used
+        for each in unused[:-_MAX_ORIGINS]:  # except the newest, which is about to be used
             self._background.start(entry.origins.pop(each).release())
         return label
 
     async def _forward_sandbox(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A View that is not on this worker, or nowhere."""
+        """Forward a sandbox request for a View that is not on this worker."""
         begun = False
 
         async def send_on(message: Message) -> None:
@@ -543,7 +542,7 @@ class WebViews:
             await forward(await self._join(), name, scope, receive, send_on, kind=_SANDBOX)
         except (NoOwner, OwnerGone):
             if not begun:
-                await self._sandbox_app(scope, receive, send)  # which has no View there, too
+                await self._sandbox_app(scope, receive, send)  # which answers that there is no View
         except BusError as error:
             if not begun:
                 await unavailable(str(error))(scope, receive, send)
@@ -551,7 +550,7 @@ class WebViews:
     # --- the application ---------------------------------------------------------------------
 
     def middleware(self, app: ASGIApp) -> ASGIApp:
-        """An application around yours: answers for Views, and leaves everything else to it."""
+        """An ASGI middleware around your application: handles requests for Views only."""
 
         async def with_views(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "lifespan":
@@ -587,7 +586,7 @@ class WebViews:
                 await WebSocket(scope, receive, send).close(_ELSEWHERE)
             return
         root: str = scope.get("root_path", "")
-        if not root.endswith(self.path):  # not mounted there, but around the whole application
+        if not root.endswith(self.path):  # it wraps the whole application
             scope = {**scope, "root_path": root + self.path}
         await self._pages_app(scope, receive, send)
 
@@ -621,7 +620,7 @@ class WebViews:
             await asyncio.wait([checking])
 
     async def _serve_page(self, websocket: WebSocket, user: str, sandbox: str) -> None:
-        """Serve a page's socket here, or have it served by the worker that has the user.
+        """Serve a page's socket here, or forward it to the worker that has the user.
 
         Raises:
             Refused: as for `host`.
@@ -651,11 +650,11 @@ class WebViews:
             except BusError as error:
                 moved = error  # and can be claimed now
             except RuntimeError:
-                return  # the session of its user has ended, and this side has closed it
+                return  # the user's session has ended, and this side has closed the socket
         raise BusError(f"The user moves from worker to worker: {moved}") from moved
 
     async def _forwarded_page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A page whose socket is on another worker, which has found out who it is."""
+        """Serve a page whose socket is on another worker, which has authenticated it."""
         given = scope["extensions"]["transom"]
         websocket = WebSocket(scope, receive, send)
         await websocket.receive()
@@ -681,7 +680,7 @@ class WebViews:
         return answer if answer is None or isinstance(answer, str) else await answer
 
     async def _check_again(self, websocket: WebSocket, user: str) -> None:
-        """A session that has ended ends its sockets, too."""
+        """Close the socket when the user's session has ended."""
         code, reason = _UNKNOWN, "Nobody is signed in any more"
         try:
             while True:
@@ -694,7 +693,7 @@ class WebViews:
         await websocket.close(code, reason)
 
     def _sandbox_for(self, origin: str, host: str) -> str:
-        """Where the Views of a page go; Refused: it is none of ours."""
+        """The sandbox origin for the Views of a page; Refused if its origin is not allowed."""
         if self._sandbox:
             if origin not in self._origins:
                 raise Refused("Not from here: WebViews(origins=...) does not name this origin")
@@ -734,7 +733,7 @@ def _default_host(_: str, renderer: Seat) -> Host:
 
 
 def _read_sandbox(sandbox: str | None, origins: Sequence[str]) -> tuple[str, re.Pattern[str]]:
-    """The origins of Views as the Stage takes them, and the hosts that they are at."""
+    """The sandbox in the Stage's form, and a pattern of its hosts."""
     if sandbox is None:
         if origins:
             raise UsageError(
