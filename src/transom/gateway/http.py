@@ -147,28 +147,23 @@ class HttpGateway:
         """Answer one HTTP request."""
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
+        refusal = self._refusal(scope, Headers(scope=scope))
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._route(scope, headers, receive, send, self._replicas)
+        await self._route(scope, receive, send, self._replicas)
 
     async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that another replica has authenticated and forwarded."""
-        await self._route(scope, Headers(scope=scope), receive, send, None)
+        await self._route(scope, receive, send, None)
 
     async def _route(
-        self,
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-        send: Send,
-        others: Replicas | None,
+        self, scope: Scope, receive: Receive, send: Send, others: Replicas | None
     ) -> None:
         """Answer an authenticated request, here or at one of `others`."""
+        headers = Headers(scope=scope)
         if _version(headers) is not None:
-            await self._serve_stateless(scope, headers, receive, send, others)
+            await self._serve_stateless(scope, receive, send, others)
             return
         session = headers.get(SESSION_HEADER)
         client = None if session is None else self.clients.get(session)
@@ -328,12 +323,7 @@ class HttpGateway:
     # --- without sessions --------------------------------------------------------------------
 
     async def _serve_stateless(
-        self,
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-        send: Send,
-        others: Replicas | None,
+        self, scope: Scope, receive: Receive, send: Send, others: Replicas | None
     ) -> None:
         """Answer an HTTP request of 2026-07-28, or of an unknown version."""
         if scope["method"] != "POST":
@@ -345,6 +335,7 @@ class HttpGateway:
         if message is None:
             return
         id = message.id if isinstance(message, wire.Request) else None
+        headers = Headers(scope=scope)
         try:
             _check_headers(message, headers)
         except ProtocolError as error:

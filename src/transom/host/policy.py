@@ -157,6 +157,30 @@ ViewCalls = Literal["spec", "declared"]
 """Which tools of its server a View may call: see `Policy`."""
 
 
+_IN_LABEL = re.compile(r'["·]')
+_MAX_LABEL_PART = 60
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Which View, server and app tools belong to."""
+
+    view: str
+    server: str
+    app: Implementation | None
+
+    def text(self) -> str:
+        """The beginning of every description."""
+        who = ""
+        if self.app is not None:
+            name, version = _label_part(self.app.name), _label_part(self.app.version)
+            who = f' · app "{name} {version}"'
+        return f"⟦View {self.view} · server {self.server}{who}⟧"
+
+
+def _label_part(text: str) -> str:
+    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
+
+
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a user is asked to allow: this tool of this View, with these arguments.
 
@@ -434,25 +458,19 @@ class Approvals:
         return self._policy.trusts_everything
 
     def check(
-        self,
-        view_id: str,
-        server: str,
-        app: Implementation | None,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        call_id: str | None = None,
+        self, view: Label, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
     ) -> ApprovalRequest | None:
         """None if the call may run, or else what to `obtain` approval for."""
-        if self._policy.allows(view_id, tool, self.grants):
+        if self._policy.allows(view.view, tool, self.grants):
             return None
         request = ApprovalRequest(
-            view_id=view_id,
-            server=server,
-            app=app,
+            view_id=view.view,
+            server=view.server,
+            app=view.app,
             tool=tool,
             arguments=arguments,
-            changed=self.grants.outdated(view_id, tool),
-            granted=self.grants.granted(view_id),
+            changed=self.grants.outdated(view.view, tool),
+            granted=self.grants.granted(view.view),
         )
         verdict = self._policy.decide(request, self.grants)
         if isinstance(verdict, Deny) and call_id is None:
@@ -464,18 +482,12 @@ class Approvals:
     # --- calls that an agent asks its user about -------------------------------------------------
 
     def hold(
-        self,
-        call_id: str,
-        view_id: str,
-        server: str,
-        app: Implementation | None,
-        tool: Tool,
-        arguments: Mapping[str, Any],
+        self, call_id: str, view: Label, tool: Tool, arguments: Mapping[str, Any]
     ) -> ApprovalRequest | None:
         """What an agent has to ask before this call, if the policy has no approver that asks."""
         if self._policy.approve is not None:
             return None
-        request = self.check(view_id, server, app, tool, arguments, call_id)
+        request = self.check(view, tool, arguments, call_id)
         if request is None:
             return None
         held = self._held.get(call_id)
@@ -484,7 +496,7 @@ class Approvals:
             # was about the tool as it was then.
             asked = held.request
             call = asked.view_id, asked.tool.name, asked.arguments
-            if call == (view_id, tool.name, request.arguments):
+            if call == (view.view, tool.name, request.arguments):
                 return msgspec.structs.replace(asked, repeated=True)
         self._held.pop(call_id, None)
         self._held[call_id] = _Held(request)
@@ -531,32 +543,30 @@ class Approvals:
         """Which tools of its server a View may call."""
         return self._policy.view_calls
 
-    async def check_view_call(
-        self,
-        view_id: str,
-        server: str,
-        app: Implementation | None,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-    ) -> None:
+    async def check_view_call(self, view: Label, tool: Tool, arguments: Mapping[str, Any]) -> None:
         """Check a View's call of its server's tool, and ask if needed; `Refused` if not allowed."""
         hints = tool.annotations
         harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint
         if self._policy.approve_view_calls is None or harmless:
             return
         request = ApprovalRequest(
-            view_id=view_id, server=server, app=app, tool=tool, arguments=arguments, by="view"
+            view_id=view.view,
+            server=view.server,
+            app=view.app,
+            tool=tool,
+            arguments=arguments,
+            by="view",
         )
         if self.grants.covers(request.grantee, tool):
             return
-        if view_id in self._asked_by:  # or a View could ask without limit
+        if view.view in self._asked_by:  # or a View could ask without limit
             self.refuse(request, "The user has not answered what this View asked before")
-        self._asked_by.add(view_id)
+        self._asked_by.add(view.view)
         try:
             changed = self.grants.outdated(request.grantee, tool)
             await self.obtain(msgspec.structs.replace(request, changed=changed))
         finally:
-            self._asked_by.discard(view_id)
+            self._asked_by.discard(view.view)
 
     async def check_opening(self, server: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
         """Ask whether a server's tool may open a View; `Refused` if not."""

@@ -31,10 +31,9 @@ from typing import Any, Final, Literal, cast, overload
 import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError, UsageError
-from transom.host.policy import model_may_call
+from transom.host.policy import Label, model_may_call
 from transom.json_values import as_list, as_object, clean, is_clean, without_marks
 from transom.types import (
-    Implementation,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -143,29 +142,7 @@ def _fitted(tool: str, room: int, *, digest: bool = False) -> str:
     return f"{kept}_{whole[:_DIGEST]}"
 
 
-_IN_LABEL = re.compile(r'["·]')
-_MAX_LABEL_PART = 60
 _MAX_TITLE = 128
-
-
-class Label(msgspec.Struct, frozen=True):
-    """Which View, server and app tools belong to."""
-
-    view: str
-    server: str
-    app: Implementation | None
-
-    def text(self) -> str:
-        """The beginning of every description."""
-        who = ""
-        if self.app is not None:
-            name, version = _label_part(self.app.name), _label_part(self.app.version)
-            who = f' · app "{name} {version}"'
-        return f"⟦View {self.view} · server {self.server}{who}⟧"
-
-
-def _label_part(text: str) -> str:
-    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
 
 
 def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:

@@ -45,13 +45,14 @@ from transom.host.policy import (
     ApprovalRequest,
     Approvals,
     Grant,
+    Label,
     Limits,
     model_may_call,
     same_tool,
 )
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
-from transom.host.surface import SEPARATOR, Label, owned_name
+from transom.host.surface import SEPARATOR, owned_name
 from transom.host.view_requests import TaskRegister, ViewServer, owned_task
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
@@ -372,15 +373,13 @@ class View(CallsTools):
         if tool is None or self.state != "live":
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        server = self.origin.server
-        return self._env.approvals.hold(call_id, self.id, server, self.app, tool, given)
+        return self._env.approvals.hold(call_id, self.label, tool, given)
 
     def _check(
         self, tool: Tool, arguments: Mapping[str, Any], call_id: str | None
     ) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""
-        approvals, server = self._env.approvals, self.origin.server
-        return approvals.check(self.id, server, self.app, tool, arguments, call_id)
+        return self._env.approvals.check(self.label, tool, arguments, call_id)
 
     async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
         """Ask the user; `Refused` if the tool's definition changed meanwhile."""
@@ -741,8 +740,7 @@ class View(CallsTools):
         self._env.on_ended(self)
 
     async def _approve_server_call(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        approvals = self._env.approvals
-        await approvals.check_view_call(self.id, self.origin.server, self.app, tool, arguments)
+        await self._env.approvals.check_view_call(self.label, tool, arguments)
 
     # --- what comes from the View ------------------------------------------------------------
 
