@@ -76,12 +76,17 @@ async def test_a_view_is_shown_called_and_pictured() -> None:
         assert height >= 300
         assert await text_of(view.call_tool("paint", {"colour": "rgb(200, 30, 30)"})) == "painted"
         assert await view.screenshot() != white
-        mark = browser_of(renderer)
         await view.close()
         with pytest.raises(ViewClosed):
             await renderer.screenshot(view.id)
         with pytest.raises(ViewClosed):
             await view.screenshot()
+
+
+async def test_a_browser_is_gone_with_its_files_when_its_renderer_is() -> None:
+    async with headless() as (renderer, host):
+        await show(host)
+        mark = browser_of(renderer)
     await until_gone(mark)
     assert not Path(mark).exists()  # noqa: ASYNC240
 

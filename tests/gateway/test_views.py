@@ -511,7 +511,9 @@ async def test_a_client_that_fails_to_ask_has_not_allowed_it():
             approval="elicit", answers=answers, capabilities={"elicitation": {}}
         ) as at:
             await at.open()
-            assert (await at.call(f"{VIEW}__write", words="w"))["isError"] is True
+            refused = await at.call(f"{VIEW}__write", words="w")
+            assert refused["isError"] is True
+            assert "wrote" not in words(refused)[0]
 
 
 async def test_the_page_is_asked_when_the_client_cannot():

@@ -289,6 +289,20 @@ async def test_a_view_cannot_initialise_its_way_past_the_order_of_things():
             await bridge.send_tool_result("twice")
 
 
+async def test_a_message_of_a_million_arrays_is_refused_unread():
+    async with raw() as (bridge, view, _):
+        call = await begun(bridge.call_tool("wide"))
+        request = await view.receive()
+        wide = b'{"x":[' + b"[]," * 1_000_000 + b"1]}"
+        answer = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (request["id"], wide)
+        await view.channel.send(answer)
+        with pytest.raises(InvalidResult, match="more than 250000 arrays and objects"):
+            await call
+        await view.channel.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b}' % wide)
+        refused = (await view.receive())["error"]["message"]
+        assert refused == "Message has more than 250000 arrays and objects"
+
+
 async def test_a_view_that_asks_but_never_reads_is_cut_off():
     ours, theirs = memory_pair(capacity=1)
     bridge = Bridge(ours, host_info=HOST, limits=Limits(teardown_timeout=0.01))

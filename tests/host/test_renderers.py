@@ -140,6 +140,8 @@ async def test_a_page_that_is_too_large_is_an_error():
         await load(ResourceServer([part(blob=base64.b64encode(b"a" * 1001).decode())]))
     with pytest.raises(InvalidResult, match="over the limit of 1000"):
         await load(ResourceServer([part(text="x" * 100_000)]))
+    with pytest.raises(InvalidResult, match="has too many control characters"):
+        await load(ResourceServer([part(text="\x01" * 900)]))
 
 
 WISHES = {

@@ -298,6 +298,7 @@ async def test_a_server_whose_list_is_nonsense_lets_no_call_through(served: Serv
         with pytest.raises(ProtocolError, match="Internal error"):
             await view.ask("tools/call", {"name": "a"})
         assert errors == ["InvalidResult: Invalid result for tools/list from the server"]
+        assert server.asked("tools/call") == []
 
 
 # --- progress and cancellation ---------------------------------------------------------------

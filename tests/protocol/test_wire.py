@@ -175,6 +175,19 @@ def test_a_message_may_have_max_bytes_and_not_one_more():
     assert refused_id(message(id=1, method="m"), max_bytes=10) is None
 
 
+def test_a_message_may_have_so_many_arrays_and_objects_and_not_one_more():
+    data = message(id=1, method="m", params={"a": [{}, [], "[" * 100] * 100})
+    assert isinstance(decode(data, max_containers=203), wire.Request)
+    refused = refusal(data, max_containers=202)
+    assert refused.message == "Message has more than 202 arrays and objects"
+
+
+def test_halves_of_characters_without_end_are_refused_unread():
+    few, many = (b'{"jsonrpc":"2.0","method":"%b"}' % (rb"\ud800" * n) for n in (1000, 60_000))
+    assert decode(few).method == "\ufffd" * 1000
+    assert refusal(many).code == PARSE_ERROR
+
+
 def nested(depth: int, *, opening: bytes = b"[", closing: bytes = b"]") -> bytes:
     """A message that is `depth` deep, the envelope included."""
     inside = opening * (depth - 2) + closing * (depth - 2)

@@ -75,6 +75,26 @@ def kept(folder: Path) -> Counter[str]:
     return found
 
 
+async def test_the_user_is_told_that_nothing_lasts_when_the_state_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    theatre = Theatre()
+    async with theatre.renderer, theatre.browser, Host(renderer=theatre.renderer.seat()) as host:
+        state = tmp_path / "transom" / "views" / "state.json"
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.write_text("damaged")
+        connection = await connect(music())
+        connection.identity = "a command"  # so that its Views are kept on disk
+        await host.add_server("music", connection)
+        await play(host)
+        notice = await theatre.browser.page.heard("notice")
+        assert notice["text"].startswith("What Views store does not last: ")
+        assert "state.json cannot be read" in notice["text"]
+        assert state.read_text() == "damaged"
+        await connection.aclose()
+
+
 async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

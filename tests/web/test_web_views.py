@@ -441,6 +441,45 @@ async def idle(shop: Site, user: str) -> None:
             await asyncio.sleep(0.02)
 
 
+async def test_a_page_that_wants_a_view_again_and_again_has_it_opened_once_more(shop: Site) -> None:
+    async with shop.page("ada") as page:
+        page.on_mount = lambda key, end: None  # so that it stays about to be opened
+        opening = asyncio.create_task((await shop.views.host("ada")).call_tool("play"))
+        await page.heard("mount")
+        before = len(asyncio.all_tasks())
+        for _ in range(1000):
+            await page.tell(do="reload", view="music-1")
+        await page.until(lambda p: p.acknowledged == p.sent)
+        assert len(asyncio.all_tasks()) < before + 20
+        opening.cancel()
+
+
+async def test_places_for_views_that_never_were_are_no_work_while_a_host_is_made() -> None:
+    goes_on = asyncio.Event()
+    goes_on.set()
+
+    async def connect(_: str, host: Host) -> None:
+        await goes_on.wait()
+        await host.add_server("music", music())
+
+    async with site(servers=connect) as shop:
+        async with shop.page("ada"):
+            view = await play(await shop.views.host("ada"))
+        await shop.views.close("ada")
+        goes_on.clear()
+        async with shop.page("ada") as page:
+            before = len(asyncio.all_tasks())
+            for _ in range(500):
+                await page.place(view.id, "gone")
+                await page.place(view.id, "take")
+            for number in range(3000):
+                await page.place(f"other-{number}", "take")
+            await page.until(lambda p: p.acknowledged == p.sent)
+            assert len(asyncio.all_tasks()) < before + 1100
+            goes_on.set()
+            await page.view(view.id)
+
+
 async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> None:
     async with site(idle=0.08) as shop, shop.page("bob"):
         host = await shop.views.host("ada")

@@ -113,6 +113,9 @@ def _html(part: ResourceContents, uri: str, max_bytes: int) -> str:
             raise InvalidResult(f"{uri[:200]} has a blob that is not base64 of UTF-8") from None
     if size > max_bytes:
         raise InvalidResult(f"{uri[:200]} has {size} bytes, over the limit of {max_bytes}")
+    # It goes to the browser as JSON, in which a control character takes six bytes.
+    if size * 6 > max_bytes * 2 and len(msgspec.json.encode(html)) > max_bytes * 2:
+        raise InvalidResult(f"{uri[:200]} has too many control characters")
     return html
 
 

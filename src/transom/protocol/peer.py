@@ -108,6 +108,7 @@ class Peer:
         *,
         max_bytes: int = wire.MAX_BYTES,
         max_depth: int = wire.MAX_DEPTH,
+        max_containers: int = wire.MAX_BYTES,
         max_incoming: int = 1024,
         max_outgoing: int = 512,
         first_id: int = 0,
@@ -115,6 +116,7 @@ class Peer:
     ) -> None:
         self.max_bytes = max_bytes
         self.max_depth = max_depth
+        self.max_containers = max_containers
         self.max_incoming = max_incoming
         self.max_outgoing = max_outgoing
         self.may_cancel_ours = may_cancel_ours
@@ -141,7 +143,12 @@ class Peer:
         if self.closed:
             return ProtocolViolation("A message arrived after the conversation was closed")
         try:
-            message = wire.decode(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+            message = wire.decode(
+                data,
+                max_bytes=self.max_bytes,
+                max_depth=self.max_depth,
+                max_containers=self.max_containers,
+            )
         except MessageRefused as refusal:
             return self._refuse(data, refusal)
         if isinstance(message, wire.Response):

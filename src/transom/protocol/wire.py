@@ -1,8 +1,8 @@
 """Bytes to envelopes and back. The other side is untrusted.
 
 1. A message is one JSON object in UTF-8. Batches are refused.
-2. It is no longer than `max_bytes` and nested no deeper than `max_depth`; both are checked before
-   anything is decoded.
+2. It is no longer than `max_bytes`, nested no deeper than `max_depth`, and has no more arrays and
+   objects than `max_containers`; all are checked before anything is decoded.
 3. It has `"jsonrpc": "2.0"` and no members but those JSON-RPC 2.0 names.
 4. An id is a 64-bit integer or a string of at most 256 characters; `1` and `"1"` are two ids. An
    error may answer the id null.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
+from operator import sub
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -95,18 +96,25 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 # Nesting is all that matters for depth: brackets become one kind, the rest is deleted.
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-_STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # up and down, as signed bytes
+_UPS, _DOWNS = bytes.maketrans(b"]", b" "), bytes.maketrans(b"[", b" ")
 _BLOCK = 65536
 
 
-def _too_deep(data: bytes, limit: int) -> bool:
-    """Whether `data`, if it is JSON, nests deeper than `limit`. Linear, whatever it is."""
+def _shape(data: bytes) -> bytes:
+    """The brackets of `data`, if it is JSON, outside of strings. Linear, whatever it is."""
     if b"\\" in data:  # escaped backslashes first, so that what is left before a quote escapes it
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     # A bracket inside a string has an odd number of quotes before it. Neighbours cancel out.
     shape = data.translate(_ONE_KIND, _NOT_SHAPE).replace(b'""', b"")
-    if b'"' in shape:
-        shape = _outside_strings(shape)
+    return _outside_strings(shape) if b'"' in shape else shape
+
+
+def _too_deep(data: bytes, limit: int) -> bool:
+    """Whether `data`, if it is JSON, nests deeper than `limit`."""
+    return len(data) > 2 * limit and _is_deep(_shape(data), limit)
+
+
+def _is_deep(shape: bytes, limit: int) -> bool:
     # Most messages are wide and not deep: removing the innermost level a few times is quickest.
     while limit:
         if len(shape) <= 2 * limit:  # too short to nest any deeper
@@ -130,24 +138,43 @@ def _outside_strings(shape: bytes) -> bytes:
 
 
 def _climbs_over(shape: bytes, limit: int) -> bool:
+    """Whether so many brackets are ever open: counted by runs, which are long by now."""
     depth = 0
     for start in range(0, len(shape), _BLOCK):
-        steps = memoryview(shape[start : start + _BLOCK].translate(_STEPS)).cast("b")
-        depths = list(accumulate(steps, initial=depth))
-        if max(depths) > limit:
+        block = shape[start : start + _BLOCK]
+        rest = block.lstrip(b"]")
+        ups = accumulate(map(len, rest.translate(_UPS).split()))
+        downs = accumulate(map(len, rest.translate(_DOWNS).split()), initial=0)
+        lowest = depth - (len(block) - len(rest))
+        if lowest + max(map(sub, ups, downs), default=0) > limit:
             return True
-        depth = depths[-1]
+        depth += block.count(b"[") - block.count(b"]")
     return False
 
 
-def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Message:
-    """Read one message."""
+def _check_size(data: bytes, max_bytes: int, max_depth: int, max_containers: int) -> None:
     if len(data) > max_bytes:
         raise MessageRefused(
             INVALID_REQUEST, f"Message of {len(data)} bytes is over the limit of {max_bytes}"
         )
-    if len(data) > 2 * max_depth and _too_deep(data, max_depth):  # short ones cannot be
+    shape = _shape(data)
+    if _is_deep(shape, max_depth):
         raise MessageRefused(INVALID_REQUEST, f"Message is nested deeper than {max_depth}")
+    if len(shape) > 2 * max_containers:
+        text = f"Message has more than {max_containers} arrays and objects"
+        raise MessageRefused(INVALID_REQUEST, text)
+
+
+def decode(
+    data: bytes,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_depth: int = MAX_DEPTH,
+    max_containers: int = MAX_BYTES,
+) -> Message:
+    """Read one message. `max_containers`: how many arrays and objects it may have."""
+    if len(data) > min(max_bytes, 2 * max_depth):  # a shorter one is fine
+        _check_size(data, max_bytes, max_depth, max_containers)
     try:
         envelope = _decode_envelope(data)
         if not data.isascii():
@@ -160,7 +187,9 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
         whole = _with_whole_characters(data)
         if whole == data:
             raise MessageRefused(PARSE_ERROR, "Message is not JSON in UTF-8") from None
-        return decode(whole, max_bytes=max_bytes, max_depth=max_depth)
+        return decode(
+            whole, max_bytes=max_bytes, max_depth=max_depth, max_containers=max_containers
+        )
 
     id, method = envelope.id, envelope.method
     params, result, error = envelope.params, envelope.result, envelope.error
@@ -180,6 +209,7 @@ def decode(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
 
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_MAX_HALVES = 50_000  # of one message: nobody cuts so many texts in the middle of a character
 _HALF = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
 
 
@@ -187,7 +217,9 @@ def _with_whole_characters(data: bytes) -> bytes:
     """The same with U+FFFD for each lone surrogate."""
     if b"\\u" not in data or b"\0" in data:  # a NUL is no JSON, and marks escaped backslashes here
         return data
-    return _HALF.sub(rb"\\ufffd", data.replace(rb"\\", b"\0\0")).replace(b"\0\0", rb"\\")
+    marked = data.replace(rb"\\", b"\0\0")
+    whole, halves = _HALF.subn(rb"\\ufffd", marked, count=_MAX_HALVES)
+    return data if halves == _MAX_HALVES else whole.replace(b"\0\0", rb"\\")
 
 
 def _is_object(raw: Raw) -> bool:

@@ -14,6 +14,7 @@ import binascii
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -183,7 +184,7 @@ class Seat:
         self._seats = seats
         self._host: Host | None = None
         self._background = Background(ignore)
-        self._reopening: set[str] = set()
+        self._reopening: Counter[str] = Counter()
         self._recent: dict[str, RecentView] = {}  # Views of earlier runs, which can be reopened
         self._recent_ids: dict[str, str] = {}  # ids under which Views of this run are stored
         self._offered: set[str] = set()  # servers whose Views of earlier runs were offered
@@ -264,8 +265,10 @@ class Seat:
     def reopen_view(self, key: str) -> None:
         """Reopen a View that is gone, or whose page was reloaded."""
         stage = self._seats.stage_of(key)
+        if self._reopening[key] > 1:
+            return  # once more, after the one that is under way, is as good
         if self._host is not None and stage is not None and stage.has_page:
-            self._reopening.add(key)
+            self._reopening[key] += 1
             self._background.start(self._reopen(self._host, key))
 
     def withdraw(self, key: str, grant: Grant) -> None:
@@ -307,7 +310,7 @@ class Seat:
                 again = msgspec.structs.replace(gone, reason=str(error), failed=True)
                 stage.show_gone(again)
         finally:
-            self._reopening.discard(key)
+            self._reopening -= Counter([key])
 
     async def _reopen_own(self, host: Host, key: str) -> None:
         view = self._view(key)

@@ -152,7 +152,11 @@ class UserPages:
     def _on_place(self, stage: Stage, key: str, wish: str) -> None:
         """A page has added or removed the place of a View."""
         before, host = self._places.get(key), self._find_host()
-        self._wishes.pop((stage, key), None)
+        if (stage, key) in self._wishes:
+            self._wishes[stage, key] = wish
+            return
+        if len(self._wishes) >= _MAX_GONE:
+            return  # more than there ever were
         if wish == "gone":
             if before is stage:
                 self._lose(stage, key)
