@@ -1024,14 +1024,14 @@ CASES: list[Case] = [
     Case(
         "L1",
         Server(relists=lambda tools, did: tools[: 2 + did.get("tools/list", 0)]),
-        "tools/list is another one when it is asked for again: `count_orders` more",
+        "tools/list differs when it is asked for again: `count_orders` more",
         "error",
         also={"L2"},
     ),
     Case(
         "L1",
         Server(relists=lambda tools, did: tools[: did["connection"] - 2]),
-        "tools/list is another one on another connection: `count_orders` more",
+        "tools/list differs on another connection: `count_orders` more",
         "error",
         # By the client's capabilities it may differ, and by what changes meanwhile.
         Server(lists=fallback_without_link),
@@ -1039,7 +1039,7 @@ CASES: list[Case] = [
     Case(
         "L2",
         Server(relists=lambda tools, did: [*tools, EXTRA][: 3 + ("tools/call" in did)]),
-        "tools/list is another one after calls of `show_orders`, `list_page`, `count_orders`: "
+        "tools/list differs after calls of `show_orders`, `list_page`, `count_orders`: "
         "`extra` more",
         "error",
     ),

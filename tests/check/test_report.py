@@ -151,7 +151,7 @@ def test_many_findings_of_one_rule_are_shortened():
 
 def test_a_perfect_report_says_so():
     text = printed(Report(target="x", checked=("A2",)))
-    assert "Nothing to complain about." in text
+    assert "No findings." in text
     assert "--explain" not in text
 
 
@@ -214,5 +214,5 @@ def test_an_explanation_says_when_the_rule_is_checked(id, when):
 
 def test_a_report_without_a_checked_rule_does_not_praise_the_server():
     text = printed(Report(target="x", skipped=(Skip("B17", "about the host, not the server"),)))
-    assert "Nothing to complain about." not in text
+    assert "No findings." not in text
     assert "0 rules checked, 1 skipped:" in text

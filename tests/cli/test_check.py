@@ -47,7 +47,7 @@ def test_a_server_without_errors_passes():
     ran = transom("check", GOOD)
 
     assert ran.returncode == 0, ran.stdout
-    assert "Nothing to complain about." in ran.stdout
+    assert "No findings." in ran.stdout
 
 
 @pytest.mark.parametrize(("level", "code"), [("error", 0), ("warn", 1), ("info", 1), ("never", 0)])
@@ -198,5 +198,5 @@ def test_progress_is_shown_in_a_terminal_and_gone_at_the_end(tmp_path):
     assert b"starting" in shown
     assert b"100%" in shown
     assert shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h"))
-    assert b"Nothing to complain about." in written.read_bytes()
+    assert b"No findings." in written.read_bytes()
     assert b"100%" not in written.read_bytes()

@@ -200,7 +200,7 @@ async def test_check_and_open_without_a_terminal_name_the_command(
         ran = await run(*command(site.url))
         assert ran.returncode == 2
         said = " ".join(f"{ran.stdout} {ran.stderr}".split())
-        assert f"wants a login. Run: transom login {site.url}" in said
+        assert f"requires a login. Run: transom login {site.url}" in said
     assert browser.pages == []
 
 

@@ -21,7 +21,7 @@ def stored(server: str) -> str:
 
 
 def test_what_is_kept_is_listed_and_cleared_by_server_or_origin_or_all() -> None:
-    assert transom("storage").stdout == "Nothing is kept for Views.\n"
+    assert transom("storage").stdout == "Nothing is stored for Views.\n"
     origins = {server: stored(server) for server in ("map", "pdf", "orders")}
     listed = transom("storage").stdout
     for server, origin in origins.items():
@@ -31,7 +31,7 @@ def test_what_is_kept_is_listed_and_cleared_by_server_or_origin_or_all() -> None
     assert origins["orders"] in (listed := transom("storage").stdout)
     assert "pdf" not in listed
     assert transom("storage", "clear", "--all").stdout == "Cleared orders  ui://orders/x\n"
-    assert transom("storage", "clear", "--all").stdout == "Nothing is kept for Views.\n"
+    assert transom("storage", "clear", "--all").stdout == "Nothing is stored for Views.\n"
     assert all(stored(server) != origin for server, origin in origins.items())
 
 
@@ -40,7 +40,7 @@ def test_what_cannot_be_cleared_is_an_error_that_says_so() -> None:
     code, _, said = transom("storage", "clear", "maps")
     assert (code, said) == (
         2,
-        "transom storage: Nothing is kept for maps: see transom storage\n",
+        "transom storage: Nothing is stored for maps: see transom storage\n",
     )
     assert transom("storage", "clear", "map", "--all").returncode == 2
     assert "ui://map/x" in transom("storage").stdout

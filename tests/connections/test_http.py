@@ -233,7 +233,7 @@ ASK = {"jsonrpc": "2.0", "id": 5, "method": "tools/list", "params": {}}
     ("answer", "expected"),
     [
         (lambda _: PlainTextResponse("x", 502), "The server answered 502 Bad Gateway"),
-        (lambda _: PlainTextResponse("x", 401), "wants a login. Run: transom login"),
+        (lambda _: PlainTextResponse("x", 401), "requires a login. Run: transom login"),
         (lambda _: JSONResponse(_error("No such thing"), 400), "No such thing"),
         (lambda _: JSONResponse({"detail": "x"}, 500), "500 Internal Server Error"),
         (lambda _: PlainTextResponse("x", 404), "Not Found"),
@@ -293,8 +293,8 @@ async def elsewhere(_: Request) -> Response:
 @pytest.mark.parametrize(
     ("app", "expected"),
     [
-        (plain(401), " wants a login. Run: transom login http"),
-        (plain(403), "answered 403 Forbidden: it does not take the Authorization"),
+        (plain(401), " requires a login. Run: transom login http"),
+        (plain(403), "answered 403 Forbidden: it does not accept the Authorization"),
         (plain(404), "answered 404 Not Found: there is no MCP server at that path"),
         (plain(405), "answered 405 Method Not Allowed: it does not speak streamable HTTP there"),
         (plain(500), "answered 500 Internal Server Error: the server fails"),

@@ -127,7 +127,7 @@ async def test_a_login_that_was_taken_back_is_an_error_that_says_what_to_do() ->
         await greet(site.url, Browser())
         site.issuer.forget_all()
         assert (
-            f"The login at {site.url} has expired or was taken back. Run: transom login {site.url}"
+            f"The login at {site.url} has expired or was revoked. Run: transom login {site.url}"
             in await refusal(site.url)
         )
         browser = Browser()
@@ -151,7 +151,7 @@ async def test_a_login_that_is_taken_back_during_a_session_is_made_again_or_an_e
 async def test_where_nobody_can_be_asked_the_error_names_the_command() -> None:
     async with FastSite() as site:
         found = await refusal(site.url)
-    assert f"{site.url} wants a login. Run: transom login {site.url}" in found
+    assert f"{site.url} requires a login. Run: transom login {site.url}" in found
 
 
 async def test_a_login_that_the_user_refuses_is_an_error_and_not_asked_for_again() -> None:
@@ -209,7 +209,7 @@ async def test_headers_win_over_a_login() -> None:
         [given] = site.issuer.given
         site.received.clear()
         found = await refusal(site.url, Browser(), headers={"authorization": "Bearer mine"})
-        assert "answered 401 Unauthorized: it does not take the Authorization" in found
+        assert "answered 401 Unauthorized: it does not accept the Authorization" in found
         assert site.got("Bearer mine")
         assert not site.got(given.access_token)
 
@@ -310,7 +310,7 @@ async def test_users_with_a_folder_each_have_a_login_each(tmp_path: Path) -> Non
     ada, bo = tmp_path / "ada", tmp_path / "bo"
     async with FastSite() as site:
         await greet(site.url, Browser(), logins=ada)
-        assert "wants a login" in await refusal(site.url, logins=bo)
+        assert "requires a login" in await refusal(site.url, logins=bo)
         assert await greet(site.url, logins=ada) == "Hello, Ada"
 
 
@@ -320,7 +320,7 @@ async def test_a_file_that_is_broken_is_no_login(tmp_path: Path, content: str) -
         await greet(site.url, Browser())
         [file] = files(tmp_path)
         file.write_text(content)
-        assert "wants a login" in await refusal(site.url)
+        assert "requires a login" in await refusal(site.url)
         assert LoginStore().logins() == []
         assert await greet(site.url, Browser()) == "Hello, Ada"
 

@@ -58,7 +58,7 @@ async def test_a_server_that_dies_says_how_and_with_which_last_words():
     process = await started(
         "import sys; sys.stderr.write('one\\ntwo\\n\\nthree\\nfour\\n'); sys.exit(3)"
     )
-    how = "it exited with code 3; its last words: two / three / four"
+    how = "it exited with code 3; its last output: two / three / four"
     with pytest.raises(ChannelClosed, match=how):
         await process.receive()
     assert process.send_nowait(b"x") is False

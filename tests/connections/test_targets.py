@@ -104,7 +104,7 @@ async def test_a_connected_client_is_a_server_and_stays_its_owners():
     ("target", "message"),
     [
         (["no-such-command-anywhere"], "There is no command 'no-such-command-anywhere'"),
-        ([sys.executable, "-c", "raise SystemExit('no licence')"], "its last words: no licence"),
+        ([sys.executable, "-c", "raise SystemExit('no licence')"], "its last output: no licence"),
         ("http://127.0.0.1:9/mcp", "Nothing answers at http://127.0.0.1:9/mcp"),
     ],
 )

@@ -281,7 +281,7 @@ async def test_no_more_than_so_many_notices_wait_for_a_view():
     async with joined(limits=Limits(max_queued=2)) as (bridge, view, _):
         await bridge.send_tool_input_partial({})
         await bridge.send_tool_input_partial({})
-        with pytest.raises(OutOfOrder, match="2 notices are already waiting for the View"):
+        with pytest.raises(OutOfOrder, match="2 notifications are already waiting for the View"):
             await bridge.send_tool_input({})
         await view.be_ready()
         await view.told("tool-input-partial", times=2)

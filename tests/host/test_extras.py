@@ -193,7 +193,7 @@ async def test_a_view_that_tells_of_problems_without_end_is_cut_off():
             await bare.tell("transom/notifications/problem", bad)
         await bare.ask("ping")
         await until(lambda: len(problems) == 1000)
-        assert problems[-1] == "There are more problems than are kept"
+        assert problems[-1] == "There are more problems than are recorded"
         assert len(problems[0]) <= 2001
         assert not {"\x1b", "⟦", "\u202e", "\n"} & set(problems[0])
         assert (await host.call_tool("orders-1__echo")).text == "called echo"

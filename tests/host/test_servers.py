@@ -151,7 +151,7 @@ async def test_the_host_says_that_it_shows_views():
     ("target", "message"),
     [
         (["no-such-command-anywhere"], "could not be connected: There is no command"),
-        ([sys.executable, "-c", "raise SystemExit('no licence')"], "its last words: no licence"),
+        ([sys.executable, "-c", "raise SystemExit('no licence')"], "its last output: no licence"),
         ("http://127.0.0.1:9/mcp", "could not be connected: Nothing answers at"),
     ],
 )

@@ -505,7 +505,7 @@ async def test_a_flood_of_tasks_is_refused_beyond_the_cap_before_any_work_is_don
         ids = [(await start(host, "slow", {}))["taskId"] for _ in range(1000)]
         assert len(set(ids)) == 1000
         for name in ("slow", "quick", "thread"):
-            with pytest.raises(ProtocolError, match="1000 tasks are already kept") as error:
+            with pytest.raises(ProtocolError, match="1000 tasks are already stored") as error:
                 await start(host, name, {})
             assert error.value.code == -32000
         assert set(done) == {"slow"}

@@ -157,9 +157,9 @@ async def test_a_page_that_takes_nothing_is_given_up(ends: Ends) -> None:
         waiting = waiting or asyncio.ensure_future(ends.link.room("a"))
     assert waiting is not None
     await waiting
-    assert ends.over == ["the page does not take what is sent to it"]
+    assert ends.over == ["the page does not read what is sent to it"]
     ends.link.post("a", b"more")
-    assert ends.over == ["the page does not take what is sent to it"]
+    assert ends.over == ["the page does not read what is sent to it"]
 
 
 async def test_a_page_that_stays_away_is_given_up() -> None:
@@ -192,7 +192,7 @@ async def test_a_page_that_is_there_but_takes_nothing_is_given_up() -> None:
     link = Link(lambda *_: None, over.set_result, patience=0.05)
     link.attach(repr, 0)
     link.post("a", b"x")
-    assert await over == "the page took nothing for 0.05 s"
+    assert await over == "the page read nothing for 0.05 s"
 
 
 async def test_a_page_that_takes_a_little_now_and_then_is_not(
@@ -213,7 +213,7 @@ async def test_a_page_that_takes_a_little_now_and_then_is_not(
         assert over == []
     now += 2
     link._check_progress()
-    assert over == ["the page took nothing for 10 s"]
+    assert over == ["the page read nothing for 10 s"]
 
 
 async def test_a_page_with_nothing_to_take_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:

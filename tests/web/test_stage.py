@@ -221,7 +221,9 @@ async def test_a_page_that_was_away_too_long_starts_over() -> None:
         async with StagePage(stage) as page:
             channel = await speak(stage, page)
             await page.drop()
-            with pytest.raises(ChannelClosed, match="the page was away for more than 0.01 s"):
+            with pytest.raises(
+                ChannelClosed, match="the page was disconnected for more than 0.01 s"
+            ):
                 await channel.receive()
         assert not stage.has_page
         async with StagePage(stage, page=page.welcome["page"], received=page.received) as again:

@@ -270,7 +270,7 @@ class Bus:
             raise LeaseLost("Another worker has it now")
         if outcome != b"ok":
             raise BusError(
-                f"At most {_MAX_RECORDS} records with {_MAX_RECORD_BYTES} bytes are kept"
+                f"At most {_MAX_RECORDS} records with {_MAX_RECORD_BYTES} bytes are stored"
             )
 
     async def records(self, name: str) -> dict[str, bytes]:
@@ -333,7 +333,7 @@ class Bus:
                 await self._beat()
             except BusUnreachable as error:
                 if self._commands.unreachable is None:
-                    _log.warning("%s; what other workers have is out of reach", error)
+                    _log.warning("%s; other workers cannot be reached", error)
                     self._channels.end_all(error)
                 self._commands.unreachable = error
                 await asyncio.sleep(retry)

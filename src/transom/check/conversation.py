@@ -1,9 +1,9 @@
 """A conversation with a server: handshake, one request at a time, lists in pages.
 
-1. The checker reads the bytes itself, not through a `Session`: what a server does wrong is what it
-   looks for. Answers are returned as they came; what is no message is counted and passed over.
+1. The checker reads the bytes itself, not through a `Session`, because it looks for mistakes of the
+   server. Answers are returned unchanged; lines that are not messages are counted and skipped.
 2. It begins with `initialize`. A server that refuses that gets `server/discover`, and the client's
-   name and capabilities in every request, as the later revision of the protocol wants it.
+   name and capabilities in every request, as the later revision of the protocol requires.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CACHEABLE = {
 
 
 class NoAnswer(TransomError):
-    """The server did not answer as JSON-RPC wants it. The text says what it did instead."""
+    """The server did not answer with valid JSON-RPC. The text says what it did instead."""
 
 
 class Answered(TransomError):
@@ -60,7 +60,7 @@ class Conversation:
         self._stamp: JsonObject = {}
         self._capabilities = capabilities
         self.hints: list[CacheHint] = []
-        """What answers in MCP 2026-07-28 said about keeping them."""
+        """The cache hints of answers in MCP 2026-07-28."""
         self.closed: str | None = None
         self.noise = 0
         self.first_noise = ""
@@ -149,7 +149,7 @@ class Conversation:
                 return items, str(error)
             if not isinstance(page.get(key), list):
                 return items, f"{method} answered without a list of {key}"
-            # An entry that is no object still counts: a rule has to report it.
+            # An entry that is not an object is kept: a rule has to report it.
             items.extend(as_object(entry) for entry in as_list(page[key]))
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or not cursor:
@@ -176,7 +176,7 @@ class Conversation:
             elif "method" in incoming:
                 await self._serve(incoming)
             elif incoming.get("id") in range(1, request_id):
-                continue  # the late answer to a question we gave up on
+                continue  # the late answer to a request that timed out
             elif incoming.get("id") != request_id:
                 self._count_noise(f"an answer to request {clean(str(incoming.get('id')), 20)}")
             elif "error" in incoming:

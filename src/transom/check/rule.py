@@ -54,7 +54,7 @@ Judge = (
     | Callable[[ServedPage], Messages]
     | Callable[[ViewObservation], Messages]
 )
-"""What finds what breaks a rule: in all that was seen, or in one tool, page or View at a time."""
+"""The function of a rule: judges the whole snapshot, or one tool, page or View at a time."""
 Check = Callable[[Snapshot], Hits]
 
 
@@ -142,7 +142,7 @@ _SUBJECTS: dict[object, Callable[[Snapshot], Iterable[Any]]] = {
 
 
 def _check(judge: Any) -> Check:
-    """What applies `judge` to each of what its parameter says it judges."""
+    """A check that applies `judge` to each subject of the type of its parameter."""
     subjects = _SUBJECTS.get(next(iter(get_type_hints(judge).values())))
     if subjects is None:
         return judge

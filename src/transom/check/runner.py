@@ -85,7 +85,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(text: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
 
 async def collect(connect: Connect, options: Options, *, progress: Progress = unseen) -> Snapshot:

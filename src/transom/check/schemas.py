@@ -1,4 +1,4 @@
-"""JSON Schemas from strangers: judged, applied, and used to make example arguments.
+"""Untrusted JSON Schemas: checked, applied, and used to make example arguments.
 
 1. A schema never makes the checker fetch anything: references are followed inside it only.
 2. Depth is limited, and so is the number of values made for one schema: a few references that lead

@@ -257,7 +257,7 @@ class ListedTools(msgspec.Struct, frozen=True):
 
 
 class CacheHint(msgspec.Struct, frozen=True):
-    """What an answer in MCP 2026-07-28 says about keeping it, as it came."""
+    """The cache hints of an answer in MCP 2026-07-28, unchanged."""
 
     what: str
     ttl: Json

@@ -131,7 +131,7 @@ def _summary(report: Report) -> RenderableType:
     ]
     line = Text(" · ").join(counts)
     if not report.findings and report.checked:
-        line = Text("Nothing to complain about.", style="bold green")
+        line = Text("No findings.", style="bold green")
     checked = Text(f"{_count(len(report.checked), 'rule', 'rules')} checked", style="dim")
     if report.skipped:
         checked.append(f", {len(report.skipped)} skipped:")

@@ -55,7 +55,7 @@ def run(options: CheckOptions) -> int:
 
 
 def _report(options: CheckOptions) -> Report:
-    """Check the server; a UsageError says that the command line makes no sense."""
+    """Check the server; UsageError if the command line is not valid."""
     rules = selected(RULES, options.select, options.ignore)
     server, host = _server(options)
     with _progress() as progress:

@@ -1,8 +1,8 @@
 """The commands of `transom` and their options, declared once.
 
 From these declarations command lines are read, mistakes are reported and help is printed. A client
-waits for its gateway as it would for the server alone, so nothing here takes long to load: each
-command is run by a module of its own, and what prints help is loaded when help is wanted.
+waits for the gateway to start, so this module is quick to load: each command is run by a module of
+its own, and the code that prints help is loaded only for help.
 """
 
 # ruff: noqa: PLC0415 - see above
@@ -210,7 +210,7 @@ def _print_panel(console: Console, title: str, rows: Iterable[_Row]) -> None:
 
 
 def _marked(text: str) -> Text:
-    """What stands between backticks is code."""
+    """Text with the parts between backticks in bold."""
     from rich.text import Text
 
     pieces = re.split(r"`([^`]+)`", text)
@@ -256,8 +256,8 @@ _COMMAND = "[-- COMMAND…]"
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
 _CSP = ("compat", "strict")
 _EPHEMERAL_HELP = (
-    "Keep nothing for Views: what they store in the browser is gone the next time, and none can be "
-    "reopened in the next run. `transom storage` shows what is kept without this option."
+    "Store nothing for Views: what they store in the browser is gone the next time, and none can "
+    "be reopened in the next run. `transom storage` shows what is kept without this option."
 )
 _CSP_HELP = (
     "What a View's page may run. `compat`: inline scripts, eval, WebAssembly, `blob:` and `data:` "
@@ -362,7 +362,7 @@ _RUNNING = "How the gateway runs"
 
 
 def _add_gateway_options(command: Command) -> None:
-    """What `gateway` takes beside its servers; `gateway install` writes it down."""
+    """The options of `gateway` besides its servers; `gateway install` writes them into an entry."""
     panel: dict[str, Any] = {"panel": _RUNNING}
     _add_header(command, **panel)
     command.flag(
@@ -387,8 +387,8 @@ def _add_gateway_options(command: Command) -> None:
     command.choice(
         "--approve",
         ("client", "page", "elicit", "never"),
-        "Who decides before a View's tool runs that may change something. `client`: your agent, as "
-        "for any tool. `page`: you, on the page. `elicit`: you, through the agent. `never`: "
+        "Who decides whether a View's tool that may change something runs. `client`: your agent, "
+        "as for any tool. `page`: you, on the page. `elicit`: you, through the agent. `never`: "
         "nobody; only read-only tools run.",
         **panel,
     )
@@ -409,17 +409,17 @@ def _add_gateway_options(command: Command) -> None:
         command,
         "--open",
         ("always", "ask", "never"),
-        "Whether a call of a tool that has a View opens it: `always`, which is the default; `ask`: "
-        "if the user says so, as `--approve` says, or else on the page; `never`. For all tools, or "
-        "for one; repeatable.",
+        "Whether a call of a tool that has a View opens it. `always`: the default. `ask`: if the "
+        "user agrees, asked through the agent with `--approve elicit`, otherwise on the page. "
+        "`never`. For all tools, or for one; repeatable.",
     )
     _add_by_tool(
         command,
         "--reuse",
         ("never", "arguments", "always"),
-        "Whether a call uses the View of its tool that is open already, in place of another one: "
-        "`never`; `arguments`: for the same arguments; `always`. As the server says unless given. "
-        "For all tools, or for one; repeatable.",
+        "Whether a call uses the tool's open View instead of opening another one. `never`. "
+        "`arguments`: if that View has the same arguments. `always`. By default as the server "
+        "declares. For all tools, or for one; repeatable.",
     )
     command.flag(
         "--fresh",
@@ -432,8 +432,8 @@ def _add_gateway_options(command: Command) -> None:
     command.option(
         "--hung-after",
         "SECONDS",
-        "Restart a server that sends nothing for so long, not even the answer to a ping, after a "
-        "call of it was given up. 0: never.",
+        "Restart a server that sends nothing for this long, not even the answer to a ping, after a "
+        "call to it was cancelled. 0: never.",
         type=_number(0),
         default=300,
         **panel,
@@ -472,8 +472,9 @@ def _add_gateway_options(command: Command) -> None:
     command.option(
         "--bus",
         "URL",
-        "With --http: the Redis by which replicas of this gateway share their clients, so that any "
-        "of them answers any request. Prefer the variable TRANSOM_BUS if it has a password.",
+        "With --http: the Redis through which replicas of this gateway share their clients, so "
+        "that any of them answers any request. Prefer the variable TRANSOM_BUS if it has a "
+        "password.",
         **panel,
     )
     _add_port(command, **panel)

@@ -78,14 +78,14 @@ async def _run(options: GatewayOptions) -> None:
 
 
 def _stop_on_signals() -> None:
-    """What serves clients handles signals; until then they must not leave a server behind."""
+    """Stop on signals that come before clients are served, so that no server is left running."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - for the type checker
     on_signals(task.cancel, interrupt=False)
 
 
 def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report errors that nobody awaited, the want of files once a while, Playwright's not at all.
+    """Report unhandled errors; too many open files only once a minute, Playwright's not at all.
 
     Playwright's own tasks fail when its driver dies, as it does when its browser is killed; the
     Views are reported closed then.
@@ -198,7 +198,7 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
 
 
 def _identities(servers: list[ServerConfig]) -> dict[str, str]:
-    """What tells each server from all others, by the name that it has in the gateway."""
+    """The identity of each server, by its name in the gateway."""
     from transom.gateway.merge import server_names
     from transom.servers.targets import identity_of
 
@@ -208,7 +208,7 @@ def _identities(servers: list[ServerConfig]) -> dict[str, str]:
 
 
 def _program(options: GatewayOptions, servers: list[ServerConfig]) -> str:
-    """What tells this gateway from others, also when its file names more servers than before."""
+    """The identity of this gateway, which stays the same when its file gets more servers."""
     if options.config is not None:
         return f"gateway {options.config.absolute()}"
     return f"gateway {next(iter(_identities(servers).values()))}"
@@ -271,7 +271,7 @@ class SharedPage:
     def where(self) -> str | None:
         """The address of the page; with its token only while no page is open.
 
-        No client of many gets the token: the page shows the Views of the others as well.
+        HTTP clients never get the token, because the page also shows the Views of others.
         """
         if self._renderer is None or self.pictures:
             return None

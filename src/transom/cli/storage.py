@@ -29,7 +29,7 @@ def _show() -> None:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.used))
         sys.stdout.write(f"{each.server}  {each.uri}\n    {each.origin}  last used {when}\n")
     if not found:
-        sys.stdout.write("Nothing is kept for Views.\n")
+        sys.stdout.write("Nothing is stored for Views.\n")
 
 
 def _clear(options: StorageClearOptions) -> None:
@@ -42,8 +42,8 @@ def _clear(options: StorageClearOptions) -> None:
 
     gone = ViewStorage().clear(None if options.all else is_meant)
     if not gone and what is not None:
-        raise UsageError(f"Nothing is kept for {what}: see transom storage")
+        raise UsageError(f"Nothing is stored for {what}: see transom storage")
     for each in gone:
         sys.stdout.write(f"Cleared {each.server}  {each.uri}\n")
     if not gone:
-        sys.stdout.write("Nothing is kept for Views.\n")
+        sys.stdout.write("Nothing is stored for Views.\n")

@@ -110,7 +110,7 @@ INDEX: Final = wire.encode(
         "uri": INDEX_URI,
         "name": "views",
         "title": "Open Views",
-        "description": "The open Views, and what each of them told.",
+        "description": "The open Views, and what each of them sent.",
         "mimeType": "application/json",
     }
 )
@@ -221,7 +221,7 @@ class ViewMessages:
                 "uri": uri_of(view_id),
                 "name": view_id,
                 "title": f"View {view_id}",
-                "description": f"What {view.title} told: its context and its last messages.",
+                "description": f"What {view.title} sent: its context and its last messages.",
                 "mimeType": "application/json",
             }
             for view_id, view in self._views.items()
@@ -862,7 +862,7 @@ class ClientViews:
 
     async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
         if self._on_page is None:
-            return Deny("There is no user to ask: there is no page that a user looks at")
+            return Deny("There is no user to ask: no page shows Views to a user")
         return await self._on_page(request)
 
 

@@ -651,7 +651,7 @@ class Bridge(CallsTools):
             raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
         if len(self._queued) >= self.limits.max_queued:
             raise OutOfOrder(
-                f"{method}: {self.limits.max_queued} notices are already waiting for the View"
+                f"{method}: {self.limits.max_queued} notifications are already waiting for the View"
             )
         lifecycle.delivery = step
         self._queued.append((method, params))

@@ -842,7 +842,7 @@ class Host(ToolHost):
         if view.problems > _MAX_VIEW_PROBLEMS:
             return
         if view.problems == _MAX_VIEW_PROBLEMS:
-            problem = ViewProblem(problem.kind, "There are more problems than are kept")
+            problem = ViewProblem(problem.kind, "There are more problems than are recorded")
         problem = msgspec.structs.replace(
             problem,
             message=clean(problem.message, _MAX_PROBLEM),

@@ -66,7 +66,7 @@ async def load_page(
         known = [str(member(each, "uri")) for each in await _listed(server)]
         views = [each[:200] for each in known if each.startswith("ui://") and each != uri]
         has = f"; it lists {', '.join(views[:5])}" if views else ""
-        text = f"the tool links {uri[:200]}, which the server does not give: {error}{has}"
+        text = f"the tool links {uri[:200]}, which the server could not return: {error}{has}"
         raise InvalidResult(text) from error
     result: ReadResourceResult = read_result("resources/read", ReadResourceResult, raw)
     usable = [

@@ -11,10 +11,10 @@
    nothing to answer: it was cancelled or answered before, or the connection is closed.
 4. An id of theirs that is still in use cannot be used again. Such a request is not answered,
    because its answer would be taken for that of the first.
-5. At most `max_incoming` of their requests are alive at a time, and together they are no longer
-   than a few of the longest. A cancelled one is alive until its handler has ended, so cancelling
-   makes no room for more. One too many is refused.
-6. At most `max_outgoing` requests of ours are alive at a time. With `may_cancel_ours` the other
+5. At most `max_incoming` of their requests are in flight at a time, with a limit on their total
+   size; more are refused. A cancelled one counts until its handler has ended, so cancelling makes
+   no room for more.
+6. At most `max_outgoing` requests of ours are in flight at a time. With `may_cancel_ours` the other
    side may end one by cancelling it, as MCP 2026-07-28 servers end subscriptions.
 7. After `close` nothing is sent and nothing is accepted.
 """

@@ -5,7 +5,7 @@ JSON Schema dict, or any object with `json_schema()` and `validate(value)`. All 
 
 Decisions that users notice:
 
-1. Types are strict JSON: `"1"` is no integer, and neither is `1.0`. (pydantic models decide for
+1. Types are strict JSON: neither `"1"` nor `1.0` is an integer. (pydantic models decide for
    themselves.)
 2. Unknown arguments are refused where a function's signature is the schema. Classes and JSON
    Schemas decide for themselves.
@@ -70,7 +70,7 @@ def _compile(source: object, direction: Direction) -> Schema:
     if isinstance(source, Mapping):
         return _from_mapping(cast("Mapping[str, Any]", source), direction)
     if isinstance(source, type):
-        # Classes are compiled once, for a lazy schema may return the same one at every call.
+        # Classes are compiled once, because a lazy schema may return the same one at every call.
         return _from_class(source, direction)
     if isinstance(source, Schema):
         return source

@@ -7,7 +7,7 @@
    which has no such guard, so there the author of a pattern must take care.
 4. All problems are listed for values of ordinary size only. Collecting them costs the validator
    far more than finding the first one, so for a large value only the first is listed.
-5. `format` is a note for the reader, as JSON Schema 2020-12 has it, and refuses nothing.
+5. `format` is an annotation, as in JSON Schema 2020-12, and is not enforced.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _SENTENCES = {
 def describe(faults: Iterable[Fault]) -> Iterator[Problem]:
     """Describe faults in words."""
     faults = list(faults)
-    # The allowed values say all there is to say about the type.
+    # The allowed values imply the type.
     fixed = {fault.path for fault in faults if fault.keyword in {"const", "enum"}}
     for fault in faults:
         if fault.keyword != "type" or fault.path not in fixed:
@@ -146,7 +146,7 @@ MAX_BACKTRACKING = 100_000
 
 
 class Checker:
-    """A JSON Schema that can be asked what is wrong with a value."""
+    """A compiled JSON Schema that lists the problems of a value."""
 
     __slots__ = ("_engine", "_recursive")
 
@@ -166,7 +166,7 @@ class Checker:
             faults = self._engine.faults(value, everything=everything)
             return list(describe(faults)) or [Problem("", "does not fit the schema")]
         except (TypeError, ValueError, RecursionError):
-            # What the validators say of values that are nested beyond their limit.
+            # The validators' errors for values that are nested beyond their limit.
             return [Problem("", "is nested too deeply")]
 
 
@@ -195,7 +195,7 @@ def make_checker(schema: dict[str, Any]) -> Checker:
 
 
 class Engine(Protocol):
-    """A validator package, seen alike."""
+    """A common interface to validator packages."""
 
     def fits(self, value: object) -> bool:
         """Whether the value is valid. Fast."""
@@ -293,7 +293,7 @@ class _PythonEngine:
             package.Draft202012Validator.check_schema(schema)
             for node in walk(schema):
                 for pattern in (node.get("pattern", ""), *node.get("patternProperties", ())):
-                    re.compile(pattern)  # it would find out when it meets a value, too late
+                    re.compile(pattern)  # else it would fail only when it validates a value
         except (package.SchemaError, RecursionError, re.error) as error:
             raise _not_json_schema(error) from error
         # An empty registry fetches nothing; the default one would.

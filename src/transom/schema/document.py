@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 
 def copy_document(source: Mapping[str, Any]) -> Json:
-    """Copy a given JSON Schema by way of JSON."""
+    """Copy a given JSON Schema by encoding it as JSON."""
     try:
         data = msgspec.json.encode(source if isinstance(source, dict) else dict(source))
     except (TypeError, ValueError, RecursionError) as error:
@@ -61,7 +61,7 @@ def copy_document(source: Mapping[str, Any]) -> Json:
 
 
 def describes_object(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema accepts JSON objects and nothing else, as far as its outside tells."""
+    """Whether a schema accepts only JSON objects, judged by its outermost keywords."""
     kind = schema.get("type")
     if kind is not None:
         return kind in ("object", ["object"])
@@ -74,7 +74,7 @@ def describes_object(schema: Mapping[str, Any]) -> bool:
 
 
 def require_object(schema: Json) -> Json:
-    """Make sure that tool arguments can be described by this schema, and say so in it."""
+    """Check that this schema describes an object, and add `type: object` to it."""
     if not describes_object(schema):
         kind = schema.get("type")
         what = f"type {kind!r}" if kind is not None else "no type"

@@ -1,4 +1,4 @@
-"""How a value that does not fit is described: short, with a path, without echoing the value.
+"""Descriptions of validation problems: short, with a path, without echoing the value.
 
 A model reads these texts and corrects its call, so they say what was expected. They never repeat
 the value, which may be megabytes long, or an attack.
@@ -90,7 +90,7 @@ def names(known: Sequence[str]) -> str:
 
 
 def problem_from_error(error: BaseException) -> Problem:
-    """Describe what made a decoder or validator give up.
+    """Describe the error of a decoder or validator.
 
     The texts of msgspec and of deliberate errors (ValueError and the like) are kept. Any other
     exception is a bug: its text is of no use to a model and is left out.

@@ -91,7 +91,7 @@ def _as_encodable(value: Any) -> Any:
     if isinstance(value, dict | list | tuple | set | frozenset):
         # msgspec knows these, so it met one where only text or a number can be.
         raise TypeError(f"a {type(cast('object', value)).__name__} cannot be a key")
-    # pydantic is never imported for this: whoever has a model has it already.
+    # pydantic is never imported for this: if there is a model, it is loaded already.
     dump = getattr(value, "model_dump_json", None)
     if dump is not None and not isinstance(value, type):
         # No warnings about values that do not fit the model: a schema will refuse them.

@@ -41,7 +41,7 @@ class FastGate(Middleware):
         context: MiddlewareContext[mcp.ListToolsRequest],
         call_next: CallNext[mcp.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """Leave out links to Views and tools that only Views may call, or say who calls what."""
+        """Leave out links to Views and app-only tools, or add visibilities."""
         tools = await call_next(context)
         if not self._is_plain(context):
             return [

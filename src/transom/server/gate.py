@@ -2,8 +2,9 @@
 
 A client that does not show Views gets the same tools for its model, without the link to a View; no
 tools that only a View may call; and no pages in the list of resources. It may still read a page
-whose URI it knows, which does no harm. For one that shows Views, tools that were not declared for
-Views are the model's alone, unless they say otherwise. Everything here works on JSON in wire form.
+whose URI it knows, which is harmless. For a client that shows Views, tools that were not declared
+for Views are for the model only, unless they declare a visibility. Everything here works on JSON in
+wire form.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def hidden(meta: Mapping[str, Any] | None) -> bool:
 
 
 def model_only(meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A plain tool's `_meta`: the model alone calls it, unless it says who does or opens a View."""
+    """A plain tool's `_meta`: for the model only, unless it has a visibility or opens a View."""
     known = dict(meta or {})
     ui = known.get("ui", {})
     if not isinstance(ui, Mapping) or LEGACY_URI_KEY in known:

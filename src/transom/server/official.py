@@ -111,7 +111,7 @@ class OfficialServer:
         self.server.add_resource(resource_of(page))
 
     def prepare(self, tool: AppTool) -> None:
-        """Tell the gate what it has to know of a tool."""
+        """Register a tool with the gate."""
         self._gate.declared.add(tool.name)
         if tool.hidden:
             self._gate.hidden.add(tool.name)

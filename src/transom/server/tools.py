@@ -3,8 +3,8 @@
 1. A return type whose JSON is an object gives `outputSchema` and `structuredContent` of that
    shape. Any other one is wrapped as `{"result": ...}`, in schema and value alike. `str`, content
    blocks and whole results declare nothing and pass as they are.
-2. What was declared is validated before it is sent: a client would refuse it anyway, later and
-   with less to go on.
+2. Results are validated against the declared type before they are sent: a client would refuse
+   invalid ones anyway, with a less helpful error.
 3. A result always has text: what the `text` function returned, a returned string, or the data as
    JSON.
 4. Parameters that are msgspec structs are described to frameworks that only know pydantic.

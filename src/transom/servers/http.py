@@ -326,7 +326,7 @@ async def _as_json_rpc(request: httpx2.Request, response: httpx2.Response) -> ht
     await response.aclose()
     text = f"The server answered {_status(response)}"
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        text += ": what it is sent in headers does not let us in"
+        text += ": the headers do not authorize the request"
     return _failure(request, response.status_code, text, plain=plain_404)
 
 
@@ -406,7 +406,7 @@ def _refuse_stranger(response: httpx2.Response, name: str) -> None:
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             advice = (
-                'it does not take the Authorization that it is sent: see --header, or "headers" '
+                'it does not accept the Authorization header: see --header, or "headers" '
                 "in the gateway's file"
             )
         case HTTPStatus.NOT_FOUND:

@@ -520,10 +520,10 @@ class _Renewal:
         if _wants_more(challenge):
             scope = clean(extract_field_from_www_auth(challenge, "scope") or "", 200)
             more = f" --scope '{scope}'" if re.fullmatch(r"[\w.:/ -]+", scope) else ""
-            return f"{self._server} wants a login that may do more. Run: {command}{more}"
+            return f"{self._server} requires a login with more rights. Run: {command}{more}"
         if self._kept is not None:
-            return f"The login at {self._server} has expired or was taken back. Run: {command}"
-        return f"{self._server} wants a login. Run: {command}, or give it a token with --header"
+            return f"The login at {self._server} has expired or was revoked. Run: {command}"
+        return f"{self._server} requires a login. Run: {command}, or give it a token with --header"
 
     # --- the storage of the SDK's client -----------------------------------------------------
 

@@ -161,7 +161,7 @@ class ServerProcess:
         if found := cause(text):
             return f"{how}: {found}"
         last = " / ".join([line.strip() for line in text.splitlines() if line.strip()][-3:])
-        return f"{how}; its last words: {last}" if last else how
+        return f"{how}; its last output: {last}" if last else how
 
     async def _watch(self) -> None:
         # A wrapper that exits with 0 may have passed its pipes to the real server.

@@ -1,7 +1,7 @@
 """`App`: the object inside a View that talks to its host.
 
-1. Handlers and tools are set before `connect`: what the host sends once is not kept for handlers
-   that are set later.
+1. Set handlers and tools before `connect`: messages that the host sends once are not stored for
+   handlers that are set later.
 2. Tools are offered when the `tools` capability is declared: by the first tool or tool handler that
    is set before `connect`, or by the author. Once connected it is too late to declare it, and a
    registration without it changes nothing.
@@ -88,7 +88,7 @@ _TOOL_DATA: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 def _ignore_progress(_: Progress) -> None:
-    """Asking for progress resets the timeout with each notification, even if nobody reads it."""
+    """With a progress handler, each notification resets the timeout; this one ignores them."""
 
 
 class App:
@@ -165,7 +165,7 @@ class App:
     # --- handlers ----------------------------------------------------------------------------
 
     def _check_late(self, name: str) -> None:
-        """The first handler of a one-shot event, set after the handshake, has missed it."""
+        """Warn about the first handler of a one-shot event that is set after the handshake."""
         if name in self._handled:
             return
         if self.connected:
@@ -195,7 +195,7 @@ class App:
     ) -> None:
         """Pass an error to `on_error`, or to the log where there is no handler.
 
-        A host that wants to know what goes wrong in its Views is told too.
+        A host that announces `transom/problems` gets it, too.
         """
         if self._connection is not None and not isinstance(error, PeerError):
             self._connection.send_problem(error, kind, tool)
@@ -209,7 +209,7 @@ class App:
         _log.error("%s: on_error itself failed", self.info.name, exc_info=error)
 
     def _run_in_background(self, waiting: object) -> bool:
-        """Await what handlers returned, if it has to be awaited; nobody waits for it."""
+        """Await what handlers returned in the background, if it has to be awaited."""
         if not is_awaitable(waiting):
             return True
         if self._connection is None:
@@ -306,7 +306,7 @@ class App:
             await self._connection.aclose()
 
     async def wait_closed(self) -> str:
-        """Wait until the connection has ended; the reason. The last one's if there is none now.
+        """Wait until the connection has ended; returns the reason, or that of the last connection.
 
         Raises:
             NotConnected: there never was one.
@@ -463,7 +463,7 @@ class App:
     async def send_tool_list_changed(self) -> None:
         """Notify the host now that the tools have changed. Counts for changes made in this turn.
 
-        A host that uses tools and does not take such notices is sent none.
+        A host that announces `tools` without `listChanged` is not notified.
 
         Raises:
             NotConnected: there is no connection.
@@ -712,7 +712,7 @@ class App:
     async def request_pin(self, reason: str | None = None) -> bool:
         """Ask the host to keep this View open; whether it does.
 
-        No is a normal answer, and the only one of hosts that do not know the request.
+        False is a normal answer, also from hosts that do not support the request.
 
         Args:
             reason: why, for the user.

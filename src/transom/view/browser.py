@@ -1,9 +1,9 @@
 """The channel of a View that runs in a browser, under Pyodide: its parent window.
 
 1. Messages are posted as structured values, as other Views do it.
-2. They are taken from the parent alone, and only those that say that they are JSON-RPC; pages post
-   each other all kinds of things.
-3. Nothing is lost: a host that sends more than a View can read loses the View instead.
+2. Only messages from the parent that are marked as JSON-RPC are read; pages post each other all
+   kinds of messages.
+3. No message is dropped: if too many wait unread, the connection is closed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An App's connection to its host: the handshake, what the host is and can do, and requests to it.
 
 1. The handshake is `ui/initialize`, its answer, and `ui/notifications/initialized`.
-2. Where the spec says that a View must look at the host's capabilities before it sends a request,
-   `ask` does; in strict mode it does so for every request.
+2. Where the spec requires a View to check the host's capabilities before a request, `ask` does; in
+   strict mode it does so for every request.
 3. A host may refuse in two ways: with a result that has `isError`, or with a JSON-RPC error.
    `verdict` turns both into a `Verdict` with `is_error`.
 """
@@ -41,7 +41,7 @@ from transom.session import Session
 from transom.types import HostContext, Implementation, Open, ProblemKind, ViewProblem
 from transom.view.invoke import sendable, wording
 
-_MAX_HANDLERS = 100  # async handlers that run at once, so that a host cannot fill the memory
+_MAX_HANDLERS = 100  # async handlers that run at once, to bound memory
 
 Params = Mapping[str, Any] | msgspec.Struct | Raw | None
 
@@ -73,13 +73,13 @@ class HostConnection:
         self.host: InitializeResult | None = None
         """What the host answered to the handshake."""
         self.background = Background(on_problem, limit=_MAX_HANDLERS)
-        """Async handlers that nobody waits for: `on_error` and `on_tool_change`."""
+        """Async handlers that run in the background: `on_error` and `on_tool_change`."""
         self._context: dict[str, Any] = {}
         self._strict = strict
         self._problems = 0  # how many were sent
 
     async def handshake(self, info: Implementation, timeout: float | None) -> None:
-        """Start, and shake hands."""
+        """Start the session, and make the handshake."""
         self.background.bind()
         self.session.start()
         params = {
@@ -109,7 +109,7 @@ class HostConnection:
         await self.background.aclose()
 
     def end(self) -> None:
-        """Stop what still runs: the session has closed."""
+        """The session has closed: stop background handlers and tasks."""
         self.ready = False
         self.background.cancel()
 
@@ -121,7 +121,7 @@ class HostConnection:
         return HostContext.from_wire(self._context)
 
     def merge_context(self, changes: Mapping[str, Any]) -> None:
-        """Apply a change: shallow, as the spec has it; null removes a key."""
+        """Apply a change: shallow, as the spec requires; null removes a key."""
         merged = {**self._context, **changes}
         self._context = {key: value for key, value in merged.items() if value is not None}
 
@@ -145,7 +145,7 @@ class HostConnection:
         return not self._strict if tools is None else bool(tools.list_changed)
 
     def send_problem(self, error: BaseException, kind: ProblemKind, tool: str | None) -> None:
-        """Tell a host that wants to know it what went wrong in this View."""
+        """Report a problem in this View to a host that announces `transom/problems`."""
         if not self.ready or self._problems > MAX_PROBLEMS or not self.announces(PROBLEMS):
             return
         self._problems += 1
@@ -183,7 +183,7 @@ class HostConnection:
     async def ask(
         self, method: str, params: Params = None, **options: Unpack[RequestOptions]
     ) -> Any:
-        """Send a request, after a look at the host's capabilities where that is called for."""
+        """Send a request, after checking the host's capabilities if required."""
         self.check(method)
         return await self.request(method, params, **options)
 
@@ -197,7 +197,7 @@ class HostConnection:
             return Verdict(is_error=True, extra={"message": error.message})
 
     def check(self, method: str) -> None:
-        """Look whether the host can do this, where the spec or strict mode asks for it."""
+        """Check the host's capabilities, if the spec or strict mode requires it."""
         row = VIEW[method]
         if row.needs is None or not (row.must or self._strict):
             return

@@ -1,4 +1,4 @@
-"""Calling a tool's function: how it takes its arguments, and what the host is answered.
+"""Calling a tool's function: its arguments, and the answer to the host.
 
 | what happens | what the host gets |
 | --- | --- |
@@ -42,16 +42,16 @@ from transom.schema import Schema
 from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
 
 Outcome = bytes | Task | Awaitable["bytes | Task"]
-"""What a call leads to: the JSON of a result, a task of the server's, or an awaitable of these."""
+"""The outcome of a call: the JSON of a result, a task of the server, or an awaitable of these."""
 
 
 class ReportProblem(Protocol):
-    """Passes on what went wrong in the View: the error, its kind, and the tool it concerns."""
+    """Reports a problem in the View: the error, its kind, and the tool."""
 
     def __call__(
         self, error: BaseException, kind: ProblemKind = "error", tool: str | None = None, /
     ) -> object:
-        """Pass it on."""
+        """Report it."""
         ...
 
 
@@ -77,7 +77,7 @@ def error_result(text: str) -> bytes:
 
 
 class _Sent:
-    """Lets a caller await a notification that has been sent already."""
+    """An awaitable for a notification that has been sent already."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
@@ -96,16 +96,16 @@ class RunningCall:
         self.cancelled = False
         """Whether the host has cancelled this call."""
         self.ended = False
-        """Whether the call is over, so that no more progress is sent."""
+        """Whether the call has ended, so that no more progress is sent."""
         self._notify = notify
         self._loop = asyncio.get_running_loop()
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell the host how far the work is.
+        """Report progress to the host.
 
-        Nothing is sent if the host did not ask for progress, or if the call is over.
+        Nothing is sent if the host did not ask for progress, or if the call has ended.
         """
         token = self.meta.get("progressToken")
         if isinstance(token, int | str) and not (self.cancelled or self.ended):
@@ -142,11 +142,11 @@ class RunningCall:
         if in_loop:
             self._send_now(method, data)
         else:
-            with suppress(RuntimeError):  # the event loop has ended, and with it the connection
+            with suppress(RuntimeError):  # the event loop and the connection have ended
                 self._loop.call_soon_threadsafe(self._send_now, method, data)
 
     def _send_now(self, method: str, params: Raw) -> None:
-        with suppress(NotConnected):  # the handler runs on after the connection was closed
+        with suppress(NotConnected):  # the handler still runs after the connection was closed
             self._notify(method, params)
 
 
@@ -154,7 +154,7 @@ class RunningCall:
 
 
 class ToolFunction:
-    """A handler and what is known of its signature."""
+    """A handler and its signature."""
 
     def __init__(self, function: Callable[..., Any], *, thread: bool = False) -> None:
         if not callable(function):
@@ -279,10 +279,10 @@ class Invocation(msgspec.Struct):
         return self._returned(returned)
 
     async def awaited(self, waiting: Awaitable[Any]) -> bytes | Task:
-        """Wait for what it returned."""
+        """Await what it returned."""
         try:
             returned = await waiting
-        except BaseException as error:  # whatever it raises has its answer
+        except BaseException as error:  # every exception has an answer
             if not is_own_cancellation(error):
                 return self._raised(error)
             if self.ctx is not None:

@@ -7,7 +7,7 @@
    between two pages neither repeat nor lose tools that stay; or at an offset of what
    `on_list_tools` gave for a cursor of its own.
 4. Pages of tools that did not change are encoded once.
-5. The first page tells the host of the disabled tools, in its `_meta`.
+5. The first page has the disabled tools in its `_meta`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Listing:
     async def _ask(self, handler: Slot, plan: _Plan, start: _Cursor) -> bytes:
         """A page that ends with what `on_list_tools` adds."""
         entries = plan.entries()
-        returned = handler.ask(start.cursor) if handler else None  # it may be gone by now
+        returned = handler.ask(start.cursor) if handler else None  # it may have been removed
         if is_awaitable(returned):
             returned = await returned
         tools, theirs = _tools_of(returned)

@@ -1,10 +1,10 @@
-"""Calls that became tasks: work that goes on after its call was answered.
+"""Calls that became tasks: work that continues after its call was answered.
 
-1. A tool says whether it may (`task="optional"`) or must (`"required"`) run as a task.
-2. A task is kept for its `ttl` after it was created, whether or not it has ended, and at most
-   `max_tasks` are kept.
-3. A handler may return a task of the server's. Then the host gets its handle, and the host's
-   requests about it are forwarded to the server.
+1. A tool declares whether it may (`task="optional"`) or must (`"required"`) run as a task.
+2. A task is stored for its `ttl` after it was created, whether or not it has ended; at most
+   `max_tasks` are stored.
+3. A handler may return a task of the server. Then the host gets its handle, and the host's requests
+   about it are forwarded to the server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_TTL = 24 * 3600 * 1000
 
 
 class TaskRecord:
-    """One task; what it came to, once it has ended."""
+    """One task, and its outcome once it has ended."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -65,9 +65,9 @@ class TaskStore:
         self._delegated: dict[str, None] = {}
 
     def check_room(self) -> None:
-        """Check that one more task can be kept, before any work is done."""
+        """Check that there is room for one more task, before any work is done."""
         if len(self._records) >= self._max_tasks:
-            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are already kept")
+            raise ProtocolError(SERVER_ERROR, f"{self._max_tasks} tasks are already stored")
 
     def start(self, outcome: Awaitable[bytes | Task], ttl: float | None) -> TaskRecord:
         """Run `outcome` as a task."""
@@ -138,7 +138,7 @@ class TaskStore:
         return msgspec.json.encode(self.find(task_id).task)
 
     def list(self, cursor: str | None) -> bytes:
-        """A page of the tasks that are kept, oldest first."""
+        """A page of the stored tasks, oldest first."""
         ids = list(self._records)
         if cursor is not None and cursor not in self._records:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
@@ -191,14 +191,14 @@ class TaskStore:
             record.work.cancel()
 
     def tasks(self) -> Iterable[Task]:
-        """Those that are kept, oldest first."""
+        """The stored tasks, oldest first."""
         return [record.task for record in self._records.values()]
 
     def __contains__(self, task_id: str) -> bool:
         return task_id in self._records
 
     def forget(self, task_id: str) -> None:
-        """Cancel a task and keep it no longer."""
+        """Cancel a task and delete it."""
         record = self._records.pop(task_id, None)
         if record is None:
             return
@@ -207,7 +207,7 @@ class TaskStore:
         self.stop(record)
 
     def close(self) -> None:
-        """Cancel and forget every task."""
+        """Cancel and delete every task."""
         for task_id in list(self._records):
             self.forget(task_id)
         self._delegated.clear()

@@ -1,4 +1,4 @@
-"""What a host may ask of a View's tools: `tools/list`, `tools/call` and `tasks/*`."""
+"""Answers a host's requests for a View's tools: `tools/list`, `tools/call` and `tasks/*`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ToolService:
         return self.methods[method](HOST[method].read_params(request.params))
 
     def close(self) -> None:
-        """Cancel what runs as a task: the connection is closed."""
+        """The connection is closed: cancel all tasks."""
         self._tasks.close()
 
     def _serve_call(self, params: CallToolParams) -> Answer:
@@ -91,7 +91,7 @@ class ToolService:
         if params.task is None:
             if not isinstance(outcome, bytes):
                 return self._wait_for_result(outcome)
-            self._flush_changes()  # the host learns of a change before it has the result
+            self._flush_changes()  # the host is notified of a change before it gets the result
             return outcome
         if tool is not None and tool.function.returns_task:
             return self._wait_for_task(outcome, params.task.ttl)
@@ -147,7 +147,7 @@ class ToolService:
         return invocation.run(self._on_call_tool.ask, (name, decoded, ctx), {})
 
     async def _wait_for_result(self, outcome: Outcome) -> bytes:
-        """Wait for the result itself, from the server too if the tool returned a task of its."""
+        """Wait for the result, from the server if the tool returned a task of the server."""
         if not isinstance(outcome, bytes | Task):
             outcome = await outcome
         if isinstance(outcome, Task):

@@ -3,9 +3,9 @@
 1. A change is applied whole or not at all, and the host is notified of real changes only: setting
    a field to the value it has changes nothing.
 2. A handle whose tool was removed is stale: it does nothing and notifies nobody.
-3. What was encoded once is not encoded again until it changes; only a lazy schema is called at
-   every listing and call, and compiled again only when it returns something else.
-4. A name is 1 to 128 of `A-Za-z0-9_.-`, and unique; `constructor` is as good as any.
+3. Encoded definitions are cached until they change. A lazy schema is called at every listing and
+   call, but compiled again only if it returns something else.
+4. A name is 1 to 128 of `A-Za-z0-9_.-`, and unique; names such as `constructor` are allowed.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Field(Generic[T]):
 
 
 class RegisteredTool:
-    """A tool, live: what it says now is what hosts see and what calls are checked against.
+    """A live handle of a tool: hosts see its current fields, and calls are checked against them.
 
     Change it with `enable`, `disable`, `update` and `remove`, or by setting a field. Hosts are
     notified of every change that they can see. It stays callable as the function it wraps.
@@ -225,7 +225,7 @@ class RegisteredTool:
             self._registry.changed(self, listed=self._enabled)
 
     def remove(self) -> None:
-        """Take it out of the registry. Calls that run are not cancelled."""
+        """Remove it from the registry. Running calls are not cancelled."""
         if not self.stale:
             self._registry.remove(self)
 
@@ -421,7 +421,7 @@ class Registry:
             tool.disable()
 
     def changed(self, tool: RegisteredTool, *, listed: bool) -> None:
-        """ReportProblem a change; `listed` when a listing shows it."""
+        """Report a change; `listed`: a listing shows it."""
         self.version += 1
         self._on_change(tool, listed)
 

@@ -101,7 +101,7 @@ def stage_app(stage: Stage) -> Starlette:
     def serve(name: str) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             if not here(request.headers.get("host")):
-                raise HTTPException(421, "This is not that host")
+                raise HTTPException(421, "This host name is not served here")
             return _static(name, {"Content-Security-Policy": _stage_csp(stage)})
 
         return endpoint
@@ -110,7 +110,7 @@ def stage_app(stage: Stage) -> Starlette:
         headers = websocket.headers
         origin = headers.get("origin")
         if not here(headers.get("host")) or origin is None or not stage.allows_origin(origin):
-            await websocket.close(_ELSEWHERE, "Not from here")
+            await websocket.close(_ELSEWHERE, "This origin is not allowed")
             return
         await websocket.accept()
         await PageSocket(websocket, lambda hello: stage.connect_page(hello, origin)).run()

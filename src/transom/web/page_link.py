@@ -118,7 +118,8 @@ class Link:
         if self.over or self._timer is not None:
             return
         grace = min(self._leaving_grace, self._grace) if leaving else self._grace
-        text = "the page was closed" if leaving else f"the page was away for more than {grace:g} s"
+        away = f"the page was disconnected for more than {grace:g} s"
+        text = "the page was closed" if leaving else away
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(grace, self.end, text)
         if leaving:
@@ -172,7 +173,7 @@ class Link:
         self._kept.append((self._sent, frame))
         self._kept_bytes += len(frame)
         if self._kept_bytes > self._max_waiting:
-            self.end("the page does not take what is sent to it")
+            self.end("the page does not read what is sent to it")
         elif self._send is not None:
             self._send(frame)
 
@@ -233,7 +234,7 @@ class Link:
         loop = asyncio.get_running_loop()
         left = self._took_at + self._patience - loop.time()
         if left <= 0:
-            self.end(f"the page took nothing for {self._patience:g} s")
+            self.end(f"the page read nothing for {self._patience:g} s")
         else:
             self._stuck_timer = loop.call_later(left, self._check_progress)
 

@@ -4,14 +4,13 @@ The Stage is at `http://127.0.0.1:PORT`, its Views at `http://NAME.localhost:POR
 resolve names below `localhost` to `::1` too, so it listens there as well, if the machine has that
 address: no other program on this machine can answer for a View.
 
-And one page for all Stages of a user: a process that needs a page finds one that another has.
+All Stages of a user can share one page: a process can use the page of another one.
 
-1. A Stage that shares listens at a socket in a folder that is the user's alone: no web page and no
-   other user can reach it. A socket at which nobody listens was left by a process that is gone, and
-   is removed.
-2. A process that needs a page asks the others, the oldest first, for the origin of theirs. It
+1. A Stage that shares listens on a socket in a folder that only the user can access: no web page
+   and no other user can reach it. A socket that a dead process left is removed.
+2. A process that needs a page asks the others, the oldest first, for the origin of their page. It
    invites that page, and only that one, through the process that has it.
-3. Whatever goes wrong, nothing is shared, and a page is opened as if there were no others.
+3. If anything goes wrong, nothing is shared, and a page is opened as usual.
 
 The two processes exchange lines of JSON: `{"version"}`, `{"page"}`, `{"origin", "token"}`, `{}`.
 """

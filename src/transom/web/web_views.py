@@ -689,14 +689,14 @@ class WebViews:
                     break
         except Exception as error:  # noqa: BLE001 - whatever the application raises
             _report(error)
-            code, reason = _FAILED, "Who this is could not be found out"
+            code, reason = _FAILED, "The user could not be identified"
         await websocket.close(code, reason)
 
     def _sandbox_for(self, origin: str, host: str) -> str:
         """The sandbox origin for the Views of a page; Refused if its origin is not allowed."""
         if self._sandbox:
             if origin not in self._origins:
-                raise Refused("Not from here: WebViews(origins=...) does not name this origin")
+                raise Refused("This origin is not allowed: WebViews(origins=...) does not name it")
             return self._sandbox
         name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         if (name or port) not in _LOOPBACK or origin.partition("://")[2] != host:

@@ -19,7 +19,7 @@ def list_is_the_same_for_every_connection(seen: Snapshot) -> Hits:
     for listing in others:
         if not listing.after_calls:
             for how in _differences(first, listing):
-                yield _SUBJECT, f"tools/list is another one {listing.when}: {how}."
+                yield _SUBJECT, f"tools/list differs {listing.when}: {how}."
 
 
 @rule("L2")
@@ -28,7 +28,7 @@ def list_is_the_same_after_a_call(seen: Snapshot) -> Hits:
     for listing in others:
         if listing.after_calls:
             for how in _differences(first, listing):
-                yield _SUBJECT, f"tools/list is another one {listing.when}: {how}."
+                yield _SUBJECT, f"tools/list differs {listing.when}: {how}."
 
 
 @rule("L3")
