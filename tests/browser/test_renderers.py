@@ -279,7 +279,7 @@ async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
         with pytest.raises(ViewClosed, match="the page read nothing for 0.5 s"):
             await view.call_tool("count")
         renderer.stage.patience = 30
-        await check_that_it_is_survived(host, view.id, "took nothing")
+        await check_that_it_is_survived(host, view.id, "read nothing")
         await until_gone(mark)
 
 
