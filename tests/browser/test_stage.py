@@ -355,13 +355,12 @@ async def test_a_link_is_opened_when_the_user_says_so(browser: Chromium) -> None
         assert len(user.context.pages) == 1
 
 
-@pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "https://"]
-)
-async def test_other_links_are_not_even_asked_about(browser: Chromium, url: str) -> None:
+async def test_other_links_are_not_even_asked_about(browser: Chromium) -> None:
     async with shown(browser) as (user, _, view):
-        assert json.loads(await text_of(view.call_tool("link", {"url": url}))) == {"isError": True}
-        assert await question(user).count() == 0
+        for url in ("javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "https://"):
+            answer = await text_of(view.call_tool("link", {"url": url}))
+            assert json.loads(answer) == {"isError": True}, url
+            assert await question(user).count() == 0, url
 
 
 async def test_a_host_in_letters_that_look_like_others_is_spelled_out(browser: Chromium) -> None:
