@@ -22,7 +22,7 @@ def main() -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = _INTERRUPTED
-    except BrokenPipeError:  # whoever reads our output, such as `head`, has read enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code)

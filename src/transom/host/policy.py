@@ -398,7 +398,7 @@ class Policy:
         return self._trusting
 
     def allows(self, view_id: str, tool: Tool, grants: Grants) -> bool:
-        """Whether a call may run without asking anybody."""
+        """Whether a call may run without asking."""
         hints = tool.annotations
         reads = self.read_only_runs and hints is not None and hints.read_only_hint is True
         return self._trusting or reads or grants.covers(view_id, tool)

@@ -42,7 +42,7 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Progress of our request `id`. `params` is the notification as it came."""
+    """Progress of our request `id`. `params` are those of the notification."""
 
     id: RequestId
     progress: float

@@ -6,7 +6,7 @@
 3. It has `"jsonrpc": "2.0"` and no members but those JSON-RPC 2.0 names.
 4. An id is a 64-bit integer or a string of at most 256 characters; `1` and `"1"` are two ids. An
    error may answer the id null.
-5. `params` and `result` are objects. They are left raw: whoever knows the method decodes them.
+5. `params` and `result` are objects. They are left raw, to be decoded by the handler of the method.
 6. Half of a surrogate pair, which JavaScript writes where it cut a text, is read as U+FFFD.
 
 `decode` raises `MessageRefused`, and nothing else, whatever it is given.

@@ -69,7 +69,7 @@ class Server(Protocol):
         """Send a request; the result as JSON. Cancelling it cancels the server's work.
 
         Raises:
-            ProtocolError: the server's error, as it came.
+            ProtocolError: the server's error, unchanged.
             InputRequired: the server asks for input that cannot be given here.
             InvalidResult: the server's answer is not what the method promises.
             ConnectionClosed: the server is gone.

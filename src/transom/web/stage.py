@@ -194,9 +194,9 @@ class Stage:
         shared: whether the page may show the Views of other Stages on this machine as well.
         hosts: the Views by the `Host` of their origin, for Stages that share their sandboxes.
 
-    Callbacks, set by whoever shows Views here: `on_lost(view_ids)`, `on_violation(violation)`,
+    Callbacks: `on_lost(view_ids)`, `on_violation(violation)`,
     `on_surroundings(changes)`, `on_mode(view_id, changes)` with the changes to the View's host
-    context, `on_away()` when the page's socket is gone, `on_over()` when the page is gone for good,
+    context, `on_away()` when the page's socket is gone, `on_over()` when the page has closed,
     `on_unloaded()` when the browser did not load the frame of a View,
     `on_retry(view_id)` when the user wants a View opened again that is gone or does not respond,
     `on_dismissed(view_id)` when it will not be, `on_withdraw(view_id, tool, by)` when the user

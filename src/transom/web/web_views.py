@@ -486,7 +486,7 @@ class WebViews:
             return
         try:
             await self._local_host(entry)
-        except Exception as error:  # noqa: BLE001 - whoever asks for the Host is to know
+        except Exception as error:  # noqa: BLE001 - all callers get it
             await refuse(channel, error)
         if entry.shared is not None:
             await entry.shared.serve(channel)

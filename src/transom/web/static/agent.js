@@ -1,4 +1,4 @@
-/** The agent that a page shows Views for: what it says is done here, over one link. */
+/** One agent whose Views the page shows: handles its messages, over one link. */
 import { CONTROL, Link } from "./link.js";
 import { element } from "./views.js";
 
@@ -42,7 +42,7 @@ export class Agent {
 
   #answer({ id, kind, url }, value) {
     this.notify({ do: "answer", id, value });
-    // Here and now, in the user's press: a browser opens no window otherwise.
+    // Synchronously, in the user's click: otherwise the browser blocks the window.
     if (kind === "link" && value) window.open(url, "_blank", "noopener,noreferrer");
   }
 
@@ -81,7 +81,7 @@ function save(name, mime, data) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** What the page knows of its user. */
+/** What the page knows about its user. */
 export const surroundings = (more) => ({
   do: "surroundings",
   value: {

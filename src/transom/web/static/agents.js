@@ -1,6 +1,6 @@
 /**
  * The agents whose Views this page shows, each over a link of its own: the one whose Stage this is,
- * and others of the same user that joined. None knows of another.
+ * and others of the same user that joined. They do not know of each other.
  */
 import { Agent } from "./agent.js";
 import { keepJoined, keptJoined } from "./tabs.js";
@@ -21,7 +21,7 @@ export class Agents {
    * @param {{views: Views, questions: Questions, onNotice: (text: string) => void,
    *   onState: (state: string, alone: boolean, why?: string) => void,
    *   onConnected: (agent: Agent) => void}} page
-   *   `onState`: how it stands with all of them: `connected` when all are, `reconnecting` when one
+   *   `onState`: the state of all of them: `connected` when all are, `reconnecting` when one
    *   is lost (`alone`: and no other is there), `over` when there is none left.
    */
   constructor({ views, questions, onState, onConnected, onNotice }) {
@@ -67,8 +67,8 @@ export class Agents {
   }
 
   /**
-   * What a reloaded page needs to know, kept for this tab alone. Not while the own agent is away:
-   * whoever takes its port then and is asked for the page must not find it.
+   * What a reloaded page needs, stored for this tab only. Not while the page's own agent is
+   * disconnected: another program could take its port and serve the page.
    */
   #keep() {
     const joined = [...this].map(({ options }) => options).filter(({ origin }) => origin);
@@ -95,7 +95,7 @@ export class Agents {
     } else if (states.includes("connected")) this.#onState("connected", false);
   }
 
-  /** While others are there, one that does not answer is not waited for for ever. */
+  /** While there are other agents, the wait for one that does not answer is limited. */
   #lost(agent) {
     if ([...this].some(({ state }) => state === "connected")) agent.link.giveUp("it is gone");
     else agent.losing = setTimeout(() => this.#lost(agent), GIVE_UP_AFTER);

@@ -1,11 +1,11 @@
 /**
- * Views in a page of one's own: `<transom-view view="orders-1">` is the place of one View, and
- * `<transom-stage>` has a place for every View that has no other. Events bubble up to the document:
+ * Views in your own page: `<transom-view view="orders-1">` is the place of one View, and
+ * `<transom-stage>` shows every View that has no other place. Events bubble up to the document:
  *
- * - `opened`: a View wants a place. A listener adds a `<transom-view>`, or leaves it to the stage.
+ * - `opened`: a View opened. A listener adds a `<transom-view>`, or leaves it to the stage.
  * - `closed`: a View was closed; `detail.reason` says why.
- * - `approval`: the user has to be asked. Whoever does that in its own way calls `preventDefault()`
- *   and, sooner or later, `detail.answer(value)`; `detail.withdrawn` is aborted if that is too late.
+ * - `approval`: the user has to be asked. To do that in your own way, call `preventDefault()` and
+ *   later `detail.answer(value)`; `detail.withdrawn` is aborted if the answer is not needed any more.
  * - `problem`: a View cannot be shown, does not respond, or there is no connection.
  */
 import { Agent, surroundings } from "./agent.js";
@@ -64,12 +64,12 @@ class PlacedView extends View {
     }
     places.set(id, this);
     this.note("Opening…");
-    // Nobody looks at a hidden page: it does not take a View away from one that is looked at.
+    // A hidden page does not take a View from a visible one.
     wish(id, document.hidden ? "free" : "take");
   }
 }
 
-/** Has the Views that the page has no other place for. */
+/** Shows the Views that have no other place in the page. */
 class TransomStage extends HTMLElement {
   connectedCallback() {
     stages.add(this);

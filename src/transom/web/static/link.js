@@ -1,6 +1,6 @@
 /**
  * The page's end of the link to the host: numbered frames that survive a dropped socket, so that
- * nothing is lost and nothing comes twice. The host's end is `transom.web.page_link`.
+ * no message is lost or delivered twice. The host's end is `transom.web.page_link`.
  */
 const ACK_EVERY = 32;
 const ACK_SOON = 50;
@@ -11,7 +11,7 @@ const DROP_AFTER = 8000; // of being lost: a new socket is tried
 const LATE = 500; // for a timer: the page itself was busy or asleep
 const MAX_WAITING = 96 * 1024 * 1024; // characters of one View
 
-// What sockets are closed with; `transom.web.asgi` knows them.
+// Close codes of sockets; the same as in `transom.web.asgi`.
 const LEAVING = 4001;
 const UNKNOWN = [4401, 4403];
 const OVER = 4410;
@@ -42,8 +42,8 @@ export class Link {
    *   frame: (view: string, text: string) => void,
    *   state: (state: "connected" | "reconnecting" | "over", why?: string) => void,
    *   fresh: () => void, flood: (view: string) => void}}} options
-   *   `fresh`: the host has forgotten this page and starts over with it; `flood`: a View sends more
-   *   than the host takes.
+   *   `fresh`: the host does not know this page any more and starts over with it; `flood`: a View
+   *   sends more than the host reads.
    */
   constructor({ url, token, on }) {
     this.#url = url;
@@ -70,7 +70,7 @@ export class Link {
     return this.#socket?.ready && this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** Keep the numbers of what a View sent, and nothing else of it. */
+  /** Drop what a View sent, but keep the numbers of its frames. */
   #discard(view) {
     for (const entry of this.#kept) {
       if (entry[2] === view) entry[1] = `${entry[0]} ${CONTROL}\n{}`;
@@ -78,7 +78,7 @@ export class Link {
     this.#waiting.delete(view);
   }
 
-  /** Say goodbye: this page is being closed or reloaded. */
+  /** Announce that this page is being closed or reloaded. */
   leave() {
     this.#socket?.close(LEAVING, "leaving");
   }
@@ -88,7 +88,7 @@ export class Link {
     this.#socket?.close();
   }
 
-  /** It is over, for this side. */
+  /** End the link from this side. */
   giveUp(why) {
     if (this.#over) return;
     clearTimeout(this.#retryTimer);
@@ -99,7 +99,7 @@ export class Link {
     this.#end(why);
   }
 
-  /** Do not wait any longer for the next try, or to find out that nobody is there. */
+  /** Retry or ping now, instead of waiting for the timer. */
   hurry() {
     if (this.#retryTimer) {
       clearTimeout(this.#retryTimer);
@@ -140,7 +140,7 @@ export class Link {
     this.#inSilence(ASK_AFTER, () => this.#askWhetherThere());
   }
 
-  /** A number that is no news to the host is answered with one. */
+  /** Ping: the host answers a repeated acknowledgement with one. */
   #askWhetherThere() {
     if (!this.#socket?.ready) return;
     this.#ack();
@@ -206,7 +206,7 @@ export class Link {
     this.#on.frame(data.slice(space + 1, end), data.slice(end + 1));
   }
 
-  /** A View can have sent a million small messages: none is moved for each that is forgotten. */
+  /** Amortised: a View may have sent a million small messages, so do not shift the array for each. */
   #forget(number) {
     while (this.#kept[this.#forgotten]?.[0] <= number) {
       const [, frame, view] = this.#kept[this.#forgotten];
@@ -222,7 +222,7 @@ export class Link {
   }
 
   #acknowledge() {
-    // In a page that nobody looks at, timers may take a minute.
+    // In a hidden page, timers may be delayed by a minute.
     if (this.#received - this.#acknowledged >= ACK_EVERY || document.hidden) this.#ack();
     else this.#ackTimer ||= setTimeout(() => this.#ack(), ACK_SOON);
   }

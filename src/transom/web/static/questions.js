@@ -1,12 +1,12 @@
 /**
- * What the user is asked, whoever asks: whether the model may call a tool, whether a link is
+ * Questions to the user: whether the model may call a tool, whether a link is
  * opened, whether files are saved, whether a View stays. A press that was meant for something else answers nothing:
  *
  * 1. One question is shown at a time. The others wait, and do not move it.
  * 2. When the question that is shown is withdrawn and others wait, a note takes its place. The next
  *    one is shown when the user asks for it.
- * 3. Buttons work when nothing was pressed for a moment, and the question was in sight all the time.
- *    The moment is longer when the user was busy in a View, which can guess the next press.
+ * 3. Buttons work only after a short time without a press, in which the question was visible. That
+ *    time is longer if the user was using a View, which could guess the next press.
  */
 import { attribution, element, rootOf } from "./views.js";
 
@@ -95,7 +95,7 @@ function granted({ changed, granted: tools = [] }) {
   return lines.map(paragraph);
 }
 
-/** What has the keyboard, in whichever root. */
+/** The focused element, also inside shadow roots. */
 function focusedElement() {
   let focused = document.activeElement;
   while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
@@ -220,7 +220,7 @@ export class Questions {
 
   // --- when it can be answered ----------------------------------------------------------------
 
-  /** A press counts once the buttons work; before, it means that it is not quiet yet. */
+  /** A press counts once the buttons work; before that, it restarts the waiting time. */
   #pressed() {
     if (!this.#ready) this.#disturb();
   }
@@ -230,7 +230,7 @@ export class Questions {
     this.#look();
   }
 
-  /** While a View has the focus, no event says that another window is used: look again and again. */
+  /** While a View has the focus, no event says that another window is used: poll. */
   #look() {
     const now = performance.now();
     if (document.hidden || !document.hasFocus()) this.#since = now;

@@ -62,17 +62,17 @@ const toTool = ({ inputSchema, ...tool }) => ({
   inputSchema: { type: "object", ...inputSchema },
 });
 
-/** Tell the host of a list that has changed; nobody, before there is a connection. */
+/** Notify the host of a changed list, if there is a connection. */
 const listChanged = () => void app?.sendToolListChanged().catch(() => {});
 
-/** The App of the page. What the host sends is kept for components that come later. */
+/** The App of the page. What the host sends is stored for components that mount later. */
 function makeApp({ appInfo, capabilities, autoResize, toJSONSchema }) {
   app = new App(appInfo, capabilities ?? { tools: { listChanged: true } }, {
     autoResize,
     toJSONSchema,
   });
   const keep = (changes) => toolData.set({ ...toolData.get(), ...changes });
-  // A host may use the View again, for another call: nothing of the one before is left then.
+  // A host may reuse the View for another call: drop the data of the previous one.
   app.addEventListener("toolinput", ({ arguments: input = {} }) =>
     toolData.set({ ...NO_DATA, input }),
   );
@@ -127,7 +127,7 @@ export function AppProvider({ children, ...options }) {
   return createElement(Fragment, null, children);
 }
 
-/** What a tool is without anything said about it. */
+/** The defaults of a tool. */
 const PLAIN = {
   title: undefined,
   description: undefined,
@@ -161,7 +161,7 @@ export function useRegisterTool(name, config = {}, callback = undefined) {
     latest.current = { config, callback };
     if (!handle.current || !differs(before, config)) return;
     const { inputSchema: _, ...changes } = { ...PLAIN, ...config };
-    // A function is asked at every listing, whichever it is; an update would tell the host of it.
+    // A function is called at every listing anyway; an update would only notify the host.
     handle.current.update(lazy ? changes : { inputSchema, ...changes });
   });
   useEffect(() => {

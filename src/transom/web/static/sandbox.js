@@ -31,7 +31,7 @@
   }
 
   // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves.
-  // Who reports an event, or wraps console.error, leaves this mark on it; nothing is reported twice.
+  // A reported event, or a wrapped console.error, gets this mark, so that nothing is reported twice.
 
   const REPORTED = Symbol.for("transom/problem");
   let reported = 0;
@@ -79,7 +79,7 @@
     page.console.error[REPORTED] = error;
   }
 
-  /** Not after the View has navigated elsewhere, which cannot be looked into, or to another page. */
+  /** Not after the View has navigated away: another origin cannot be inspected. */
   function showsView(frame) {
     try {
       return frame.contentWindow.location.href === "about:srcdoc";

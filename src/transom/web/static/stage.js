@@ -43,7 +43,7 @@ const agents = new Agents({
   },
 });
 
-// --- how it stands with the agent -------------------------------------------------------------
+// --- the state of the connection --------------------------------------------------------------
 
 let hoping = 0;
 

@@ -19,7 +19,7 @@ export function takeToken() {
   return given ?? sessionStorage.getItem(TOKEN) ?? "";
 }
 
-/** What this tab needs to know when it is loaded again, for itself alone. */
+/** What this tab needs after a reload, stored for this tab only. */
 export function keepJoined(joined) {
   sessionStorage.setItem(JOINED, JSON.stringify(joined));
 }
@@ -44,7 +44,7 @@ export function letOthersIn(isIn) {
   });
 }
 
-/** Look for a tab that is in. Returns a function that shows the Views here, or null. */
+/** Find a connected tab. Returns a function that moves the Views here, or null. */
 export function findOther() {
   return new Promise((resolve) => {
     const late = setTimeout(() => resolve(null), ANSWER_WITHIN);

@@ -14,7 +14,7 @@
  * 4. It runs under `script-src 'unsafe-inline'`: nothing is evaluated, fetched or loaded.
  * 5. It has a budget of 16 KB, minified, that a test holds it to. So state lives in closures, which
  *    minify best, and the smaller of two ways to say a thing is taken.
- * 6. What is ours on the wire is named `transom/...`. A host that does not know it loses nothing.
+ * 6. Transom's own extensions on the wire are named `transom/...`; other hosts can ignore them.
  */
 
 /** A tool cannot do what it was asked. The text becomes a result that the model can read. */
@@ -30,7 +30,7 @@ class ProtocolError extends Error {
 
 const { assign, defineProperty, entries, fromEntries, hasOwn: has, keys } = Object;
 const { isArray } = Array;
-// Taken before a page can put something else in their place. Outside a browser there are none.
+// Saved before a page can replace them. Outside a browser there are none.
 const { parent, document: page } = globalThis;
 const is = (type) => (value) => typeof value === type;
 const isString = is("string");
@@ -62,9 +62,9 @@ const typeOf = (value) =>
 /**
  * What is wrong with a value, one by one: `[path, text]`.
  *
- * Held to: type enum const required properties additionalProperties items prefixItems pattern
+ * Enforced: type enum const required properties additionalProperties items prefixItems pattern
  * minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength minItems maxItems anyOf
- * oneOf allOf not, and $ref within the schema. Other words are for the reader.
+ * oneOf allOf not, and $ref within the schema. Other keywords are not enforced.
  */
 function* check(root, node, value, path) {
   if (!isObject(node)) return node || (yield [path, "is not allowed"]);
@@ -135,7 +135,7 @@ const describe = (faults) => {
   return [...lines].join("");
 };
 
-/** Whether a schema accepts objects and nothing else, as far as its outside tells. */
+/** Whether a schema accepts only objects, judged by its outermost keywords. */
 const describesObject = ({ type, properties, required, anyOf, oneOf = anyOf, allOf = oneOf }) =>
   type ? `${type}` === "object" : (properties ?? required ?? allOf?.every(describesObject));
 
@@ -163,7 +163,7 @@ const toJson = (source, io, beside, converter) => {
 
 /**
  * Make `{ json, parse }` of a JSON Schema or a Standard Schema.
- * Results that are no object travel as `{ result: value }`, and then `wrapped` is set.
+ * Results that are not objects are sent as `{ result: value }`; then `wrapped` is set.
  */
 const makeSchema = (source, output, beside = {}, converter) => {
   const standard = source["~standard"];
@@ -251,8 +251,8 @@ const toResult = async (value, output) => {
 
 // What goes wrong in the page is sent to a host that wants to know, for the page's author; models
 // never see it. The sandbox page around a View listens as well, and reports what happens before
-// there is a connection. Whoever reports an event or wraps console.error leaves this mark on it, so
-// that nothing is reported twice.
+// there is a connection. A reported event, or a wrapped console.error, gets this mark, so that
+// nothing is reported twice.
 const REPORTED = Symbol.for("transom/problem");
 let sendProblem; // there is a host that wants to know
 let problemCount = 0;
@@ -351,7 +351,7 @@ const paged = (rows, cursor = "0") => {
 };
 
 /**
- * Where `webmcp.js` takes part; of no use to anyone else. `current` is the App that speaks for the
+ * Internal: the interface to `webmcp.js`. `current` is the App that speaks for the
  * page, `automatic` the same if it was made for a page that has tools and no App, `native` the
  * browser's own WebMCP. `browserTool` finds what can take the place of `oncalltool` for one call.
  */
@@ -396,7 +396,7 @@ function App(info, capabilities = {}, options = {}) {
     }
   };
 
-  /** Run a handler; what goes wrong is reported, and nobody else's problem. */
+  /** Run a handler; errors are reported, and do not affect others. */
   const run = async (handler, ...given) => {
     try {
       return await handler?.(...given);
@@ -405,7 +405,7 @@ function App(info, capabilities = {}, options = {}) {
     }
   };
 
-  /** What the host is told of an error: no more than was meant for it. */
+  /** The error that is sent to the host: only texts that are meant for it. */
   const outside = (error, text, ...problem) =>
     error instanceof ProtocolError
       ? error
@@ -432,14 +432,14 @@ function App(info, capabilities = {}, options = {}) {
 
   const find = (name) => [...tools].find((tool) => tool.name === name);
 
-  /** See that it is not too late to have tools. */
+  /** Check that tools can still be registered. */
   const wantTools = (what) =>
     must(
       !declared || declared.tools,
       `${what} after connect() without the capability tools: do so before, or declare it`,
     );
 
-  /** Whether both sides said that the host is to be told when the tools change. */
+  /** Whether both sides declared notifications of changed tools. */
   const tellsChanges = () => {
     const { appTools, tools = appTools } = host?.hostCapabilities ?? {};
     return ready && declared.tools?.listChanged && (!tools || tools.listChanged);
@@ -685,7 +685,7 @@ function App(info, capabilities = {}, options = {}) {
     return { task };
   };
 
-  /** Keep work that goes on, and what came of it, for as long as the host may ask. */
+  /** Store a running task, and its result, for its `ttl`. */
   const keepTask = (work, ttl, control) => {
     const { signal } = control;
     const taskId = crypto.getRandomValues(new Uint32Array(4)).join("-");
@@ -842,7 +842,7 @@ function App(info, capabilities = {}, options = {}) {
       onAbort(signal, () => quit(signal.reason));
     });
 
-  /** What of ours the host said that it takes. */
+  /** Which of Transom's extensions the host announced. */
   const takes = (name) => host?.hostCapabilities.experimental?.["transom/" + name];
 
   // --- what the page uses
@@ -860,7 +860,7 @@ function App(info, capabilities = {}, options = {}) {
       );
       if (/^call/.test(name)) options = { onprogress() {}, ...options };
       return ask(method, params, options).catch((error) => {
-        // Some hosts refuse in this form, others in that; a page gets one of them.
+        // Hosts refuse in two forms; a page always gets the same one.
         if (error.code !== -32000 || !/^ui\/[dmou]/.test(method)) throw error;
         return { isError: true, ...error };
       });
@@ -907,7 +907,7 @@ function App(info, capabilities = {}, options = {}) {
     },
     /**
      * Tell the host that the tools have changed, now. Counts for all changes of this turn. A host
-     * that has tools and said that it does not take such notices gets none.
+     * that announces `tools` without `listChanged` is not notified.
      */
     async sendToolListChanged() {
       must(ready && declared.tools?.listChanged, "Not connected or not declared");
@@ -923,7 +923,7 @@ function App(info, capabilities = {}, options = {}) {
       serverTasks.add(task);
       return task;
     },
-    /** Ask the host to keep this View open; whether it does. No is a normal answer. */
+    /** Ask the host to keep this View open; resolves to whether it will. */
     async requestPin(reason) {
       const pinned = ({ isError }) => !isError;
       return !!takes("pin") && ask("transom/request-pin", { reason }).then(pinned, () => false);

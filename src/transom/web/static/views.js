@@ -23,7 +23,7 @@ const ICONS = {
   key: "M11 9l6-6M14 6l2.5 2.5M12 11.5a3.8 3.8 0 1 1-3.5-3.5 3.8 3.8 0 0 1 3.5 3.5z",
 };
 
-/** The looks of everything here, whatever the styles of the page around it are. */
+/** The styles of everything here, independent of those of the page around it. */
 const looks = new CSSStyleSheet();
 fetch(new URL("views.css", import.meta.url))
   .then((answer) => answer.text())
@@ -55,8 +55,8 @@ function icon(name) {
 }
 
 /**
- * Who a View is, in the host's own words. They come first wherever a View or its wishes are shown,
- * and are never cut off: what a View says of itself comes after them.
+ * The host's own label of a View. It comes first wherever a View or its requests are shown, and is
+ * never cut off: the View's own name follows.
  */
 export function attribution({ view, shown = view, server, client }) {
   const parts = [element("b", { text: shown }), " from ", element("b", { text: server })];
@@ -403,7 +403,7 @@ export class Views {
     else this.#hold();
   }
 
-  /** Have the browser ask these origins what to do with what it stores for them: delete it. */
+  /** Load these origins, which answer that the browser should delete its storage for them. */
   clearStorage(origins) {
     for (const origin of origins) {
       const frame = element("iframe", { src: `${origin}${PAGE}`, sandbox: "", hidden: "" });
@@ -466,8 +466,8 @@ export class Views {
   }
 
   /**
-   * Views move: one grows, closes, covers the page or stops to. For a moment the others take no
-   * press, which may have been meant for what was under the pointer before.
+   * Views move when one grows, closes or changes its mode. For half a second the others ignore
+   * presses, which may have been meant for what was under the pointer before.
    */
   #hold = (mover) => {
     const hold = (moving) => {
@@ -503,7 +503,7 @@ export class Views {
     }
   };
 
-  /** What a View covers cannot be reached. */
+  /** Make what a View covers unreachable. */
   #rearrange = () => {
     const top = this.fullscreen;
     document.body.toggleAttribute("data-covered", top !== undefined);

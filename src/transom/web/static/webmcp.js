@@ -6,7 +6,7 @@
  *    first, is the same object here.
  * 2. Where the browser has WebMCP of its own, its object is used: what the page registered with it
  *    before we came, by script or by form, is listed and called by the host, and the App's tools
- *    are offered to it. Where the browser refuses, the host has the page's tools all the same.
+ *    are offered to it. If the browser refuses, the host still has the page's tools.
  * 3. A page that makes no App gets one, connected once the page has loaded. An App made later takes
  *    its place and its tools.
  * 4. Browsers have had schemas and arguments as objects and as JSON, `registerTool` with and without
