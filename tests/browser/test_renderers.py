@@ -167,7 +167,7 @@ async def test_files_are_saved_where_they_are_wanted_up_to_a_quota(tmp_path: Pat
         assert (folder / first).read_text() == "x" * 1000
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(
+async def test_what_a_killed_process_left_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -178,11 +178,30 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
     (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked
     fresh = _Profile()
     try:
-        there = {path.name for path in tmp_path.iterdir()}
+        there = {path.name for path in tmp_path.glob("*")}
         assert there == {used.path.name, fresh.path.name, "transom-profile-other"}
     finally:
         for profile in (used, fresh, left):
-            profile.remove()
+            await profile.remove()
+
+
+async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    profile, removed = _Profile(), 0
+    remove = tempfile.TemporaryDirectory[str].cleanup
+
+    def remove_while_a_process_writes(folder: tempfile.TemporaryDirectory[str]) -> None:
+        nonlocal removed
+        removed += 1
+        remove(folder)
+        if removed == 1:
+            profile.path.joinpath("Default").mkdir(parents=True)
+
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", remove_while_a_process_writes)
+    await profile.remove()
+    assert not profile.path.exists()
+    assert removed == 2
 
 
 # --- a browser that goes away ----------------------------------------------------------------

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
 _LOADED_WITHIN = 5.0
+_DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
 _VIEWS_OF_A_PAGE = 10
@@ -378,8 +379,8 @@ class HeadlessRenderer:
             except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
                 await self._stop_driver()
         if self._profile is not None:
-            self._profile.remove()
-            self._profile = None
+            profile, self._profile = self._profile, None
+            await profile.remove()
 
     async def _stop_driver(self) -> None:
         """End Playwright's own process, which kills its browsers."""
@@ -430,10 +431,15 @@ class _Profile:
         if not preferences.exists():
             preferences.write_text(json.dumps(_PREFERENCES))
 
-    def remove(self) -> None:
+    async def remove(self) -> None:
+        """Delete it. Processes of a browser that was killed may write to it for a while."""
         self._lock.close()
         if self._folder is not None:
-            self._folder.cleanup()
+            for delay in _DELETED_AFTER:
+                await asyncio.sleep(delay)
+                self._folder.cleanup()
+                if not self.path.exists():
+                    break
 
 
 def _remove_abandoned_profiles() -> None:
