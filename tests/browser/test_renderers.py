@@ -167,7 +167,7 @@ async def test_files_are_saved_where_they_are_wanted_up_to_a_quota(tmp_path: Pat
         assert (folder / first).read_text() == "x" * 1000
 
 
-async def test_what_a_killed_process_left_is_removed_by_the_next(
+def test_what_a_killed_process_left_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -178,11 +178,11 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(
     (tmp_path / "transom-profile-other").mkdir()  # somebody else's, and not locked
     fresh = _Profile()
     try:
-        there = {path.name for path in tmp_path.glob("*")}
+        there = {path.name for path in tmp_path.iterdir()}
         assert there == {used.path.name, fresh.path.name, "transom-profile-other"}
     finally:
         for profile in (used, fresh, left):
-            await profile.remove()
+            asyncio.run(profile.remove())
 
 
 async def test_a_profile_that_is_written_to_while_it_is_removed_is_removed_all_the_same(
