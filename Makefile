@@ -62,15 +62,15 @@ bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)
 
-soak: ## half an hour of faults in real processes: nothing may grow or be left behind
+soak: ## half an hour of faults in real processes: memory must not grow, nothing may remain
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks.soak_gateway --minutes 30 $(ARGS)
 
-faults: ## everybody around a gateway fails in every way at every moment (make test has some of it)
+faults: ## every fault of client, server and browser at every step of a call (make test runs some)
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m pytest -q -n 2 --dist worksteal tests/gateway/test_fault_matrix.py --all-faults $(ARGS)
 
-fuzz: ## coverage-guided fuzzing of what strangers send, ten minutes for each target
+fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --group fuzz
 	@$(PYTHON_IN_VENV) -m tests.fuzz.guided $(ARGS)
