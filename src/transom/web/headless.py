@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _CLOSE_WITHIN = 3.0
-_LOADED_WITHIN = 5.0
+_LOADED_WITHIN = 10.0
 _DELETED_AFTER = (0.0, 0.1, 0.5, 2.0)
 _PROFILE = "transom-profile-"
 _LOCK = "transom.lock"
