@@ -173,7 +173,7 @@ def decode(
     max_containers: int = MAX_BYTES,
 ) -> Message:
     """Read one message. `max_containers`: how many arrays and objects it may have."""
-    if len(data) > min(max_bytes, 2 * max_depth):  # a shorter one is fine
+    if len(data) > 2 * max_depth or len(data) > max_bytes:  # a shorter one is fine
         _check_size(data, max_bytes, max_depth, max_containers)
     try:
         envelope = _decode_envelope(data)
