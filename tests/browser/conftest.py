@@ -1,5 +1,6 @@
 """Chromium for the browser tests: one for all tests of a worker, a fresh context for each."""
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -8,7 +9,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from tests.browser.hosting import page_browser
 from transom.web.headless import DISABLED_FEATURES
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def launch() -> AsyncIterator[Launch]:
     """`await launch("--enable-features=WebMCP")`: a Chromium with these flags, started once."""
-    path = page_browser() or (KNOWN.read_text().strip() if KNOWN.exists() else None)
+    path = shutil.which("chromium") or (KNOWN.read_text().strip() if KNOWN.exists() else None)
     running: dict[tuple[str, ...], Browser] = {}
     async with AsyncExitStack() as stack:
         playwright = await stack.enter_async_context(async_playwright())

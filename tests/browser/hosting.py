@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -137,21 +136,12 @@ class User:
         return await frame.evaluate(script)
 
 
-def page_browser() -> str | None:
-    """The Chromium for a user's page: without windows, where it is installed, at half the cost.
-
-    That one has Views share processes which the other keeps apart.
-    """
-    return shutil.which("chromium-headless-shell") or find_chromium()
-
-
 @asynccontextmanager
-async def chromium(mark: object = "", executable: str | None = None) -> AsyncIterator[Chromium]:
+async def chromium(mark: object = "") -> AsyncIterator[Chromium]:
     """A browser for a whole module of tests, or for one that finds it by a mark to kill it."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=executable or page_browser(),
-            args=[*chromium_arguments(), f"--mark={mark}"],
+            executable_path=find_chromium(), args=[*chromium_arguments(), f"--mark={mark}"]
         )
         try:
             yield Chromium(browser)

@@ -27,7 +27,6 @@ from tests.browser.hosting import (
 from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
 from transom.host.view import View
-from transom.web.headless import find_chromium
 from transom.web.stage import Violation
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Chromium]:
-    async with chromium(executable=find_chromium()) as made:
+    async with chromium() as made:
         yield made
 
 
@@ -207,7 +206,7 @@ async def test_a_call_right_after_the_tab_was_closed_opens_a_page_too(browser: C
 async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens_another(
     tmp_path: Path,
 ) -> None:
-    async with chromium(tmp_path, find_chromium()) as browser, browser.user() as user:
+    async with chromium(tmp_path) as browser, browser.user() as user:
         renderer = user.renderer()
         renderer.stage.grace = 1  # such a browser says no goodbye: it might come back
         async with hosted(renderer, WORK) as host:
@@ -222,7 +221,7 @@ async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens
             assert (await told.closed.get()).id == view.id
             with pytest.raises(ViewClosed, match=f"{view.id} is closed"):
                 await host.call_tool(f"{view.id}__count")
-            async with chromium(executable=find_chromium()) as another, another.user() as back:
+            async with chromium() as another, another.user() as back:
                 user.context = back.context
                 fresh = await show(host)
                 assert await text_of(fresh.call_tool("count")) == "0"
