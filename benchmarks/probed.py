@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import re
 import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import msgspec
 
@@ -34,10 +37,8 @@ class Probe(msgspec.Struct):
     """Of its own: files that it has mapped are not counted."""
     trimmed: int
     """The same, once what is free was given back."""
-    malloc: int
-    """In use, of what the C library has; Python's small objects are not among it."""
-    blocks: int
-    """Small objects."""
+    used: int
+    """In use of it: what the C library and Python's own allocator have given out."""
     types: dict[str, int]
 
 
@@ -66,6 +67,21 @@ def _rss() -> int:
     return 0
 
 
+def _small_objects() -> int:
+    """Bytes of Python's small objects, which it says on standard error alone."""
+    with TemporaryFile() as file:
+        stderr = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            sys._debugmallocstats()
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        file.seek(0)
+        found = re.search(rb"# bytes in allocated blocks\s*=\s*([0-9,]+)", file.read())
+    return 0 if found is None else int(found[1].replace(b",", b""))
+
+
 def probe() -> Probe:
     """What this process holds."""
     library = ctypes.CDLL(None)
@@ -75,10 +91,10 @@ def probe() -> Probe:
     types = Counter(
         f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.get_objects()
     )
-    rss, used = _rss(), library.mallinfo2()
+    rss, malloc = _rss(), library.mallinfo2()
+    used = malloc.uordblks + malloc.hblkhd + _small_objects()
     library.malloc_trim(0)
-    malloc = (used.uordblks + used.hblkhd) // 1024
-    return Probe(rss, _rss(), malloc, sys.getallocatedblocks(), types)
+    return Probe(rss, _rss(), used // 1024, types)
 
 
 def _write(file: Path) -> None:
