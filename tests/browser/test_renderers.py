@@ -275,8 +275,9 @@ async def test_a_view_whose_process_dies_is_survived() -> None:
     async with headless(timeout=10) as (renderer, host):
         view = await show(host)
         assert renderer.page is not None
-        frame = next(f for f in renderer.page.frames if f"//{view.id}-" in f.url)
-        session = await renderer.page.context.new_cdp_session(frame)
+        while not (frames := [f for f in renderer.page.frames if f"//{view.id}-" in f.url]):
+            await renderer.page.wait_for_event("framenavigated")  # Playwright hears of it later
+        session = await renderer.page.context.new_cdp_session(frames[0])
         crash = asyncio.ensure_future(session.send("Page.crash"))
         # Playwright's driver dies of it, and the browser with the driver; a View that was alone
         # in dying would not answer any more.

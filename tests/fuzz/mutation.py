@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 VALID: list[dict[str, Any]] = [
@@ -67,13 +68,13 @@ class Mutator:
         rng = self.random
         places = _places(value)
         if not places:
-            return rng.choice(ODD)
+            return deepcopy(rng.choice(ODD))
         holder, at = _find(value, rng.choice(places))
         match rng.randrange(8):
             case 0:
                 del holder[at]
             case 1:
-                holder[at] = rng.choice(ODD)
+                holder[at] = deepcopy(rng.choice(ODD))
             case 2:
                 for _ in range(rng.choice((1, 3, 60, 150))):
                     holder[at] = [holder[at]] if rng.random() < 0.5 else {"a": holder[at]}
@@ -83,7 +84,7 @@ class Mutator:
             case 4 if isinstance(holder, dict):
                 holder[rng.choice(KEYS)] = holder.pop(at)
             case 5:
-                value[rng.choice(KEYS)] = rng.choice(ODD)
+                value[rng.choice(KEYS)] = deepcopy(rng.choice(ODD))
             case 6:
                 holder[at] = rng.randint(-(2**70), 2**70) / rng.choice((1, 2**60, 3))
             case _:

@@ -257,6 +257,9 @@ def link(data: bytes) -> None:
             if not page.over:
                 sent.clear()
                 page.feed("0")
+                for _ in range(100):  # several pings may share an answer, so it takes a moment
+                    if not sent:
+                        await asyncio.sleep(0.01)
                 if not sent:
                     raise Escaped("the link does not answer any more")
             stage.close()
