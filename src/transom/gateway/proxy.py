@@ -174,7 +174,8 @@ class Proxy:
     def _pass_on(self, request: wire.Request) -> SentRequest | None:
         """Send a request to the only server at once, if neither request nor answer needs any work.
 
-        Returns: The result; None if the request has to be handled otherwise.
+        Returns:
+            The result; None if the request has to be handled otherwise.
         """
         only, method = self._members.only, request.method
         if only is None or not only.connection.up:
@@ -407,7 +408,8 @@ class Proxy:
     async def _listen_to(self, server: Member, stream: Stream) -> bytes | ProtocolError | None:
         """Feed a stream from one server, also after it was restarted.
 
-        Returns: The result or error with which the server ended it; None if it has no streams.
+        Returns:
+            The result or error with which the server ended it; None if it has no streams.
         """
 
         def handle(notification: wire.Notification) -> None:

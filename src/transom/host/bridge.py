@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "CallsTools"]
 
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
-_MAX_CONTAINERS = 250_000  # arrays and objects of one message: to read more takes seconds
 _INPUT = "ui/notifications/tool-input"
 _PARTIAL = "ui/notifications/tool-input-partial"
 _CANCELLED = "ui/notifications/tool-cancelled"
@@ -237,7 +236,7 @@ class Bridge(CallsTools):
             peer=Peer(
                 max_bytes=self.limits.max_message_bytes,
                 max_depth=self.limits.max_message_depth,
-                max_containers=_MAX_CONTAINERS,
+                max_containers=self.limits.max_message_containers,
                 max_incoming=self.limits.max_requests,
                 first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),

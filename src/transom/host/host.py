@@ -746,7 +746,8 @@ class Host(ToolHost):
 
         Keys have their wire name (`displayMode`); None removes a key.
 
-        Raises: msgspec.ValidationError: a value is invalid.
+        Raises:
+            msgspec.ValidationError: a value is invalid.
         """
         before = msgspec.json.decode(self._environment.context.to_wire(), type=dict[str, Any])
         now = {key: value for key, value in {**before, **changes}.items() if value is not None}

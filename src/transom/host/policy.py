@@ -49,6 +49,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Any one message."""
     max_message_depth: int = 100
     """Nesting of any one message."""
+    max_message_containers: int = 250_000
+    """Arrays and objects of any one message."""
     call_timeout: float = 30.0
     """A call of a View's tool, or the time between two of its progress notices."""
     max_call_time: float = 600.0

@@ -167,7 +167,7 @@ class HeadlessRenderer:
         self._page: BrowserPage | None = None
         self._retired: BrowserPage | None = None
         self._mounts = 0
-        self._background = Background(ignore)
+        self._background = Background(ignore, limit=1)  # one check of the browser at a time
 
     @property
     def stage(self) -> Stage:
@@ -185,7 +185,7 @@ class HeadlessRenderer:
         return self._page
 
     async def __aenter__(self) -> Self:
-        self._background = Background(ignore)
+        self._background = Background(ignore, limit=1)
         await self._stage_renderer.__aenter__()
         return self
 
@@ -347,14 +347,21 @@ class HeadlessRenderer:
     def _page_away(self) -> None:
         """The page's socket is gone, so the browser may be gone, too."""
         if (page := self._page) is not None:
-            answer = page.evaluate("0")
-            self._background.start(self._check(page, answer, self._timeout, "the browser is gone"))
+            check = self._check(
+                page, lambda: page.evaluate("0"), self._timeout, "the browser is gone"
+            )
+            self._background.start(check)
 
     def _view_unloaded(self) -> None:
         """A View did not load: Chromium may have lost the process that starts its renderers."""
         if (page := self._page) is not None:
-            loading, reason = self._load_another(page), "the browser loads no more pages"
-            self._background.start(self._check(page, loading, _LOADED_WITHIN, reason))
+            check = self._check(
+                page,
+                lambda: self._load_another(page),
+                _LOADED_WITHIN,
+                "the browser loads no more pages",
+            )
+            self._background.start(check)
 
     async def _load_another(self, page: BrowserPage) -> None:
         another = await page.context.new_page()
@@ -362,11 +369,15 @@ class HeadlessRenderer:
         await another.close()
 
     async def _check(
-        self, page: BrowserPage, sign: Awaitable[object], within: float, reason: str
+        self,
+        page: BrowserPage,
+        sign: Callable[[], Awaitable[object]],
+        within: float,
+        reason: str,
     ) -> None:
         try:
             async with asyncio.timeout(within):
-                await sign
+                await sign()
         except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
             self._lost(page, reason)
 
