@@ -1,6 +1,7 @@
 import fcntl
 import gc
 import os
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -10,6 +11,14 @@ from hypothesis import settings
 
 from tests.docs.promises import promises
 from tests.redis_server import RedisServer
+
+# `nohup` ignores SIGHUP, and a shell ignores SIGINT for what it starts in the background: a child
+# process inherits that, and the commands respect it. Those that tests start end by any of them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 # A slow machine is not a failure, so examples have no deadline. In continuous integration the
 # examples are the same in every run: a failure there is about the change, never about luck.
