@@ -25,8 +25,7 @@ demo: ## show Transom at work
 	@scripts/setup python chromium
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
-test: lint ## check, and run every test (ARGS go to pytest)
-	@scripts/setup
+test: setup lint ## check, and run every test (ARGS go to pytest)
 	@node_modules/.bin/pyright > .venv/.types & checking=$$!; \
 	  $(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS); failed=$$?; \
 	  wait $$checking || failed=1; cat .venv/.types; exit $$failed
