@@ -26,7 +26,7 @@ UP_TO_SESSION = BOTTOM | {
     "results",
     "session",
 }
-UP_TO_SERVERS = UP_TO_SESSION | {"naming", "mcptypes", "state_files", "servers"}
+UP_TO_SERVERS = UP_TO_SESSION | {"mcptypes", "state_files", "servers"}
 UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
 EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "testing", "cli"}
@@ -41,7 +41,6 @@ MAY_IMPORT = {
     "events": {"errors"},
     "background": {"events"},
     "json_values": {"protocol"},
-    "naming": set[str](),
     "state_files": set[str](),
     "mcptypes": BOTTOM,
     "results": BOTTOM | {"schema"},
@@ -78,7 +77,6 @@ PACKAGES = {
     "events": set[str](),
     "background": set[str](),
     "json_values": {"msgspec"},
-    "naming": set[str](),
     "state_files": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": set[str](),

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
+from transom.gateway.config import fitted_name, name_of_command, name_of_url, unique_names
 from transom.host.surface import check_server_name
-from transom.naming import fitted_name, name_of_command, name_of_url, unique_names
 
 
 @pytest.mark.parametrize(

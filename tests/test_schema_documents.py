@@ -11,7 +11,7 @@ import pytest
 from tests.ids import plain
 from transom.errors import Problem, SchemaError, ValidationError
 from transom.schema import input_schema, output_schema
-from transom.schema.json_schema import from_document
+from transom.schema.schema import from_document
 
 TRACKS: dict[str, Any] = {
     "type": "object",

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from tests.check.fake import MIME, URI, FakeChannel, Server
 from tests.fuzz.mutation import Mutator
-from transom.check.origins import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.report import Report, apply_rules, as_json, as_junit, as_sarif
 from transom.check.rules import RULES
+from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.runner import Calling, Options, Unreachable, collect
 from transom.check.scan import HtmlScan
 from transom.check.terminal import print_report

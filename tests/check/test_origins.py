@@ -2,7 +2,7 @@
 
 import pytest
 
-from transom.check.origins import (
+from transom.check.rules.csp import (
     DeclaredOrigins,
     broad_wildcard,
     keyword,

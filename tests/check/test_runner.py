@@ -30,8 +30,7 @@ from tests.check.fake import (
     tool,
 )
 from transom.check import Calling, Options, check
-from transom.check.conversation import Conversation
-from transom.check.runner import Unreachable, collect
+from transom.check.runner import Conversation, Unreachable, collect
 from transom.check.snapshot import Snapshot, ViewObservation
 from transom.errors import UsageError
 from transom.servers.targets import way_to
@@ -373,7 +372,7 @@ async def test_a_list_that_comes_too_slowly_is_cut(monkeypatch):
             number = int(message["params"].get("cursor", 0))
             return {"result": {"tools": [tool(f"t{number}")], "nextCursor": str(number + 1)}}
 
-    monkeypatch.setattr("transom.check.conversation.LIST_TIMEOUTS", 0)
+    monkeypatch.setattr("transom.check.runner.LIST_TIMEOUTS", 0)
     channel = await Paged().connect()
     items, problem = await Conversation(channel, {}, 10).list_all("tools/list", "tools")
 

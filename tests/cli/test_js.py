@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
-from transom.cli.js import FILES
+from transom.cli.files import FILES
 from transom.version import __version__
 
 STATIC = Path(__file__).parents[2] / "src" / "transom" / "web" / "static"

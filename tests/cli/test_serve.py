@@ -9,7 +9,7 @@ import pytest
 from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 
-from transom.check.conversation import Conversation, NoAnswer
+from transom.check.runner import Conversation, NoAnswer
 from transom.cli.serve import find_server
 from transom.errors import UsageError
 from transom.json_values import as_object

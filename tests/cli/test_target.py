@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from transom.cli.target import parse_target
+from transom.cli import parse_target
 from transom.errors import UsageError
 
 

@@ -212,7 +212,7 @@ STATEMENTS = [
               f"view/listing.py:Listing {_JS}listed", (BAD_ENTRIES_JS, BAD_ENTRIES)),
     Statement("000-17", "The sample of `onlisttools`.", LISTS, (STATIC,)),
     Statement("000-18", "Tools take any Standard Schema (Zod, ArkType, Valibot).",
-              f"{_JS}registerTool schema/json_schema.py:Validator",
+              f"{_JS}registerTool schema/schema.py:Validator",
               (GOOD_SCHEMAS, GIVEN_SCHEMAS,
                _SCHEMAS + "an_object_describes_and_validates_by_itself"),
               "one that cannot be listed as JSON Schema needs that beside it, and says so"),

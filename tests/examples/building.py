@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tests.examples.driving import EXAMPLES
-from transom.cli.js import FILES
+from transom.cli.files import FILES
 
 ROOT = EXAMPLES.parent
 TOOLS = ROOT / "node_modules" / ".bin"

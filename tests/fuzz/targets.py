@@ -19,7 +19,7 @@ from tests.check.test_fuzz import Anything, report_on, require_whole
 from tests.gateway.memory import Raw, Server, text
 from transom import Host, InProcessRenderer, Limits, Policy
 from transom.channel import Channel, memory_pair
-from transom.check.origins import DeclaredOrigins, WebOrigin, origin_of, unsafe
+from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.scan import HtmlScan
 from transom.errors import PeerError
 from transom.gateway.proxy import Proxy

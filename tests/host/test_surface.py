@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import UsageError
+from transom.gateway.config import fitted_name
 from transom.host.surface import (
     Label,
     Surface,
@@ -18,7 +19,6 @@ from transom.host.surface import (
     view_stem,
 )
 from transom.json_values import clean
-from transom.naming import fitted_name
 from transom.types import Implementation, Tool, ToolAnnotations
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

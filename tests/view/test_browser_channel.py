@@ -10,7 +10,7 @@ import pytest
 
 from transom.errors import ChannelClosed, UsageError
 from transom.view.app import App
-from transom.view.browser import parent_channel
+from transom.view.connection import parent_channel
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 

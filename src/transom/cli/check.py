@@ -22,15 +22,14 @@ from transom.check.rules import RULES
 from transom.check.runner import Progress as Progressing
 from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
-from transom.cli import run_async
+from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
-from transom.cli.target import parse_target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
 from transom.servers.targets import Target
 
 if TYPE_CHECKING:
-    from transom.cli.commands import CheckOptions
+    from transom.cli.main import CheckOptions
 
 
 def run(options: CheckOptions) -> int:

@@ -27,7 +27,7 @@ from transom.gateway.stdio import on_signals
 from transom.servers.process import ServerProcess
 
 if TYPE_CHECKING:
-    from transom.cli.commands import GatewayOptions
+    from transom.cli.main import GatewayOptions
     from transom.gateway.config import ServerConfig
     from transom.gateway.replicas import Replicas
     from transom.gateway.views import ClientViews

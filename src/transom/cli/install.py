@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transom.cli import run_async
-from transom.cli.commands import InstallOptions, UninstallOptions, gateway_words
+from transom.cli.main import InstallOptions, UninstallOptions, gateway_words
 from transom.errors import TransomError, UsageError
 from transom.gateway.install import Plan, Scope, Written, find_clients, make_plan, remove
 from transom.servers.connection import ServerConnection

@@ -18,9 +18,8 @@ from rich.console import Console
 from rich.text import Text
 
 from transom.check.schemas import schema_problem
-from transom.cli import run_async
+from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
-from transom.cli.target import parse_target
 from transom.errors import (
     SERVER_ERROR,
     InvalidResult,
@@ -30,12 +29,12 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
+from transom.gateway.config import name_of_command, name_of_url
 from transom.host.host import Host
 from transom.host.page import view_uri
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
-from transom.naming import name_of_command, name_of_url
 from transom.servers.targets import Target, identity_of
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
@@ -43,7 +42,7 @@ from transom.web.renderers import BrowserRenderer, open_in_browser
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
-    from transom.cli.commands import OpenOptions
+    from transom.cli.main import OpenOptions
 
 Event = dict[str, Any]
 """A step of `transom open`; `event` says which."""

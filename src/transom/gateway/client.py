@@ -35,7 +35,7 @@ from transom.errors import (
 from transom.json_values import member, members
 from transom.protocol import wire
 from transom.protocol.peer import Peer, Progress
-from transom.servers.envelope import (
+from transom.servers.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,

@@ -59,7 +59,7 @@ from transom.gateway.views import ClientViews
 from transom.json_values import clean, member, members
 from transom.protocol import wire
 from transom.servers.connection import Connect
-from transom.servers.envelope import (
+from transom.servers.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,

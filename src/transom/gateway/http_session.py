@@ -39,7 +39,7 @@ from transom.errors import (
 )
 from transom.json_values import member, members, with_member
 from transom.protocol import wire
-from transom.servers.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
+from transom.servers.versions import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
 
 _log = logging.getLogger("transom.gateway")
 

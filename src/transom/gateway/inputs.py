@@ -8,6 +8,7 @@
    unknown state, starts over.
 4. Servers before 2026-07-28 do not say for which request they ask. The newest request that they
    work on is used, if its client can answer this. Without such a request, nobody is asked.
+5. The user's approval of a View's tool is such an input too, if the gateway is to ask for it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,26 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Raw
 
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client, ClientState
+from transom.host.policy import (
+    Allow,
+    AllowAlways,
+    ApprovalRequest,
+    Approve,
+    Decision,
+    Deny,
+    Policy,
+)
 from transom.json_values import as_object, member, members
 from transom.protocol import wire
-from transom.servers.envelope import CAPABILITIES_KEY
 from transom.servers.server import InputRequired
+from transom.servers.versions import CAPABILITIES_KEY
 from transom.session import OnProgress, SentRequest
 
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -235,3 +246,84 @@ def _asked(request: wire.Request) -> tuple[str, dict[str, Any]]:
     for key in ("_meta", "inputResponses", "requestState"):
         params.pop(key, None)
     return request.method, {key: member(value) for key, value in params.items()}
+
+
+Approval = Literal["client", "page", "elicit", "never"]
+
+
+def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:
+    """The policy of a host whose Views are called through the gateway."""
+    match approval:
+        case "client":
+            return Policy.trusting()
+        case "page":
+            return Policy(approve=page)
+        case "elicit":
+            return Policy(approve=elicit)
+        case "never":
+            return Policy(approve=_never)
+
+
+def _never(request: ApprovalRequest) -> Decision:
+    if request.opens:
+        return Deny("Nobody may be asked: this gateway runs with --approve never")
+    return Deny(
+        f"{request.tool.name[:128]} of View {request.view_id} may change something, and this "
+        "gateway runs with --approve never"
+    )
+
+
+class _Answer(msgspec.Struct):
+    action: str
+    content: dict[str, Any] | None = None
+
+
+class Elicitation:
+    """Asks the user through the client."""
+
+    def __init__(
+        self,
+        ask_client: Callable[[str, bytes], Awaitable[bytes]],
+        possible: Callable[[ApprovalRequest], bool],
+        otherwise: Approve,
+    ) -> None:
+        self._ask_client = ask_client
+        self._possible = possible
+        self._otherwise = otherwise
+
+    async def approve(self, request: ApprovalRequest) -> Decision:
+        """Ask; give it to `Policy(approve=...)`."""
+        if not self._possible(request):
+            answer = self._otherwise(request)
+            return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
+        question = {
+            "mode": "form",
+            "message": request.question(),
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "always": {
+                        "type": "boolean",
+                        "title": "Do not ask again for this tool"
+                        if request.opens
+                        else "Do not ask again while this View is open",
+                        "default": False,
+                    }
+                },
+            },
+        }
+        try:
+            raw = await self._ask_client("elicitation/create", wire.encode(question))
+        except ProtocolError as error:
+            return Deny(f"The user could not be asked: {error}")
+        return _decision(raw)
+
+
+def _decision(raw: bytes) -> Decision:
+    try:
+        answer = msgspec.json.decode(raw, type=_Answer)
+    except msgspec.DecodeError:
+        return Deny("The client's answer cannot be read")
+    if answer.action != "accept":
+        return Deny("The user said no")
+    return AllowAlways() if (answer.content or {}).get("always") is True else Allow()

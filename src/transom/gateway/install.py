@@ -36,6 +36,7 @@ from transom.gateway.agent_configs import (
     client_named,
 )
 from transom.gateway.config import (
+    fitted_name,
     is_gateway,
     read_config,
     server_from_command,
@@ -43,7 +44,6 @@ from transom.gateway.config import (
     variables_of,
 )
 from transom.gateway.config_text import FORMATS, Object, TextFormat
-from transom.naming import fitted_name
 
 _LARGEST = 64_000_000
 _SCRIPT = re.compile(

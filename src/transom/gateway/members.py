@@ -43,15 +43,16 @@ from transom.json_values import Json, as_list, as_object, members, with_member
 from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection, is_unsupported_version
-from transom.servers.envelope import (
-    DISCOVERY_VERSION,
-    LOG_LEVEL_KEY,
-    is_modern,
-    without_envelope,
-)
 from transom.servers.process import ServerProcess
 from transom.servers.targets import RemoteServer, reach_remote
-from transom.servers.tasks import has_tasks, task_id_in
+from transom.servers.versions import (
+    DISCOVERY_VERSION,
+    LOG_LEVEL_KEY,
+    has_tasks,
+    is_modern,
+    task_id_in,
+    without_envelope,
+)
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")

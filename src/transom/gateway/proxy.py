@@ -64,8 +64,7 @@ from transom.json_values import as_object, members, with_entries, with_member, w
 from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.servers.connection import Connect, ServerConnection
-from transom.servers.envelope import is_modern
-from transom.servers.tasks import task_id_in, without_task
+from transom.servers.versions import is_modern, task_id_in, without_task
 from transom.session import SentRequest
 
 _RELIST_AFTER = 1.0  # seconds between listings that look for an unknown name

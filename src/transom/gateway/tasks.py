@@ -20,8 +20,13 @@ from transom.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, ProtocolError
 from transom.json_values import member, members, with_member
 from transom.protocol import wire
 from transom.protocol.messages import CreateTaskResult, TaskRequest
-from transom.servers.envelope import CAPABILITIES_KEY, is_modern
-from transom.servers.tasks import MISSING_CAPABILITY, TASKS_EXTENSION, as_extension_task
+from transom.servers.versions import (
+    CAPABILITIES_KEY,
+    MISSING_CAPABILITY,
+    TASKS_EXTENSION,
+    as_extension_task,
+    is_modern,
+)
 from transom.types import ToolResult
 from transom.view.tasks import TaskRecord, TaskStore
 

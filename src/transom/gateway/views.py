@@ -37,9 +37,8 @@ from transom.errors import (
     TransomError,
     ViewClosed,
 )
-from transom.gateway.approval import Approval, Elicitation, policy_for
 from transom.gateway.client import Client, ClientState
-from transom.gateway.inputs import Inputs
+from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
 from transom.gateway.tasks import MAX_TASK_TIME, CallTasks, task_request
 from transom.host.policy import (
     ApprovalRequest,
@@ -56,7 +55,7 @@ from transom.protocol import wire
 from transom.protocol.messages import LEGACY_URI_KEY, OPEN
 from transom.protocol.methods import read_result
 from transom.servers.connection import ServerConnection
-from transom.servers.envelope import is_complete, without_hop_keys
+from transom.servers.versions import is_complete, without_hop_keys
 from transom.session import OnProgress
 from transom.types import (
     ImageContent,

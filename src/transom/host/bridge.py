@@ -50,7 +50,7 @@ from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
 from transom.servers.server import Server
 from transom.servers.targets import connected_server
-from transom.servers.tasks import task_in
+from transom.servers.versions import task_in
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,

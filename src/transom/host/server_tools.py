@@ -33,7 +33,7 @@ from transom.protocol.peer import Progress
 from transom.servers.connection import ServerConnection
 from transom.servers.server import TOOLS_CHANGED, Server
 from transom.servers.targets import Target, connect, connected_server
-from transom.servers.tasks import task_in
+from transom.servers.versions import task_in
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 

@@ -64,7 +64,7 @@ from transom.protocol.messages import object_json, result_json
 from transom.protocol.methods import VIEW, Method
 from transom.protocol.peer import Progress
 from transom.servers.server import Server
-from transom.servers.tasks import has_tasks, task_in
+from transom.servers.versions import has_tasks, task_in
 from transom.session import OnProgress
 from transom.types import (
     AppCapabilities,

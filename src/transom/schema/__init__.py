@@ -25,11 +25,17 @@ import msgspec
 
 from transom.errors import SchemaError
 from transom.schema.hints import is_pydantic
-from transom.schema.json_schema import Validator, from_document, from_validator
-from transom.schema.pydantics import model_input, model_output
-from transom.schema.schema import Direction, Schema, cannot_send, to_json
+from transom.schema.schema import (
+    Direction,
+    Schema,
+    Validator,
+    cannot_send,
+    from_document,
+    from_validator,
+    to_json,
+)
 from transom.schema.signature import from_return, from_signature
-from transom.schema.typed import typed_input, typed_output
+from transom.schema.typed import model_input, model_output, typed_input, typed_output
 
 __all__ = [
     "Schema",

@@ -14,7 +14,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 
 from transom.protocol.messages import VIEW_MIME_TYPE
-from transom.server import gate
+from transom.server.declare import hidden, is_page, is_plain, model_only, unknown_tool, without_view
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool
 
@@ -34,7 +34,7 @@ class FastGate(Middleware):
         current = context.fastmcp_context
         if current is None or current.request_context is None:
             return False
-        return gate.is_plain(current.session.client_capabilities, self.assume_views)
+        return is_plain(current.session.client_capabilities, self.assume_views)
 
     async def on_list_tools(
         self,
@@ -47,13 +47,13 @@ class FastGate(Middleware):
             return [
                 tool
                 if tool.name in self.declared
-                else tool.model_copy(update={"meta": gate.model_only(tool.meta)})
+                else tool.model_copy(update={"meta": model_only(tool.meta)})
                 for tool in tools
             ]
         return [
-            tool.model_copy(update={"meta": gate.without_view(tool.meta)})
+            tool.model_copy(update={"meta": without_view(tool.meta)})
             for tool in tools
-            if not gate.hidden(tool.meta)
+            if not hidden(tool.meta)
         ]
 
     async def on_list_resources(
@@ -63,7 +63,7 @@ class FastGate(Middleware):
     ) -> Sequence[Resource]:
         """Leave out pages."""
         found = await call_next(context)
-        return [r for r in found if not gate.is_page(r.uri)] if self._is_plain(context) else found
+        return [r for r in found if not is_page(r.uri)] if self._is_plain(context) else found
 
     async def on_list_resource_templates(
         self,
@@ -73,9 +73,7 @@ class FastGate(Middleware):
         """Leave out templates of pages."""
         found = await call_next(context)
         return (
-            [t for t in found if not gate.is_page(t.uri_template)]
-            if self._is_plain(context)
-            else found
+            [t for t in found if not is_page(t.uri_template)] if self._is_plain(context) else found
         )
 
     async def on_call_tool(
@@ -86,8 +84,8 @@ class FastGate(Middleware):
         """Refuse calls to tools that only Views may call."""
         if self._is_plain(context) and context.fastmcp_context is not None:
             tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
-            if tool is not None and gate.hidden(tool.meta):
-                raise NotFoundError(gate.unknown_tool(context.message.name))
+            if tool is not None and hidden(tool.meta):
+                raise NotFoundError(unknown_tool(context.message.name))
         return await call_next(context)
 
 

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 
 from transom.errors import INVALID_PARAMS
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
-from transom.server import gate
+from transom.server.declare import is_plain, model_only, unknown_tool, without_pages, without_views
 from transom.server.page import ViewPage
 from transom.server.tools import AppTool, Handler, without_circles
 
@@ -45,11 +45,11 @@ class OfficialGate:
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         """Handle a request, and leave out of its answer what the client cannot use."""
-        plain = gate.is_plain(ctx.session.client_capabilities, self.assume_views)
+        plain = is_plain(ctx.session.client_capabilities, self.assume_views)
         if ctx.method == "tools/call" and plain:
             name = (ctx.params or {}).get("name")
             if isinstance(name, str) and name in self.hidden:
-                raise MCPError(INVALID_PARAMS, gate.unknown_tool(name))
+                raise MCPError(INVALID_PARAMS, unknown_tool(name))
         answer = await call_next(ctx)
         if ctx.method == "server/discover":
             return _with_extension(_wire(answer))
@@ -63,7 +63,7 @@ class OfficialGate:
             for tool in result.get("tools", []):
                 tool["inputSchema"] = self.inputs.get(tool["name"], tool["inputSchema"])
                 if tool["name"] not in self.declared:
-                    tool["_meta"] = gate.model_only(tool.get("_meta"))
+                    tool["_meta"] = model_only(tool.get("_meta"))
         if plain:
             _filter_list(ctx.method, result)
         return result
@@ -71,12 +71,12 @@ class OfficialGate:
 
 def _filter_list(method: str, result: dict[str, Any]) -> None:
     if method == "tools/list":
-        result["tools"] = gate.without_views(result.get("tools", []))
+        result["tools"] = without_views(result.get("tools", []))
     elif method == "resources/list":
-        result["resources"] = gate.without_pages(result.get("resources", []))
+        result["resources"] = without_pages(result.get("resources", []))
     else:
         templates = result.get("resourceTemplates", [])
-        result["resourceTemplates"] = gate.without_pages(templates, "uriTemplate")
+        result["resourceTemplates"] = without_pages(templates, "uriTemplate")
 
 
 def _with_extension(result: dict[str, Any]) -> dict[str, Any]:

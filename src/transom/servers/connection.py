@@ -38,19 +38,21 @@ from transom.errors import (
 )
 from transom.protocol import wire
 from transom.protocol.peer import Peer
-from transom.servers.envelope import (
+from transom.servers.server import CachingServer, announced_lists
+from transom.servers.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,
     HANDSHAKE_VERSIONS,
     PROTOCOL_KEY,
+    TASKS_EXTENSION,
     subscription_of,
+    wants_task,
     with_envelope,
     with_extension,
     with_ui,
+    without_task,
 )
-from transom.servers.server import CachingServer, announced_lists
-from transom.servers.tasks import TASKS_EXTENSION, wants_task, without_task
 from transom.session import OnProgress, SentRequest, Session
 from transom.version import __version__
 

@@ -54,9 +54,9 @@ from transom.errors import (
     NotConnected,
 )
 from transom.protocol import wire
-from transom.servers.envelope import PROTOCOL_KEY
 from transom.servers.login import LoginOptions, ServerLogin, is_challenge
 from transom.servers.targets import server_of
+from transom.servers.versions import PROTOCOL_KEY
 
 MAX_BYTES = 32 * 1024 * 1024
 _MAX_CONNECTIONS = 1000

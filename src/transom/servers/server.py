@@ -14,8 +14,14 @@ from transom.background import retrieve
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
 from transom.json_values import member, members
 from transom.protocol import wire
-from transom.servers.envelope import is_complete, without_hop_keys
-from transom.servers.tasks import as_handshake_task, is_task, request_task, wants_task
+from transom.servers.versions import (
+    as_handshake_task,
+    is_complete,
+    is_task,
+    request_task,
+    wants_task,
+    without_hop_keys,
+)
 from transom.session import OnProgress
 from transom.types import Tool
 

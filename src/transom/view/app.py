@@ -63,8 +63,7 @@ from transom.types import (
     Tool,
     ToolResult,
 )
-from transom.view.browser import parent_channel
-from transom.view.connection import HostConnection, Params, RequestOptions
+from transom.view.connection import HostConnection, Params, RequestOptions, parent_channel
 from transom.view.invoke import RunningCall, name_of
 from transom.view.tool_service import ToolService
 from transom.view.tools import RegisteredTool, Registry, ToolOptions

@@ -51,8 +51,7 @@ from transom.web.csp import CspMode
 from transom.web.remote_host import RemoteHost, SharedHost, refuse
 from transom.web.seat import Seat
 from transom.web.stage import MountedView, Stage, Violation
-from transom.web.user_pages import UserPages
-from transom.web.user_records import KeptRecords, SharedRecords, read_records
+from transom.web.users import KeptRecords, SharedRecords, UserPages, read_records
 from transom.web.view_storage import origin_label
 
 __all__ = ["WebViews"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from transom.check.rule import CHECKS, Clause, Rule
-from transom.check.rules import csp, lists, resources, results, tools, views
+from transom.check.rules import csp, results, tools, views
 
-__all__ = ["RULES", "SECTIONS", "csp", "lists", "resources", "results", "tools", "views"]
+__all__ = ["RULES", "SECTIONS", "csp", "results", "tools", "views"]
 
 _CONTRACT = (Path(__file__).parents[1] / "contract.md").read_text("utf-8")
 _RULE = re.compile(

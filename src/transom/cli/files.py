@@ -1,17 +1,20 @@
-"""`transom js`: the files for the browser, copied into a project that has a bundler of its own."""
+"""`transom js` and `transom demo`: files that are part of the package.
+
+`js` copies those for the browser into a project that has a bundler of its own; `demo` runs one of
+the examples.
+"""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from transom.cli.main import DemoOptions, JsOptions
 from transom.errors import UsageError
 from transom.version import __version__
-
-if TYPE_CHECKING:
-    from transom.cli.commands import JsOptions
 
 FILES: Final = (
     "transom.js",
@@ -24,8 +27,10 @@ FILES: Final = (
 _MARK: Final = "// Copied by transom js"
 
 
-def run(options: JsOptions) -> int:
-    """Copy the files; the exit code."""
+def run(options: JsOptions | DemoOptions) -> int:
+    """Copy the files, or run the demo; the exit code."""
+    if isinstance(options, DemoOptions):
+        return _run_demo(options)
     try:
         for file in copy_files(options.out):
             sys.stdout.write(f"{file}\n")
@@ -55,3 +60,18 @@ def copy_files(folder: Path) -> list[Path]:
         text = source.joinpath(target.name).read_text(encoding="utf-8")
         target.write_text(note + text, encoding="utf-8")
     return targets
+
+
+def _run_demo(options: DemoOptions) -> int:
+    folder = examples()
+    if options.examples:
+        sys.stdout.write(f"{folder}\n")
+        return 0
+    return subprocess.run([sys.executable, str(folder / "demo.py")], check=False).returncode
+
+
+def examples() -> Path:
+    """The folder with the examples: in the installed package, or in a checkout beside `src`."""
+    package = Path(__file__).parents[1]
+    installed = package / "examples"
+    return installed if installed.is_dir() else package.parents[1] / "examples"
