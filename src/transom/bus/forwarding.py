@@ -1,5 +1,6 @@
 """HTTP requests and WebSockets that arrive at one worker and are served by another.
 
+A worker claims a name first, and reaches the worker that has it if that fails (`claim_or_reach`).
 The worker that has the connection sends its ASGI scope as the hello of a channel, then the messages
 it receives; the other worker runs an ASGI application and sends back the application's messages.
 The first worker has authenticated the request, and passes the result in the `context`.
@@ -9,19 +10,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from transom.bus.bus import Bus
 from transom.bus.channels import OnOpen
 from transom.channel import Channel
-from transom.errors import ChannelClosed, NoOwner, OutcomeUnknown
+from transom.errors import BusError, BusUnreachable, ChannelClosed, NoOwner, OutcomeUnknown
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+_Here = TypeVar("_Here")
+_There = TypeVar("_There")
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 EXTENSION = "transom"
@@ -29,10 +32,35 @@ _PASSED_ON = (
     *("type", "http_version", "method", "scheme", "path", "raw_path", "query_string"),
     *("root_path", "headers", "client", "server", "subprotocols"),
 )
+_ATTEMPTS = 5  # to find the worker that has a name
 _RESTARTING = 1012  # the close code after which a page reconnects
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
+
+
+async def claim_or_reach(
+    claim: Callable[[], Awaitable[_Here | None]], reach: Callable[[], Awaitable[_There]]
+) -> _Here | _There:
+    """What `claim` returns; if that is None, because another worker has it, what `reach` returns.
+
+    A worker that could not be reached may have released it, or be dead: then it is claimed again.
+
+    Raises:
+        BusUnreachable, OutcomeUnknown: as `claim` and `reach` raise them.
+        BusError: it was claimed by another worker each time, and that could not be reached.
+    """
+    moved: BusError | None = None
+    for _ in range(_ATTEMPTS):
+        if (here := await claim()) is not None:
+            return here
+        try:
+            return await reach()
+        except (BusUnreachable, OutcomeUnknown):
+            raise
+        except BusError as error:
+            moved = error
+    raise BusError(f"It moves from worker to worker, try again: {moved}") from moved
 
 
 async def forward(

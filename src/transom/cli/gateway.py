@@ -13,8 +13,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +28,6 @@ from transom.servers.process import ServerProcess
 if TYPE_CHECKING:
     from transom.cli.main import GatewayOptions
     from transom.gateway.config import ServerConfig
-    from transom.gateway.replicas import Replicas
     from transom.gateway.views import ClientViews
     from transom.host.renderers import Renderer
     from transom.web.csp import CspMode
@@ -146,12 +144,14 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
             await serve_stdio(servers, views(""), hung_after=options.hung_after, started=started)
             return
+        from transom.bus import Bus
         from transom.gateway.http import serve_http
 
         # The servers get our environment, but not these.
         token = os.environ.pop("TRANSOM_TOKEN", None) or None
-        bus = os.environ.pop("TRANSOM_BUS", None) or None
-        async with _replicas(bus if options.bus is None else options.bus) as replicas:
+        url = os.environ.pop("TRANSOM_BUS", None) or None
+        url = url if options.bus is None else options.bus
+        async with AsyncExitStack() as stack:
             await serve_http(
                 servers,
                 views,
@@ -161,20 +161,8 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
                 idle=options.idle * 60,
                 hung_after=options.hung_after,
                 announce=_print,
-                replicas=replicas,
+                bus=await stack.enter_async_context(Bus(url)) if url else None,
             )
-
-
-@asynccontextmanager
-async def _replicas(url: str | None) -> AsyncGenerator[Replicas | None]:
-    if url is None:
-        yield None
-        return
-    from transom.bus import Bus
-    from transom.gateway.replicas import Replicas
-
-    async with Bus(url) as bus:
-        yield Replicas(bus)
 
 
 def _servers(options: GatewayOptions) -> list[ServerConfig]:

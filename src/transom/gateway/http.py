@@ -7,7 +7,11 @@
    belong to a principal: the token of a request, or else the user of this machine. Its first
    request creates it, and it ends like a session, except that no client can end it.
 3. A 2026-07-28 request repeats its method and name in headers, and is refused if these differ.
-4. With several replicas of a gateway (`replicas.py`), each session and principal is at one replica.
+4. With several replicas of a gateway behind a load balancer, any of them accepts any request. Each
+   session and principal is at one replica, which has a lease for it; the others check the token and
+   forward the request there, never twice: if that replica is lost meanwhile, the answer says so. A
+   session ends with its replica: its client gets "not found", and begins another. A principal is
+   taken over by the replica that gets its next request.
 5. On a loopback address, Host and Origin must be that address, so that no web page can use the
    gateway. On any other address, and wherever a token is set, each request must have the token.
 """
@@ -21,14 +25,16 @@ import ipaddress
 import logging
 import socket
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from transom.bus import Bus, Lease, forward, serve_forwarded
+from transom.bus.forwarding import claim_or_reach
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -36,8 +42,8 @@ from transom.errors import (
     BusError,
     MessageRefused,
     NoOwner,
+    OutcomeUnknown,
     OwnerGone,
-    ProtocolError,
     TransomError,
     UsageError,
 )
@@ -48,9 +54,9 @@ from transom.gateway.http_session import (
     SESSION_HEADER,
     UNSUPPORTED_VERSION,
     HttpClient,
+    HttpRefusal,
     HttpSession,
     Principal,
-    problem,
 )
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
@@ -68,10 +74,6 @@ from transom.servers.versions import (
 )
 from transom.serving import listen, serve
 
-if TYPE_CHECKING:
-    from transom.bus import Lease
-    from transom.gateway.replicas import Replicas
-
 _log = logging.getLogger("transom.gateway")
 
 _C = TypeVar("_C", bound=HttpClient)
@@ -87,7 +89,11 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _MIN_TOKEN = 16
 _SESSIONS_END_WITHIN = 15.0
 _SESSION, _PRINCIPAL = "session:", "principal:"  # prefixes of their leases
-_ATTEMPTS = 6  # to find the replica that has a principal
+_FORWARDED = "gateway"  # the kind of channels between replicas
+_VIEWS = "views"  # the record of a principal's Views
+_LOST = (
+    "The replica of the gateway that served this was lost: whether it was carried out is not known"
+)
 _BODY_WITHIN = 60.0
 
 
@@ -101,7 +107,7 @@ class HttpGateway:
         max_clients: how many sessions and principals there may be at once.
         idle: seconds without an open request or stream after which one of them ends.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
-        replicas: the other replicas of this gateway, if there are any.
+        bus: connects the replicas of this gateway, if there are several.
     """
 
     def __init__(
@@ -113,7 +119,7 @@ class HttpGateway:
         max_clients: int = 100,
         idle: float = 1800.0,
         hung_after: float = 300.0,
-        replicas: Replicas | None = None,
+        bus: Bus | None = None,
     ) -> None:
         self.clients: dict[str, HttpSession] = {}
         """The open sessions, by id."""
@@ -127,10 +133,10 @@ class HttpGateway:
         self._max_clients = max_clients
         self._idle = idle
         self._hung_after = hung_after
-        self._replicas = replicas
+        self._bus = bus
         self._ending = False
-        if replicas is not None:
-            replicas.serve(self._serve_forwarded)
+        if bus is not None:
+            bus.on_open(_FORWARDED, serve_forwarded(self._serve_forwarded))
 
     async def aclose(self) -> None:
         """End every session and principal, with their servers and Views."""
@@ -145,165 +151,102 @@ class HttpGateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        if scope["type"] != "http":
-            return
-        refusal = self._refusal(scope, Headers(scope=scope))
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
-        await self._route(scope, receive, send, self._replicas)
+        if scope["type"] == "http":
+            await self._answer(_HttpRequest(scope, receive, send, self._bus))
 
     async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that another replica has authenticated and forwarded."""
-        await self._route(scope, receive, send, None)
+        await self._answer(_HttpRequest(scope, receive, send, None), authenticated=True)
 
-    async def _route(
-        self, scope: Scope, receive: Receive, send: Send, others: Replicas | None
-    ) -> None:
-        """Answer an authenticated request, here or at one of `others`."""
-        headers = Headers(scope=scope)
-        if _version(headers) is not None:
-            await self._serve_stateless(scope, receive, send, others)
-            return
-        session = headers.get(SESSION_HEADER)
-        client = None if session is None else self.clients.get(session)
-        if session is not None and (client is None or client.ending):
-            await self._serve_elsewhere(session, scope, receive, send, others)
-        elif scope["method"] == "POST":
-            message, body = await self._read(scope, receive, send)
-            if message is not None:
-                await self._post(client, message, body, receive, send)
-        elif client is None:
-            await problem(400, INVALID_REQUEST, "Missing session ID")(scope, receive, send)
-        elif scope["method"] == "GET":
-            await client.serve(client.listen(receive, send))
-        else:
-            client.end()
-            await Response(None, 200)(scope, receive, send)
+    async def _answer(self, request: _HttpRequest, *, authenticated: bool = False) -> None:
+        try:
+            if not authenticated:
+                self._check(request)
+            if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
+                await self._serve_session(request)
+            else:
+                await self._serve_stateless(request)
+        except HttpRefusal as refusal:
+            await request.respond(refusal.response(request.id))
+        except BusError as error:
+            refusal = HttpRefusal(503, SERVER_ERROR, str(error))
+            await request.respond(refusal.response(request.id))
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The response that refuses a request; None if it is allowed."""
-        if scope["path"] != PATH:
-            return problem(404, INVALID_REQUEST, f"The gateway is at {PATH}")
+    def _check(self, request: _HttpRequest) -> None:
+        """Refuse a request that is not allowed."""
+        headers, method = request.headers, request.method
+        if request.scope["path"] != PATH:
+            raise HttpRefusal(404, INVALID_REQUEST, f"The gateway is at {PATH}")
         if self.allowed_hosts is not None:
             origin = headers.get("origin")
             if headers.get("host") not in self.allowed_hosts:
-                return problem(421, INVALID_REQUEST, "Invalid Host header")
+                raise HttpRefusal(421, INVALID_REQUEST, "Invalid Host header")
             if origin is not None and origin.removeprefix("http://") not in self.allowed_hosts:
-                return problem(403, INVALID_REQUEST, "Invalid Origin header")
-        if self._token is not None and not self._bears_token(headers):
-            refused = problem(401, SERVER_ERROR, "Send the gateway's token as a bearer token")
-            refused.headers["WWW-Authenticate"] = "Bearer"
-            return refused
-        kinds = _ACCEPTED.get(scope["method"])
+                raise HttpRefusal(403, INVALID_REQUEST, "Invalid Origin header")
+        given = _bearer_token(headers).encode()
+        if self._token is not None and not hmac.compare_digest(given, self._token):
+            text = "Send the gateway's token as a bearer token"
+            raise HttpRefusal(401, SERVER_ERROR, text, **{"WWW-Authenticate": "Bearer"})
+        kinds = _ACCEPTED.get(method)
         if kinds is None:
-            refused = problem(405, INVALID_REQUEST, "Method not allowed")
-            refused.headers["Allow"] = ", ".join(_ACCEPTED)
-            return refused
+            raise HttpRefusal(
+                405, INVALID_REQUEST, "Method not allowed", Allow=", ".join(_ACCEPTED)
+            )
         accepted = headers.get("accept", "*/*")
         if "*/*" not in accepted and not all(kind in accepted for kind in kinds):
-            return problem(406, INVALID_REQUEST, f"The client must accept {' and '.join(kinds)}")
+            text = f"The client must accept {' and '.join(kinds)}"
+            raise HttpRefusal(406, INVALID_REQUEST, text)
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and content_type != "application/json":
-            return problem(415, INVALID_REQUEST, "The body must be application/json")
-        return None
-
-    def _bears_token(self, headers: Headers) -> bool:
-        assert self._token is not None  # noqa: S101 - for the type checker
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode(), self._token)
-        return right and scheme.lower() == "bearer"
-
-    @staticmethod
-    async def _read(
-        scope: Scope, receive: Receive, send: Send
-    ) -> tuple[wire.Message | None, bytes]:
-        """The message in a body, and the body; no message if an error was sent."""
-        try:
-            async with asyncio.timeout(_BODY_WITHIN):
-                body = await _read_body(receive)
-            return wire.decode(body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH), body
-        except MessageRefused as refusal:
-            await problem(400, refusal.code, str(refusal))(scope, receive, send)
-        except TimeoutError:
-            text = f"The body did not come within {_BODY_WITHIN:g} s"
-            await problem(408, INVALID_REQUEST, text)(scope, receive, send)
-        return None, b""
+        if method == "POST" and content_type != "application/json":
+            raise HttpRefusal(415, INVALID_REQUEST, "The body must be application/json")
 
     # --- sessions ----------------------------------------------------------------------------
 
-    async def _serve_elsewhere(
-        self, session: str, scope: Scope, receive: Receive, send: Send, others: Replicas | None
-    ) -> None:
-        """Forward a request of a session that is at another replica."""
-        answer = problem(404, INVALID_REQUEST, "Session not found")
-        if others is not None:
-            id, body = None, b""
-            if scope["method"] == "POST":
-                message, body = await self._read(scope, receive, send)
-                if message is None:
-                    return
-                id = message.id if isinstance(message, wire.Request) else None
+    async def _serve_session(self, request: _HttpRequest) -> None:
+        """Answer a request of before 2026-07-28, here or at the replica that has its session."""
+        id = request.headers.get(SESSION_HEADER)
+        client = None if id is None else self.clients.get(id)
+        elsewhere = id is not None and (client is None or client.ending)
+        if elsewhere and request.bus is None:
+            raise HttpRefusal(404, INVALID_REQUEST, "Session not found")
+        message = await request.read() if request.method == "POST" else None
+        if elsewhere:
             try:
-                await others.forward(_SESSION + session, id, body, scope, receive, send)
-                return
-            except (NoOwner, OwnerGone):
-                pass  # the session has ended, alone or with its replica
-            except BusError as error:
-                answer = problem(503, SERVER_ERROR, str(error), id)
-        await answer(scope, receive, send)
+                await request.forward(f"{_SESSION}{id}")
+            except (NoOwner, OwnerGone):  # it has ended, alone or with its replica
+                raise HttpRefusal(404, INVALID_REQUEST, "Session not found") from None
+        elif message is not None:
+            client = client or await self._begin_session(message, request.body)
+            post = client.post(message, request.body, request.receive, request.send)
+            await client.serve(post)
+        elif client is None:
+            raise HttpRefusal(400, INVALID_REQUEST, "Missing session ID")
+        elif request.method == "GET":
+            await client.serve(client.listen(request.receive, request.send))
+        else:
+            client.end()
+            await request.respond(Response(None, 200))
 
-    async def _post(
-        self,
-        client: HttpSession | None,
-        message: wire.Message,
-        body: bytes,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """Answer a message of a session, or one that begins a session."""
-        if client is None:
-            id = message.id if isinstance(message, wire.Request) else None
-            method = message.method if isinstance(message, wire.Request) else ""
-            if method == "initialize":
-                name = member(getattr(message, "params", None), "clientInfo", "name")
-                client = HttpSession(_label(name), self._idle)
-                refusal = await self._begin_session(client, id)
-            elif method == "server/discover" or PROTOCOL_KEY.encode() in body:
-                refusal = _refused(_header_mismatch("mcp-protocol-version"), id)
-            else:
-                refusal = problem(400, INVALID_REQUEST, "Missing session ID", id)
-            if refusal is not None:
-                await refusal({"type": "http"}, receive, send)
-                return
-        assert client is not None  # noqa: S101 - for the type checker
-        await client.serve(client.post(message, body, receive, send))
-
-    async def _begin_session(
-        self, client: HttpSession, id: wire.RequestId | None
-    ) -> Response | None:
+    async def _begin_session(self, message: wire.Message, body: bytes) -> HttpSession:
+        method = message.method if isinstance(message, wire.Request) else ""
+        if method != "initialize":
+            if method == "server/discover" or PROTOCOL_KEY.encode() in body:
+                raise _header_mismatch("mcp-protocol-version")
+            raise HttpRefusal(400, INVALID_REQUEST, "Missing session ID")
+        name = member(getattr(message, "params", None), "clientInfo", "name")
+        client = HttpSession(_label(name), self._idle)
         lease = None
-        if self._replicas is not None:
-            try:
-                lease = await self._replicas.claim(_SESSION + client.id, client.end)
-            except BusError as error:
-                return problem(503, SERVER_ERROR, str(error), id)
-        return self._admit(client, self.clients, client.id, id, lease)
+        if self._bus is not None:
+            lease = await self._bus.claim(_SESSION + client.id, lambda _: client.end())
+        return self._admit(client, self.clients, client.id, lease)
 
-    def _admit(
-        self,
-        client: _C,
-        among: dict[str, _C],
-        key: str,
-        id: wire.RequestId | None,
-        lease: Lease | None,
-    ) -> Response | None:
-        """Begin to serve a new client; returns a refusal if there are too many."""
+    def _admit(self, client: _C, among: dict[str, _C], key: str, lease: Lease | None) -> _C:
+        """Begin to serve a new client, unless there are too many."""
         if self._ending or len(self.clients) + len(self.principals) >= self._max_clients:
             if lease is not None and key not in among:
                 lease.release()
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
-            return problem(503, SERVER_ERROR, text, id)
+            raise HttpRefusal(503, SERVER_ERROR, text)
         every = [*self.clients.values(), *self.principals.values()]
         same = sum(each.label == client.label for each in every)
         among[key] = client
@@ -318,82 +261,46 @@ class HttpGateway:
         label = f"{client.label} ({same + 1})" if same else client.label
         client.start(self._serve(client, label, lease))
         client.task.add_done_callback(ended)
-        return None
+        return client
 
     # --- without sessions --------------------------------------------------------------------
 
-    async def _serve_stateless(
-        self, scope: Scope, receive: Receive, send: Send, others: Replicas | None
-    ) -> None:
-        """Answer an HTTP request of 2026-07-28, or of an unknown version."""
-        if scope["method"] != "POST":
-            refused = problem(405, INVALID_REQUEST, "Since 2026-07-28 there is POST only")
-            refused.headers["Allow"] = "POST"
-            await refused(scope, receive, send)
+    async def _serve_stateless(self, request: _HttpRequest) -> None:
+        """Answer a request of 2026-07-28, or of an unknown version."""
+        if request.method != "POST":
+            text = "Since 2026-07-28 there is POST only"
+            raise HttpRefusal(405, INVALID_REQUEST, text, Allow="POST")
+        message = _checked_message(await request.read(), request.headers)
+        token = _bearer_token(request.headers)
+        key = hashlib.sha256(token.encode()).hexdigest() if token else ""
+        if isinstance(message, wire.Request):
+            principal = await claim_or_reach(
+                lambda: self._principal(key, message), lambda: request.forward(_PRINCIPAL + key)
+            )
+            if principal is not None:
+                await principal.serve(principal.post(message, request.receive, request.send))
             return
-        message, body = await self._read(scope, receive, send)
-        if message is None:
-            return
-        id = message.id if isinstance(message, wire.Request) else None
-        headers = Headers(scope=scope)
-        try:
-            _check_headers(message, headers)
-        except ProtocolError as error:
-            await _refused(error, id)(scope, receive, send)
-            return
-        key = _principal_key(headers)
-
-        async def forward() -> None:
-            if others is None:
-                raise NoOwner("Another replica has taken this client over meanwhile: try again")
-            await others.forward(_PRINCIPAL + key, id, body, scope, receive, send)
-
-        try:
-            if isinstance(message, wire.Notification):
-                principal = self.principals.get(key)
-                if principal is not None and not principal.ending:
-                    await principal.notify(message, body)
-                elif others is not None:
-                    with suppress(NoOwner, OwnerGone):
-                        await forward()
-                        return
-                await Response(None, 202)(scope, receive, send)
+        principal = self.principals.get(key)
+        if principal is not None and not principal.ending:
+            await principal.notify(message, request.body)
+        elif request.bus is not None:
+            with suppress(NoOwner, OwnerGone):
+                await request.forward(_PRINCIPAL + key)
                 return
-            assert isinstance(message, wire.Request)  # noqa: S101 - see `_check_headers`
-            principal = await self._principal(key, message, forward)
-        except BusError as error:
-            await problem(503, SERVER_ERROR, str(error), id)(scope, receive, send)
-            return
-        if isinstance(principal, Response):
-            await principal(scope, receive, send)
-        elif principal is not None:
-            await principal.serve(principal.post(message, receive, send))
+        await request.respond(Response(None, 202))
 
-    async def _principal(
-        self, key: str, request: wire.Request, forward: Callable[[], Awaitable[None]]
-    ) -> Principal | Response | None:
-        """The principal of a request; None if it was forwarded, a refusal if there are too many.
-
-        Raises:
-            BusError: the replica that has it cannot be found or reached.
-        """
-        replicas, lease = self._replicas, None
-        for _ in range(_ATTEMPTS):
-            principal = self.principals.get(key)
-            if principal is not None and not principal.ending:
-                return principal
-            if replicas is not None and (lease is None or not lease.held):
-                lease = await replicas.claim(_PRINCIPAL + key, lambda: self._lost(key))
-                if lease is None:
-                    with suppress(NoOwner, OwnerGone):  # it was lost since it was claimed
-                        await forward()
-                        return None
-                continue  # another request may have created it meanwhile
-            name = member(request.params, "_meta", CLIENT_KEY, "name")
-            principal = Principal(_label(name), self._idle)
-            refusal = self._admit(principal, self.principals, key, request.id, lease)
-            return principal if refusal is None else refusal
-        raise NoOwner("No replica of the gateway has this client for long: try again")
+    async def _principal(self, key: str, message: wire.Request) -> Principal | None:
+        """The principal of a request; None if another replica has it."""
+        lease = None
+        while (principal := self.principals.get(key)) is None or principal.ending:
+            if self._bus is None or (lease is not None and lease.held):
+                name = member(message.params, "_meta", CLIENT_KEY, "name")
+                principal = Principal(_label(name), self._idle)
+                return self._admit(principal, self.principals, key, lease)
+            lease = await self._bus.claim(_PRINCIPAL + key, lambda _: self._lost(key))
+            if lease is None:
+                return None
+        return principal
 
     def _lost(self, key: str) -> None:
         """Another replica has taken over a principal."""
@@ -405,14 +312,96 @@ class HttpGateway:
         """One session or principal, from its first request to its end."""
         try:
             views = self._views(label)
-            if lease is not None and self._replicas is not None and isinstance(client, Principal):
-                views.remember(await self._replicas.records(lease), self._replicas.keep(lease))
+            if lease is not None and isinstance(client, Principal):
+                views.remember(
+                    await self._read_views(lease),
+                    lambda records: lease.write({_VIEWS: records}),
+                )
             await Proxy(client, self._servers, views, hung_after=self._hung_after).run()
         except TransomError as error:
             _log.warning("%s", error)
             client.refuse(str(error))
         except Exception:  # noqa: BLE001 - one client must not end the others
             _log.exception("a client's session failed")
+
+    async def _read_views(self, lease: Lease) -> bytes | None:
+        """The records of a principal's Views, written by the replica that had it before."""
+        assert self._bus is not None  # noqa: S101 - for the type checker
+        try:
+            return (await self._bus.records(lease.name)).get(_VIEWS)
+        except BusError as error:
+            _log.warning("what was open before is not known: %s", error)
+            return None
+
+
+class _HttpRequest:
+    """One HTTP request; `bus` connects the replicas to which it may be forwarded."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, bus: Bus | None) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.bus = bus
+        self.headers = Headers(scope=scope)
+        self.method: str = scope["method"]
+        self.body = b""
+        self.id: wire.RequestId | None = None
+        """The id of the JSON-RPC request in the body, once that was read."""
+
+    async def respond(self, response: Response) -> None:
+        """Send the response."""
+        await response(self.scope, self.receive, self.send)
+
+    async def read(self) -> wire.Message:
+        """The message in the body."""
+        try:
+            async with asyncio.timeout(_BODY_WITHIN):
+                self.body = await _read_body(self.receive)
+            message = wire.decode(self.body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
+        except MessageRefused as refusal:
+            raise HttpRefusal(400, refusal.code, str(refusal)) from None
+        except TimeoutError:
+            text = f"The body did not come within {_BODY_WITHIN:g} s"
+            raise HttpRefusal(408, INVALID_REQUEST, text) from None
+        if isinstance(message, wire.Request):
+            self.id = message.id
+        return message
+
+    async def forward(self, name: str) -> None:
+        """Forward it to the replica that has the lease of this name.
+
+        Raises:
+            BusError: it was not forwarded.
+        """
+        if self.bus is None:
+            raise NoOwner("Another replica has taken this client over meanwhile: try again")
+        whole: list[Message] = [{"type": "http.request", "body": self.body}]
+        streams = begun = False
+
+        async def receive() -> Message:
+            return whole.pop() if whole else await self.receive()
+
+        async def send(message: Message) -> None:
+            nonlocal begun, streams
+            begun = True
+            if message["type"] == "http.response.start":
+                streams = (b"content-type", b"text/event-stream") in message["headers"]
+            await self.send(message)
+
+        try:
+            await forward(self.bus, name, self.scope, receive, send, kind=_FORWARDED)
+        except OutcomeUnknown as error:
+            _log.warning("%s", error)
+            # Not a status after which a load balancer would retry with another replica.
+            answer = HttpRefusal(200, SERVER_ERROR, _LOST).response(self.id)
+            if not begun:
+                await self.respond(answer)
+            elif streams:
+                last = b"event: message\ndata: " + bytes(answer.body) + b"\n\n"
+                body = b"" if self.id is None else last
+                await self.send({"type": "http.response.body", "body": body})
+            else:
+                raise
 
 
 # --- answers ---------------------------------------------------------------------------------
@@ -442,43 +431,33 @@ async def _read_body(receive: Receive) -> bytes:
 # --- 2026-07-28 ------------------------------------------------------------------------------
 
 
-def _version(headers: Headers) -> str | None:
-    """The protocol version of a request, unless it is one that has sessions."""
-    version = headers.get("mcp-protocol-version")
-    return None if version in HANDSHAKE_VERSIONS else version
-
-
-def _principal_key(headers: Headers) -> str:
+def _bearer_token(headers: Headers) -> str:
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    token = given.strip() if scheme.lower() == "bearer" else ""
-    return hashlib.sha256(token.encode()).hexdigest() if token else ""
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def _check_headers(message: wire.Message, headers: Headers) -> None:
-    """Check that a message can be served, and matches its headers.
-
-    Raises:
-        ProtocolError: it cannot, or does not.
-    """
+def _checked_message(message: wire.Message, headers: Headers) -> wire.Request | wire.Notification:
+    """The message, unless it cannot be served or does not match its headers."""
     version = headers.get("mcp-protocol-version")
     if isinstance(message, wire.Request):
         meta = members(members(message.params).get("_meta"))
         missing = [key for key in (PROTOCOL_KEY, CAPABILITIES_KEY) if key not in meta]
         if missing:
-            raise ProtocolError(INVALID_PARAMS, f"The _meta lacks {' and '.join(missing)}")
+            raise HttpRefusal(400, INVALID_PARAMS, f"The _meta lacks {' and '.join(missing)}")
         _check_header(headers, "mcp-protocol-version", member(meta[PROTOCOL_KEY]))
         _check_header(headers, "mcp-method", message.method)
         named = member(message.params, _NAMED.get(message.method, ""))
         if isinstance(named, str):
             _check_header(headers, "mcp-name", named)
         if not bytes(meta[CAPABILITIES_KEY]).startswith(b"{"):
-            raise ProtocolError(INVALID_PARAMS, f"{CAPABILITIES_KEY} must be an object")
+            raise HttpRefusal(400, INVALID_PARAMS, f"{CAPABILITIES_KEY} must be an object")
     elif not isinstance(message, wire.Notification):
-        raise ProtocolError(INVALID_REQUEST, "A client sends requests and notifications only")
+        raise HttpRefusal(400, INVALID_REQUEST, "A client sends requests and notifications only")
     if version != DISCOVERY_VERSION:
         supported = [DISCOVERY_VERSION, *reversed(HANDSHAKE_VERSIONS)]
         data = {"supported": supported, "requested": version}
-        raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        raise HttpRefusal(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return message
 
 
 def _check_header(headers: Headers, name: str, value: object) -> None:
@@ -487,9 +466,9 @@ def _check_header(headers: Headers, name: str, value: object) -> None:
         raise _header_mismatch(name)
 
 
-def _header_mismatch(name: str) -> ProtocolError:
+def _header_mismatch(name: str) -> HttpRefusal:
     text = f"The header {name} must be there once, with what the body has"
-    return ProtocolError(HEADER_MISMATCH, text)
+    return HttpRefusal(400, HEADER_MISMATCH, text)
 
 
 def _decoded(value: str) -> str | None:
@@ -502,10 +481,6 @@ def _decoded(value: str) -> str | None:
         return decoded.decode() if b64encode(decoded).decode() == given else None
     except ValueError:
         return None
-
-
-def _refused(error: ProtocolError, id: wire.RequestId | None) -> Response:
-    return problem(400, error.code, error.message, id, error.data)
 
 
 def _label(name: object) -> str:
@@ -538,7 +513,7 @@ async def serve_http(
     idle: float,
     hung_after: float,
     announce: Callable[[str], object],
-    replicas: Replicas | None = None,
+    bus: Bus | None = None,
 ) -> None:
     """Serve clients at an address until a signal comes.
 
@@ -551,7 +526,7 @@ async def serve_http(
         idle: seconds without an open request or stream after which a client ends.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
         announce: called with a text that says where the gateway listens.
-        replicas: the other replicas of this gateway, if there are any.
+        bus: connects the replicas of this gateway, if there are several.
 
     Raises:
         UsageError: the address cannot be used.
@@ -564,7 +539,7 @@ async def serve_http(
         max_clients=max_clients,
         idle=idle,
         hung_after=hung_after,
-        replicas=replicas,
+        bus=bus,
     )
     stopped = asyncio.Event()
     on_signals(stopped.set)

@@ -36,6 +36,7 @@ from transom.errors import (
     PARSE_ERROR,
     SERVER_ERROR,
     ChannelClosed,
+    TransomError,
 )
 from transom.json_values import member, members, with_member
 from transom.protocol import wire
@@ -217,7 +218,6 @@ class HttpClient:
         self, id: wire.RequestId, stream: _Messages, body: bytes, receive: Receive, send: Send
     ) -> None:
         """Pass a request on, and send its messages as the response."""
-        assert stream.request is not None  # noqa: S101 - for the type checker
         loop = asyncio.get_running_loop()
         self._in_flight[id] = stream
         watching: list[asyncio.Task[None]] = []
@@ -235,8 +235,7 @@ class HttpClient:
                 headers = {**self._headers(), "content-type": "application/json"}
                 await Response(stream.take(), stream.status, headers)(_HTTP, receive, send)
             elif stream.lost:
-                gone = problem(503, SERVER_ERROR, "The gateway has ended it", stream.request.id)
-                await gone(_HTTP, receive, send)
+                raise HttpRefusal(503, SERVER_ERROR, "The gateway has ended it")
             else:
                 await self._send_events(stream, send)
         finally:
@@ -367,9 +366,7 @@ class HttpSession(HttpClient):
         self, request: wire.Request, body: bytes, receive: Receive, send: Send
     ) -> None:
         if request.id in self._in_flight:
-            text = "A request with this id is being worked on"
-            await problem(400, INVALID_REQUEST, text, request.id)(_HTTP, receive, send)
-            return
+            raise HttpRefusal(400, INVALID_REQUEST, "A request with this id is being worked on")
         stream = _Messages(request)
         if request.method == "initialize":
             self._initialize = request.id
@@ -384,9 +381,7 @@ class HttpSession(HttpClient):
     async def listen(self, receive: Receive, send: Send) -> None:
         """Answer a GET: the stream for what belongs to no request."""
         if self._listening is not None:
-            text = "The session already has such a stream"
-            await problem(409, INVALID_REQUEST, text)(_HTTP, receive, send)
-            return
+            raise HttpRefusal(409, INVALID_REQUEST, "The session already has such a stream")
         stream = self._listening = _Messages()
         self._flush_to(stream)
         watching = asyncio.create_task(self._watch(stream, receive))
@@ -504,10 +499,18 @@ def _with_meta(params: msgspec.Raw | bytes, key: str, value: object) -> bytes:
     return with_member(params, "_meta", {**members(members(params).get("_meta")), key: value})
 
 
-def problem(
-    status: int, code: int, text: str, id: wire.RequestId | None = None, data: object = None
-) -> Response:
-    """An HTTP answer with a JSON-RPC error."""
-    error = {"code": code, "message": text, **({} if data is None else {"data": data})}
-    body = wire.encode({"jsonrpc": "2.0", "id": id, "error": error})
-    return Response(body, status, media_type="application/json")
+class HttpRefusal(TransomError):
+    """A request is answered with an HTTP status and a JSON-RPC error."""
+
+    def __init__(
+        self, status: int, code: int, text: str, data: object = None, **headers: str
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.error = {"code": code, "message": text, **({} if data is None else {"data": data})}
+        self.headers = headers
+
+    def response(self, id: wire.RequestId | None) -> Response:
+        """The answer to the request with this id."""
+        body = wire.encode({"jsonrpc": "2.0", "id": id, "error": self.error})
+        return Response(body, self.status, self.headers, media_type="application/json")

@@ -31,15 +31,15 @@ from starlette.websockets import WebSocket
 
 from transom.background import Background, ignore, logs_errors
 from transom.bus import Bus, Lease, forward, serve_forwarded
+from transom.bus.forwarding import claim_or_reach
 from transom.channel import Channel
 from transom.errors import (
     BusError,
-    BusUnreachable,
     ConnectionClosed,
     NoOwner,
+    OutcomeUnknown,
     OwnerGone,
     Refused,
-    TransomError,
     UsageError,
 )
 from transom.host.host import Host
@@ -70,7 +70,6 @@ _MAX_USER = 200
 _MIN_SECRET = 32
 _MAX_ORIGINS = 100  # of one user's Views that are no longer shown
 _KEEP_RECORDS = 30 * 86400.0  # seconds that records are stored after a user's last visit
-_ATTEMPTS = 5  # to find the worker that has a user
 _PAGE, _SANDBOX, _HOST = "web-page", "web-sandbox", "web-host"  # kinds of channels between workers
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.js
 _FAILED = 1011  # after which a page retries
@@ -248,20 +247,13 @@ class WebViews:
             UsageError: it is not a valid user id.
             BusError: it is on another worker, and that cannot be reached.
         """
-        moved: TransomError | None = None
-        for _ in range(_ATTEMPTS):
-            remote = self._remote.get(user)
-            if remote is not None and not remote.closed:
-                return remote
-            if (entry := await self._claim(user)) is not None:
-                return await self._local_host(entry)
-            try:
-                return await self._connect_remote(user)
-            except BusUnreachable:
-                raise
-            except (BusError, ConnectionClosed) as error:
-                moved = error  # and can be claimed now
-        raise BusError(f"The user's Host moves from worker to worker: {moved}") from moved
+        remote = self._remote.get(user)
+        if remote is not None and not remote.closed:
+            return remote
+        found = await claim_or_reach(
+            partial(self._claim, user), partial(self._connect_remote, user)
+        )
+        return found if isinstance(found, RemoteHost) else await self._local_host(found)
 
     async def _local_host(self, entry: _User) -> Host:
         if entry.starting is None:
@@ -473,7 +465,10 @@ class WebViews:
     async def _connect_remote(self, user: str) -> RemoteHost:
         bus = await self._join()
         remote = RemoteHost(await bus.open(f"user:{user}", _HOST))
-        await remote.connect()
+        try:
+            await remote.connect()
+        except ConnectionClosed as error:
+            raise OwnerGone(str(error)) from error
         for name in [name for name, known in self._remote.items() if known.closed]:
             del self._remote[name]
         self._remote[user] = remote
@@ -626,14 +621,11 @@ class WebViews:
             BusError: that worker cannot be reached.
         """
         connect = await websocket.receive()
-        moved: BusError | None = None
-        for _ in range(_ATTEMPTS):
-            if (entry := await self._claim(user)) is not None:
-                await self._run_page(websocket, entry, sandbox)
-                return
+
+        async def reach() -> None:
             first = [connect]
 
-            async def receive(first: list[Message] = first) -> Message:
+            async def receive() -> Message:
                 return first.pop() if first else await websocket.receive()
 
             try:
@@ -643,14 +635,14 @@ class WebViews:
                     kind=_PAGE,
                     context={"sandbox": sandbox},
                 )
-                return
-            except BusUnreachable:
-                raise
-            except BusError as error:
-                moved = error  # and can be claimed now
+            except OutcomeUnknown as error:
+                raise OwnerGone(str(error)) from None  # it was not accepted, so try again
             except RuntimeError:
                 return  # the user's session has ended, and this side has closed the socket
-        raise BusError(f"The user moves from worker to worker: {moved}") from moved
+
+        entry = await claim_or_reach(partial(self._claim, user), reach)
+        if entry is not None:
+            await self._run_page(websocket, entry, sandbox)
 
     async def _forwarded_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a page whose socket is on another worker, which has authenticated it."""
