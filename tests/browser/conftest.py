@@ -1,6 +1,5 @@
 """Chromium for the browser tests: one for all tests of a worker, a fresh context for each."""
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,14 +8,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from transom.web.headless import DISABLED_FEATURES
+from tests.browser.hosting import Chromium
+from transom.web.headless import chromium_arguments, find_chromium
 
 HERE = Path(__file__).parent
-KNOWN = HERE.parents[1] / ".venv" / ".chromium"
-ARGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", DISABLED_FEATURES,
-]  # fmt: skip
 
 Launch = Callable[..., Awaitable[Browser]]
 
@@ -34,7 +29,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def launch() -> AsyncIterator[Launch]:
     """`await launch("--enable-features=WebMCP")`: a Chromium with these flags, started once."""
-    path = shutil.which("chromium") or (KNOWN.read_text().strip() if KNOWN.exists() else None)
     running: dict[tuple[str, ...], Browser] = {}
     async with AsyncExitStack() as stack:
         playwright = await stack.enter_async_context(async_playwright())
@@ -42,7 +36,7 @@ async def launch() -> AsyncIterator[Launch]:
         async def start(*flags: str) -> Browser:
             if flags not in running:
                 browser = await playwright.chromium.launch(
-                    executable_path=path, args=[*ARGS, *flags]
+                    executable_path=find_chromium(), args=[*chromium_arguments(), *flags]
                 )
                 stack.push_async_callback(browser.close)
                 running[flags] = browser
@@ -55,6 +49,12 @@ async def launch() -> AsyncIterator[Launch]:
 async def chromium(launch: Launch) -> Browser:
     """The Chromium that the tests of this worker share."""
     return await launch()
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: Browser) -> Chromium:
+    """The same, with a user in front of it."""
+    return Chromium(chromium)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

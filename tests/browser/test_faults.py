@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.browser.hosting import (
@@ -28,15 +27,6 @@ from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
 from transom.host.view import View
 from transom.web.stage import Violation
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
-
 
 WORK = """
 let made = 0;
@@ -349,7 +339,7 @@ tools.cycle = () => {
 )
 
 
-async def test_fifty_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
+async def test_many_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
     browser: Chromium,
 ) -> None:
     async with browser.user() as user:
@@ -367,19 +357,18 @@ async def test_fifty_megabytes_to_a_slow_page_arrive_once_and_never_pile_up(
                 most = max(most, link._kept_bytes)
                 return int(result.text)
 
-            taken = await asyncio.gather(*(slow() for _ in range(100)))
-            assert sorted(taken) == [500_000 * n for n in range(1, 101)]
+            taken = await asyncio.gather(*(slow() for _ in range(40)))
+            assert sorted(taken) == [500_000 * n for n in range(1, 41)]
             assert most < 8 * 1024 * 1024
             assert await text_of(view.call_tool("count")) == "0"
 
 
-async def test_fifty_megabytes_from_a_view_arrive(browser: Chromium) -> None:
+async def test_many_megabytes_from_a_view_arrive(browser: Chromium) -> None:
     async with browser.user() as user, hosted(user.renderer(), SLOW) as host:
         view = await show(host)
-        calls = [view.call_tool("give", {"bytes": 5_000_000}, timeout=50) for _ in range(10)]
-        assert [len(text) for text in await asyncio.gather(*map(text_of, calls))] == [
-            5_000_000
-        ] * 10
+        calls = [view.call_tool("give", {"bytes": 5_000_000}, timeout=50) for _ in range(4)]
+        texts = await asyncio.gather(*map(text_of, calls))
+        assert [len(text) for text in texts] == [5_000_000] * 4
 
 
 async def test_an_answer_too_large_to_pass_on_is_an_error_at_once(browser: Chromium) -> None:

@@ -7,58 +7,40 @@ import shutil
 import signal
 import struct
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from examples.orders import server as orders_server
-from tests.browser.hosting import Chromium, chromium, processes
-from tests.browser.opening import ORDERS, ROOT, events_of, ran, server_with, transom_open
+from tests.browser.hosting import Chromium, processes
+from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
 from tests.host.test_servers import over_http
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-BUDGET = ROOT / "tests" / "servers" / "node_modules" / ".bin" / "mcp-budget-allocator-server"
-
 
 # --- as JSON ---------------------------------------------------------------------------------
 
 
-async def test_events_are_lines_of_json_in_the_order_of_the_steps() -> None:
+async def test_a_server_is_named_by_its_module_and_events_are_lines_of_json() -> None:
     code, events = await events_of(
-        *(str(ORDERS), "show_orders", '{"status": "open"}'),
+        *("examples.orders:server", "show_orders", '{"status": "open"}'),
         *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "get_selection"),
     )
     assert code == 0
     opened, tools, select, selection, closed = events
     assert set(opened) == {"event", "view", "app", "result"}
-    assert (opened["event"], opened["view"]) == ("opened", "orders-1")
+    assert (opened["event"], opened["view"]) == ("opened", "examples-ord-1")
     assert opened["app"] == {"name": "orders", "version": "1.0.0"}
     assert len(opened["result"]["structuredContent"]["orders"]) == 3
-    assert (tools["event"], tools["view"]) == ("tools", "orders-1")
+    assert (tools["event"], tools["view"]) == ("tools", "examples-ord-1")
     assert {tool["name"] for tool in tools["tools"]} >= {"select_orders", "get_selection"}
     assert all("inputSchema" in tool for tool in tools["tools"])
     assert set(select) == {"event", "tool", "result"}
     assert (select["event"], select["tool"]) == ("call", "select_orders")
     assert "A-1041" in json.dumps(selection["result"])
-    assert closed == {"event": "closed", "view": "orders-1", "reason": "all is done"}
+    assert closed == {"event": "closed", "view": "examples-ord-1", "reason": "all is done"}
 
 
-async def test_an_official_server_is_opened_by_its_command_line() -> None:
-    code, events = await events_of(f"{BUDGET} --stdio", "get-budget-data")
-    assert code == 0
-    assert events[0]["event"] == "opened"
-    tools = [tool["name"] for e in events if e["event"] == "tools" for tool in e["tools"]]
-    assert tools
-    assert [e for e in events if e["event"] == "violation"] == []
-
-
-async def test_a_server_is_named_by_its_module_or_its_address() -> None:
-    code, events = await events_of("examples.orders:server", "show_orders")
-    assert code == 0
-    assert [event["event"] for event in events] == ["opened", "tools", "closed"]
+async def test_a_server_is_named_by_its_address() -> None:
     async with over_http(orders_server) as (url, _):
         code, events = await events_of(url, "show_orders", "--call", "get_selection")
     assert code == 0
@@ -92,24 +74,20 @@ async def test_tools_are_printed_again_when_they_change(tmp_path: Path) -> None:
     assert (violation["view"], violation["directive"]) == ("made-1", "protocol")
 
 
-async def test_under_the_strict_policy_what_a_view_does_too_much_is_a_violation(
+async def test_what_goes_wrong_inside_the_page_and_what_is_too_much_for_the_strict_policy_is_told(
     tmp_path: Path,
 ) -> None:
-    server = server_with(tmp_path, "try { eval('1') } catch {}")
-    code, events = await events_of(server, "show", "--csp", "strict")
+    script = """
+    try { eval('1') } catch {}
+    console.error("no such order");
+    tools.fail = () => { setTimeout(() => { throw new TypeError("late"); }); return "ok"; };
+    """
+    server = server_with(tmp_path, script)
+    code, events = await events_of(server, "show", "--csp", "strict", "--call", "fail")
     assert code == 0
     [seen] = [event for event in events if event["event"] == "violation"]
     assert set(seen) == {"event", "view", "directive", "blocked", "source"}
     assert (seen["view"], seen["directive"], seen["blocked"]) == ("made-1", "script-src", "eval")
-
-
-async def test_what_goes_wrong_inside_the_page_is_told(tmp_path: Path) -> None:
-    script = """
-    console.error("no such order");
-    tools.fail = () => { setTimeout(() => { throw new TypeError("late"); }); return "ok"; };
-    """
-    code, events = await events_of(server_with(tmp_path, script), "show", "--call", "fail")
-    assert code == 0
     told = [event for event in events if event["event"] == "problem"]
     assert [(each["kind"], each["message"]) for each in told] == [
         ("console", "no such order"),
@@ -188,12 +166,6 @@ async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bo
 
 
 # --- in the user's browser -------------------------------------------------------------------
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 async def test_it_prints_where_the_view_is_waits_for_the_page_and_stays_until_ctrl_c(

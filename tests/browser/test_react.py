@@ -6,12 +6,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import BrowserContext
 
 from tests.browser.bundling import bundled_page
-from tests.browser.hosting import Chromium, User, chromium
+from tests.browser.hosting import Chromium, User
 from tests.browser.transomjs_host import LIBRARY, ROOT, View, mounted
 from transom import Host, Policy
 from transom.server import Views
@@ -20,12 +19,6 @@ SAMPLES = ROOT / "tests" / "web" / "js" / "react"
 REACT = LIBRARY.with_name("react.js")
 OURS = (f"sunpeak={REACT}", f"@modelcontextprotocol/ext-apps/react={REACT}")
 BODY = '<div id="root"></div>'
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 @asynccontextmanager
@@ -59,7 +52,6 @@ async def until_listed(host: Host, name: str) -> Any:
         changed.clear()
 
 
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("alias", [(), OURS], ids=["theirs", "ours"])
 @pytest.mark.parametrize("sample", ["ext_apps", "sunpeak_register", "sunpeak_tools"])
 async def test_a_page_written_for_their_hooks_runs_in_our_host_with_theirs_and_with_ours(

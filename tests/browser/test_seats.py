@@ -7,15 +7,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.browser.hosting import Chromium, Told, User, chromium, hosted, show, text_of
+from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from transom import Host, Policy
 from transom.errors import UsageError, ViewClosed
 from transom.web.headless import HeadlessRenderer
 from transom.web.renderers import BrowserRenderer
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 VIEW = """
 let calls = 0;
@@ -23,12 +20,6 @@ tools.count = () => { calls += 1; return calls; };
 tools.paint = ({ colour }) => { document.body.style.background = colour; return "painted"; };
 tools.context = () => host.hostContext;
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 @asynccontextmanager

@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.browser.hosting import Chromium, Told, User, chromium, hosted, show, text_of
+from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from tests.browser.sharer import VIEW
 from transom import Host, Policy
 from transom.web.renderers import BrowserRenderer
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

@@ -3,16 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-import pytest_asyncio
-
 from tests.browser.hosting import (
     SEEN,
     Chromium,
     Cut,
     Told,
     User,
-    chromium,
     hosted,
     show,
     text_of,
@@ -20,15 +16,7 @@ from tests.browser.hosting import (
 from transom import Host
 from transom.web.renderers import BrowserRenderer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 VIEW = "let calls = 0; tools.count = () => { calls += 1; return calls; };"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 @asynccontextmanager

@@ -5,14 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.browser.hosting import Chromium, Told, User, chromium, hosted, show, text_of
+from tests.browser.hosting import Chromium, Told, User, hosted, show, text_of
 from transom import Host, Policy
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WIPES = """
 let wiped = 0;
@@ -46,12 +42,6 @@ FORGED = """() => {
   }
   return seen.filter(Boolean);
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 @asynccontextmanager

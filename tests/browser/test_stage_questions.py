@@ -8,15 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.browser.hosting import Chromium, User, chromium
+from tests.browser.hosting import Chromium, User
 from transom.host.page import Page
 from transom.web.stage import Stage
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LONG_AGO = 0
 WAIT = 600  # milliseconds without a press until a question can be answered, and to notice that
@@ -27,12 +23,6 @@ DETAILS: dict[str, dict[str, Any]] = {
     "download": {"files": [{"name": "a.txt", "bytes": 1}]},
     "pin": {"reason": "music plays"},
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
 
 
 WORDS = {"approve": "wipe", "link": "example.com", "download": "a.txt", "pin": "music plays"}

@@ -2,27 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
-from tests.browser.hosting import SEEN, Chromium, Told, User, chromium, hosted, show, text_of
+from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text_of
 from tests.browser.views import page
 from transom import Host, Policy
 from transom.server import Views
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Chromium]:
-    async with chromium() as made:
-        yield made
-
 
 # --- whose it is -----------------------------------------------------------------------------
 

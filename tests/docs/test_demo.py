@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from scripts.dist_contents import problems
 
 from tests.cli.running import transom
+from tests.docs.test_readme import COMMANDS
 from transom.gateway.agent_configs import CLIENTS, Machine
 from transom.gateway.config_text import FORMATS
 from transom.gateway.install import find_clients
@@ -98,14 +100,16 @@ def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
 
 
 @pytest.mark.timeout(240)  # two commands and a browser, on a machine that may be busy
-def test_an_installed_wheel_opens_and_checks_a_server_of_the_user(installed: Installed) -> None:
-    for name in ("note.py", "note.html"):
-        shutil.copy(ROOT / "docs" / "readme" / name, installed.folder)
-    calls = ["--call", 'write={"line": "Milk"}', "--call", "read"]
-    opened = installed.run("transom", "open", "note.py", "--headless", "--timeout", "50", *calls)
+def test_an_installed_wheel_opens_and_checks_a_server_as_the_readme_says(
+    installed: Installed,
+) -> None:
+    shutil.copytree(ROOT / "docs" / "readme", installed.folder / "docs" / "readme")
+    (opening,) = [words for words in COMMANDS if "--headless" in words]
+    opened = installed.run(*shlex.split(opening), "--timeout", "50")
     assert "Called   read\n         Milk" in opened.stdout
     assert opened.stderr == ""
-    assert "0 errors" in installed.run("transom", "check", "note.py", "--timeout", "50").stdout
+    (checking,) = [words for words in COMMANDS if words.startswith("transom check")]
+    assert "0 errors" in installed.run(*shlex.split(checking), "--timeout", "50").stdout
 
 
 INSTALL = """\

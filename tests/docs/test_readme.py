@@ -55,19 +55,6 @@ async def test_the_gateway_runs_as_the_snippet_for_a_client_says() -> None:
         assert "show_player" in {tool.name for tool in (await client.list_tools()).tools}
 
 
-def test_a_view_is_opened_and_its_tools_are_called_as_the_readme_says() -> None:
-    (command,) = [words for words in COMMANDS if "--headless" in words]
-    ran = run(sys.executable, "-m", *shlex.split(command))
-    assert ran.returncode == 0, ran.stderr
-    assert "Milk" in ran.stdout
-
-
-def test_the_example_keeps_the_contract() -> None:
-    (command,) = [words for words in COMMANDS if words.startswith("transom check")]
-    ran = run(sys.executable, "-m", *shlex.split(command))
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
 def test_what_the_readme_links_is_there() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]

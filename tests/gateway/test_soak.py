@@ -7,7 +7,7 @@ from benchmarks.soak_gateway import soak
 
 @pytest.mark.timeout(240)  # browsers and servers restart all the time, which takes what it takes
 async def test_every_call_is_answered_and_nothing_is_left_behind_whatever_is_killed():
-    tally = await soak("headless", 5.0, within=45.0, fault_every=1.5, seed=7)
+    tally = await soak("headless", 3.0, within=45.0, fault_every=1.5, seed=7)
     assert tally.violations == [], tally.text()
     assert tally.faults.total() >= 1
     assert tally.results > 20

@@ -45,7 +45,7 @@ _VIEWS_OF_A_PAGE = 10
 _SETTLED_AFTER = 60.0  # seconds after which a process that created a profile has locked it
 # The address bar's popups are pages of their own, made for each window: half of a browser's start.
 # The rest is Playwright's own list, as far as it matters: the last switch given counts.
-DISABLED_FEATURES = (
+_DISABLED_FEATURES = (
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,AimEnabled,OptimizationHints,"
     "NetworkTimeServiceQuerying,PreconnectToSearch,MediaRouter,HttpsUpgrades,"
     "HttpsFirstBalancedModeAutoEnable,ThirdPartyStoragePartitioning,PaintHolding,"
@@ -54,7 +54,7 @@ DISABLED_FEATURES = (
 )
 _LONGEST_TMPDIR = 56
 _ARGUMENTS = [
-    DISABLED_FEATURES,
+    _DISABLED_FEATURES,
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
