@@ -158,8 +158,31 @@ class Pipe:
         self.writers = Waiters()
 
     def put(self, data: bytes) -> None:
-        self.messages.append(data)
-        self.deliver()
+        """Queue a message, whatever the capacity, or deliver it if no other is before it."""
+        if self.receiver is None or self.delivering or self.messages:
+            self.messages.append(data)
+            self.deliver()
+            return
+        self.delivering = True
+        self.receiver(data)
+        self.delivering = False
+        if self.messages or self.closed:
+            self.deliver()
+
+    async def send(self, data: bytes) -> None:
+        while len(self.messages) >= self.capacity and not self.closed:
+            await self.writers.wait(self.writers.wake_one)
+        if self.closed:
+            raise ChannelClosed("The channel is closed")
+        self.put(data)
+
+    def send_nowait(self, data: bytes) -> bool:
+        if self.closed:
+            raise ChannelClosed("The channel is closed")
+        if self.writers.queue or len(self.messages) >= self.capacity:
+            return False
+        self.put(data)
+        return True
 
     def deliver(self) -> None:
         """Deliver everything that is queued, without re-entry: what arrives meanwhile is queued."""
@@ -217,23 +240,8 @@ class _MemoryChannel:
         self._outgoing = outgoing
         self.attach = incoming.attach
         self.receive = incoming.receive
-
-    async def send(self, data: bytes) -> None:
-        pipe = self._outgoing
-        while len(pipe.messages) >= pipe.capacity and not pipe.closed:
-            await pipe.writers.wait(pipe.writers.wake_one)
-        if pipe.closed:
-            raise ChannelClosed("The channel is closed")
-        pipe.put(data)
-
-    def send_nowait(self, data: bytes) -> bool:
-        pipe = self._outgoing
-        if pipe.closed:
-            raise ChannelClosed("The channel is closed")
-        if pipe.writers.queue or len(pipe.messages) >= pipe.capacity:
-            return False
-        pipe.put(data)
-        return True
+        self.send = outgoing.send
+        self.send_nowait = outgoing.send_nowait
 
     async def aclose(self) -> None:
         if not self._incoming.closed:

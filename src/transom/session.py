@@ -407,7 +407,7 @@ class Session:
             outcome = self._failure(error)
         if self._outbox.full:
             await self._outbox.room()
-        self._post_answer(id, outcome, generation)
+        self._post_late_answer(id, outcome, generation)
 
     def _ended(
         self, id: RequestId, task: asyncio.Task[None], answer: object, generation: int
@@ -419,7 +419,7 @@ class Session:
                 answer.cancel()
             else:
                 abandon(answer)
-            self._post_answer(id, _was_cancelled(), generation)
+            self._post_late_answer(id, _was_cancelled(), generation)
 
     def _failure(self, error: BaseException) -> ProtocolError:
         if isinstance(error, ProtocolError):
@@ -435,17 +435,22 @@ class Session:
             # The request stays in flight, and so counts, until there is room for its answer.
             self.background.start(self._answer_later(id, outcome, self._generation))
         else:
-            self._post_answer(id, outcome, self._generation)
+            self._post_answer(id, outcome)
 
     async def _answer_later(
         self, id: RequestId, outcome: bytes | ProtocolError, generation: int
     ) -> None:
         await self._outbox.room()
-        self._post_answer(id, outcome, generation)
+        self._post_late_answer(id, outcome, generation)
 
-    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError, generation: int) -> None:
-        if generation != self._generation:
-            return  # the peer has restarted since, and may have used the id for another request
+    def _post_late_answer(
+        self, id: RequestId, outcome: bytes | ProtocolError, generation: int
+    ) -> None:
+        # If the peer has restarted since, it may have used the id for another request.
+        if generation == self._generation:
+            self._post_answer(id, outcome)
+
+    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
         if isinstance(outcome, bytes):
             data = self.peer.respond(id, outcome)
         else:

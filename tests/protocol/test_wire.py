@@ -10,12 +10,12 @@ from tests.ids import plain
 from tests.protocol.hostile import anything, as_json, json_values, request_ids
 from transom.errors import INVALID_REQUEST, PARSE_ERROR, MessageRefused
 from transom.protocol import wire
-from transom.protocol.wire import decode, refused_id
+from transom.protocol.wire import SizeLimits, decode, refused_id
 
 
 def refusal(data: bytes, **limits: int) -> MessageRefused:
     with pytest.raises(MessageRefused) as caught:
-        decode(data, **limits)
+        decode(data, SizeLimits(**limits))
     return caught.value
 
 
@@ -168,16 +168,16 @@ def test_the_text_of_a_refusal_is_short_whatever_was_sent():
 
 def test_a_message_may_have_max_bytes_and_not_one_more():
     data = message(method="m", params={"a": "x" * 1000})
-    assert isinstance(decode(data, max_bytes=len(data)), wire.Notification)
+    assert isinstance(decode(data, SizeLimits(max_bytes=len(data))), wire.Notification)
     refused = refusal(data, max_bytes=len(data) - 1)
     assert refused.code == INVALID_REQUEST
     assert str(len(data)) in refused.message
-    assert refused_id(message(id=1, method="m"), max_bytes=10) is None
+    assert refused_id(message(id=1, method="m"), SizeLimits(max_bytes=10)) is None
 
 
 def test_a_message_may_have_so_many_arrays_and_objects_and_not_one_more():
     data = message(id=1, method="m", params={"a": [{}, [], "[" * 100] * 100})
-    assert isinstance(decode(data, max_containers=203), wire.Request)
+    assert isinstance(decode(data, SizeLimits(max_containers=203)), wire.Request)
     refused = refusal(data, max_containers=202)
     assert refused.message == "Message has more than 202 arrays and objects"
 
@@ -196,9 +196,9 @@ def nested(depth: int, *, opening: bytes = b"[", closing: bytes = b"]") -> bytes
 
 @pytest.mark.parametrize("limit", [3, 10, 64, 100])
 def test_a_message_may_be_max_depth_deep_and_not_one_more(limit: int):
-    assert isinstance(decode(nested(limit), max_depth=limit), wire.Request)
+    assert isinstance(decode(nested(limit), SizeLimits(max_depth=limit)), wire.Request)
     assert refusal(nested(limit + 1), max_depth=limit).code == INVALID_REQUEST
-    assert refused_id(nested(limit + 1), max_depth=limit) is None
+    assert refused_id(nested(limit + 1), SizeLimits(max_depth=limit)) is None
 
 
 def test_brackets_in_strings_do_not_count_as_depth():
@@ -239,7 +239,7 @@ tricky_values = st.recursive(
 @given(tricky_values, st.integers(1, 12), st.booleans())
 def test_the_fast_depth_check_agrees_with_a_slow_one(value: object, limit: int, escaped: bool):
     data = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
-    assert wire._too_deep(data, limit) == (reference_depth(data) > limit)
+    assert wire._is_deep(wire._shape(data), limit) == (reference_depth(data) > limit)
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.integers(1, 2000), tricky_text)
@@ -249,7 +249,7 @@ def test_the_fast_depth_check_agrees_for_wide_and_deep_values(
     inner = b"[" * depth + as_json(text) + b"]" * depth
     data = b"[" + b",".join([b"[]", inner] * width) + b"]"
     expected = max(depth + 1, 2) > limit
-    assert wire._too_deep(data, limit) == expected
+    assert wire._is_deep(wire._shape(data), limit) == expected
 
 
 MEGABYTE = 1024 * 1024

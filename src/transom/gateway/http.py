@@ -74,6 +74,7 @@ from transom.servers.versions import (
 )
 from transom.serving import listen, serve
 
+_SIZES = wire.SizeLimits(max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
 _log = logging.getLogger("transom.gateway")
 
 _C = TypeVar("_C", bound=HttpClient)
@@ -357,7 +358,7 @@ class _HttpRequest:
         try:
             async with asyncio.timeout(_BODY_WITHIN):
                 self.body = await _read_body(self.receive)
-            message = wire.decode(self.body, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
+            message = wire.decode(self.body, _SIZES)
         except MessageRefused as refusal:
             raise HttpRefusal(400, refusal.code, str(refusal)) from None
         except TimeoutError:

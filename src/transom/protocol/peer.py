@@ -114,9 +114,9 @@ class Peer:
         first_id: int = 0,
         may_cancel_ours: bool = False,
     ) -> None:
-        self.max_bytes = max_bytes
-        self.max_depth = max_depth
-        self.max_containers = max_containers
+        self._sizes = wire.SizeLimits(
+            max_bytes=max_bytes, max_depth=max_depth, max_containers=max_containers
+        )
         self.max_incoming = max_incoming
         self.max_outgoing = max_outgoing
         self.may_cancel_ours = may_cancel_ours
@@ -125,6 +125,7 @@ class Peer:
         self._outgoing: dict[RequestId, bool] = {}  # id -> wants progress
         self._incoming: dict[RequestId, int] = {}  # id -> bytes; below 0: wants no answer any more
         self._incoming_bytes = 0
+        self._max_incoming_bytes = _LONGEST * max_bytes
 
     @property
     def outgoing(self) -> int:
@@ -143,12 +144,7 @@ class Peer:
         if self.closed:
             return ProtocolViolation("A message arrived after the conversation was closed")
         try:
-            message = wire.decode(
-                data,
-                max_bytes=self.max_bytes,
-                max_depth=self.max_depth,
-                max_containers=self.max_containers,
-            )
+            message = wire.decode(data, self._sizes)
         except MessageRefused as refusal:
             return self._refuse(data, refusal)
         if isinstance(message, wire.Response):
@@ -170,10 +166,10 @@ class Peer:
         return message
 
     def _refuse(self, data: bytes, refusal: MessageRefused) -> Event:
-        answered = wire.refused_answer(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+        answered = wire.refused_answer(data, self._sizes)
         if answered is not None and self._outgoing.pop(answered, None) is not None:
             return Unreadable(answered, f"The answer was refused: {refusal.message}")
-        id = wire.refused_id(data, max_bytes=self.max_bytes, max_depth=self.max_depth)
+        id = wire.refused_id(data, self._sizes)
         if id is None or id in self._incoming:
             return ProtocolViolation(refusal.message)
         return ProtocolViolation(
@@ -183,14 +179,10 @@ class Peer:
     def _request_arrived(self, request: wire.Request, size: int) -> Event:
         if request.id in self._incoming:
             return ProtocolViolation(f"Request id {request.id!r} is in use")
-        most, limit = _LONGEST * self.max_bytes, ""
         if len(self._incoming) >= self.max_incoming:
-            limit = f"{self.max_incoming}"
-        elif self._incoming_bytes + size > most:
-            limit = f"{most} bytes"
-        if limit:
-            text = f"Too many requests in flight (limit {limit})"
-            return ProtocolViolation(text, wire.encode_error(request.id, SERVER_ERROR, text))
+            return _too_many(request.id, f"{self.max_incoming}")
+        if self._incoming_bytes + size > self._max_incoming_bytes:
+            return _too_many(request.id, f"{self._max_incoming_bytes} bytes")
         self._incoming[request.id] = size
         self._incoming_bytes += size
         return request
@@ -293,6 +285,11 @@ class Peer:
         self.closed = True
         self._outgoing.clear()
         self._incoming.clear()
+
+
+def _too_many(id: RequestId, limit: str) -> ProtocolViolation:
+    text = f"Too many requests in flight (limit {limit})"
+    return ProtocolViolation(text, wire.encode_error(id, SERVER_ERROR, text))
 
 
 def _with_meta(params: bytes | None, meta: Mapping[str, Any]) -> bytes:

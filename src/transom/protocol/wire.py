@@ -98,6 +98,48 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _UPS, _DOWNS = bytes.maketrans(b"]", b" "), bytes.maketrans(b"[", b" ")
 _BLOCK = 65536
+_BRACE = 0x7B  # how an object begins
+
+
+class SizeLimits:
+    """How large a message may be, which is checked before anything of it is decoded.
+
+    Args:
+        max_bytes: its length.
+        max_depth: how deep it may nest.
+        max_containers: how many arrays and objects it may have.
+    """
+
+    __slots__ = ("harmless", "max_bytes", "max_containers", "max_depth")
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_depth: int = MAX_DEPTH,
+        max_containers: int = MAX_BYTES,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.max_depth = max_depth
+        self.max_containers = max_containers
+        self.harmless = min(max_bytes, 2 * max_depth, 2 * max_containers)
+        """A message of so many bytes cannot exceed any of them."""
+
+    def check(self, data: bytes) -> None:
+        """Raise `MessageRefused` if `data`, should it be JSON, exceeds a limit."""
+        if len(data) > self.max_bytes:
+            text = f"Message of {len(data)} bytes is over the limit of {self.max_bytes}"
+            raise MessageRefused(INVALID_REQUEST, text)
+        shape = _shape(data)
+        if _is_deep(shape, self.max_depth):
+            text = f"Message is nested deeper than {self.max_depth}"
+            raise MessageRefused(INVALID_REQUEST, text)
+        if len(shape) > 2 * self.max_containers:
+            text = f"Message has more than {self.max_containers} arrays and objects"
+            raise MessageRefused(INVALID_REQUEST, text)
+
+
+_DEFAULT_LIMITS = SizeLimits()
 
 
 def _shape(data: bytes) -> bytes:
@@ -107,11 +149,6 @@ def _shape(data: bytes) -> bytes:
     # A bracket inside a string has an odd number of quotes before it. Neighbours cancel out.
     shape = data.translate(_ONE_KIND, _NOT_SHAPE).replace(b'""', b"")
     return _outside_strings(shape) if b'"' in shape else shape
-
-
-def _too_deep(data: bytes, limit: int) -> bool:
-    """Whether `data`, if it is JSON, nests deeper than `limit`."""
-    return len(data) > 2 * limit and _is_deep(_shape(data), limit)
 
 
 def _is_deep(shape: bytes, limit: int) -> bool:
@@ -152,29 +189,10 @@ def _climbs_over(shape: bytes, limit: int) -> bool:
     return False
 
 
-def _check_size(data: bytes, max_bytes: int, max_depth: int, max_containers: int) -> None:
-    if len(data) > max_bytes:
-        raise MessageRefused(
-            INVALID_REQUEST, f"Message of {len(data)} bytes is over the limit of {max_bytes}"
-        )
-    shape = _shape(data)
-    if _is_deep(shape, max_depth):
-        raise MessageRefused(INVALID_REQUEST, f"Message is nested deeper than {max_depth}")
-    if len(shape) > 2 * max_containers:
-        text = f"Message has more than {max_containers} arrays and objects"
-        raise MessageRefused(INVALID_REQUEST, text)
-
-
-def decode(
-    data: bytes,
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_depth: int = MAX_DEPTH,
-    max_containers: int = MAX_BYTES,
-) -> Message:
-    """Read one message. `max_containers`: how many arrays and objects it may have."""
-    if len(data) > 2 * max_depth or len(data) > max_bytes:  # a shorter one is fine
-        _check_size(data, max_bytes, max_depth, max_containers)
+def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
+    """Read one message."""
+    if len(data) > limits.harmless:
+        limits.check(data)
     try:
         envelope = _decode_envelope(data)
         if not data.isascii():
@@ -187,23 +205,26 @@ def decode(
         whole = _with_whole_characters(data)
         if whole == data:
             raise MessageRefused(PARSE_ERROR, "Message is not JSON in UTF-8") from None
-        return decode(
-            whole, max_bytes=max_bytes, max_depth=max_depth, max_containers=max_containers
-        )
+        return decode(whole, limits)
 
-    id, method = envelope.id, envelope.method
-    params, result, error = envelope.params, envelope.result, envelope.error
+    id, method, params, result = envelope.id, envelope.method, envelope.params, envelope.result
     if method is not UNSET:
-        if result is UNSET and error is UNSET and (params is UNSET or _is_object(params)):
-            raw = None if params is UNSET else params
+        if (
+            result is UNSET
+            and envelope.error is UNSET
+            and (params is UNSET or memoryview(params)[0] == _BRACE)
+        ):
+            given = None if params is UNSET else params
             if id is UNSET:
-                return Notification(method, raw)
+                return Notification(method, given)
             if id is not None:
-                return Request(id, method, raw)
+                return Request(id, method, given)
     elif params is UNSET and id is not UNSET:
-        if error is not UNSET and result is UNSET:
-            return ErrorResponse(id, error)
-        if result is not UNSET and error is UNSET and id is not None and _is_object(result):
+        error = envelope.error
+        if result is UNSET:
+            if error is not UNSET:
+                return ErrorResponse(id, error)
+        elif error is UNSET and id is not None and memoryview(result)[0] == _BRACE:
             return Response(id, result)
     raise MessageRefused(INVALID_REQUEST, "Neither a request, a notification nor a response")
 
@@ -222,31 +243,23 @@ def _with_whole_characters(data: bytes) -> bytes:
     return data if halves == _MAX_HALVES else whole.replace(b"\0\0", rb"\\")
 
 
-def _is_object(raw: Raw) -> bool:
-    return memoryview(raw)[0] == 0x7B
-
-
 class _Head(msgspec.Struct):
     id: _Id
     method: str | UnsetType = UNSET
 
 
-def refused_id(
-    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
-) -> RequestId | None:
+def refused_id(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> RequestId | None:
     """The id to answer a refused message with: that of a request whose envelope can be read."""
-    head = _head(data, max_bytes, max_depth)
+    head = _head(data, limits)
     return None if head is None or head.method is UNSET else head.id
 
 
-def refused_answer(
-    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
-) -> RequestId | None:
+def refused_answer(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> RequestId | None:
     """The id of the request that a refused message answers, if that can be read."""
     answered = answered_by_ends(data[:128], data[-128:])
     if answered is not None:
         return answered
-    head = _head(data, max_bytes, max_depth)
+    head = _head(data, limits)
     return None if head is None or head.method is not UNSET else head.id
 
 
@@ -271,8 +284,8 @@ def _levels(text: bytes) -> int:
     return text.count(b"{") + text.count(b"[") - text.count(b"}") - text.count(b"]")
 
 
-def _head(data: bytes, max_bytes: int, max_depth: int) -> _Head | None:
-    if len(data) > max_bytes or _too_deep(data, max_depth):
+def _head(data: bytes, limits: SizeLimits) -> _Head | None:
+    if len(data) > limits.max_bytes or _is_deep(_shape(data), limits.max_depth):
         return None
     try:
         return msgspec.json.decode(data, type=_Head)

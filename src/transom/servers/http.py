@@ -59,6 +59,7 @@ from transom.servers.targets import server_of
 from transom.servers.versions import PROTOCOL_KEY
 
 MAX_BYTES = 32 * 1024 * 1024
+_SIZES = wire.SizeLimits(max_bytes=MAX_BYTES)
 _MAX_CONNECTIONS = 1000
 _CONNECT_WITHIN = 15.0
 _LEAVE_WITHIN = 2.0
@@ -142,7 +143,7 @@ class HttpChannel:
 
     async def _refuse(self, data: bytes) -> None:
         """Answer a message that cannot be sent as an HTTP request, so that nobody waits for it."""
-        id = wire.refused_id(data, max_bytes=MAX_BYTES)
+        id = wire.refused_id(data, _SIZES)
         if id is not None:
             text = "This message cannot be sent to an HTTP server"
             await self._theirs.send(wire.encode_error(id, INVALID_REQUEST, text))

@@ -344,12 +344,9 @@ class App:
     def _on_request(self, request: wire.Request) -> bytes | Awaitable[bytes]:
         method = request.method
         connection = self._connection
-        if (
-            method in self._service.methods
-            and connection is not None
-            and "tools" in connection.declared
-        ):
-            return self._service.serve(request)
+        serve = self._service.methods.get(method)
+        if serve is not None and connection is not None and "tools" in connection.declared:
+            return serve(HOST[method].read_params(request.params))
         if method == "ping":
             return b"{}"
         if method == "ui/resource-teardown":

@@ -10,9 +10,8 @@ from msgspec import Raw
 
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, ValidationError
 from transom.events import Slot
-from transom.protocol import wire
 from transom.protocol.messages import CallToolParams, CreateTaskResult
-from transom.protocol.methods import HOST, describe
+from transom.protocol.methods import describe
 from transom.types import Task
 from transom.view.invoke import Invocation, Outcome, ReportProblem, RunningCall, error_result
 from transom.view.listing import Listing
@@ -54,11 +53,7 @@ class ToolService:
             "tasks/result": lambda params: self._tasks.result(params.task_id),
             "tasks/cancel": lambda params: self._tasks.cancel(params.task_id),
         }
-
-    def serve(self, request: wire.Request) -> Answer:
-        """Answer a request for one of `methods`."""
-        method = request.method
-        return self.methods[method](HOST[method].read_params(request.params))
+        """What answers a request, by its method; it takes the params as a struct."""
 
     def close(self) -> None:
         """The connection is closed: cancel all tasks."""
@@ -71,39 +66,37 @@ class ToolService:
                 text = "Invalid params for tools/call: arguments: Expected `object`"
                 raise ProtocolError(INVALID_PARAMS, text)
             arguments = Raw(b"{}")
-        tool = self._registry.get(params.name)
-        support = "forbidden" if tool is None else tool.task_support
-        if params.task is None:
-            if support == "required":
-                text = f"Tool {params.name} must be called as a task"
-                raise ProtocolError(METHOD_NOT_FOUND, text)
-        elif tool is None or support == "forbidden":
-            raise ProtocolError(METHOD_NOT_FOUND, f"Tool {params.name[:128]} cannot run as a task")
+        name, task = params.name, params.task
+        tool = self._registry.get(name)
+        if task is None:
+            if tool is not None and tool.task_support == "required":
+                raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name} must be called as a task")
+        elif tool is None or tool.task_support == "forbidden":
+            raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name[:128]} cannot run as a task")
         elif not tool.function.returns_task:
             self._tasks.check_room()
 
         if tool is not None:
-            outcome = self._call(tool, arguments, params.meta)
+            outcome = self._call(name, tool, arguments, params.meta)
         elif self._on_call_tool:
-            outcome = self._call_unregistered(params.name, arguments, params.meta)
+            outcome = self._call_unregistered(name, arguments, params.meta)
         else:
-            raise ProtocolError(INVALID_PARAMS, f"Tool {params.name[:128]} not found")
-        if params.task is None:
+            raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
+        if task is None:
             if not isinstance(outcome, bytes):
                 return self._wait_for_result(outcome)
             self._flush_changes()  # the host is notified of a change before it gets the result
             return outcome
         if tool is not None and tool.function.returns_task:
-            return self._wait_for_task(outcome, params.task.ttl)
+            return self._wait_for_task(outcome, task.ttl)
         if isinstance(outcome, Task):
             return self._tasks.delegate(outcome)
-        return self._start_task(outcome, params.task.ttl)
+        return self._start_task(outcome, task.ttl)
 
     def _call(
-        self, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
+        self, name: str, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
     ) -> Outcome:
         """Call a registered tool."""
-        name = tool.name
         if not tool.enabled:
             why = f": {tool.reason}" if tool.reason else ""
             return error_result(f"Tool {name} is disabled{why}")
