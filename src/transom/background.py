@@ -38,6 +38,13 @@ def retrieve(task: asyncio.Future[Any]) -> None:
         task.exception()
 
 
+async def stop(task: asyncio.Future[Any] | None) -> None:
+    """Cancel a task, if there is one, and wait until it has ended."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+
+
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop

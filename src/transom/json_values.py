@@ -1,6 +1,6 @@
 """Untrusted JSON: reading it without trusting its shape, and cleaning its text.
 
-1. `members`, `member` and `entries_of` read raw JSON one level at a time. What they do not read
+1. `members` and `member` read raw JSON one level at a time. What they do not read
    stays raw, so it can be passed on unchanged.
 2. `as_object` and the like read JSON that was decoded already.
 3. In the brackets `⟦ ⟧` the host tells a model where a text comes from. Texts of Views and servers
@@ -82,7 +82,6 @@ Members = dict[str, Raw]
 """The members of an object, their values unread."""
 
 _read = msgspec.json.Decoder(Members).decode
-_read_entries = msgspec.json.Decoder(list[Raw]).decode
 _read_any = msgspec.json.Decoder().decode
 
 
@@ -106,14 +105,6 @@ def member(value: Raw | bytes | None, *path: str) -> Any:
         return None if value is None else _read_any(value)
     except msgspec.DecodeError:
         return None  # a number such as 1e999 is valid JSON
-
-
-def entries_of(value: Raw | bytes | None) -> list[Raw]:
-    """The entries of an array, unread; empty if it is not an array."""
-    try:
-        return _read_entries(value or b"[]")
-    except msgspec.DecodeError:
-        return []
 
 
 def with_member(value: Raw | bytes | None, key: str, member: object) -> bytes:

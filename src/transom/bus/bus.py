@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from transom.background import Background, logs_errors
+from transom.background import Background, logs_errors, stop
 from transom.bus.channels import Channels, OnOpen
 from transom.bus.commands import BEAT, CLAIM, RELEASE, WRITE, Argument, Commands
 from transom.channel import Channel
@@ -129,9 +129,7 @@ class Bus:
 
     async def __aexit__(self, *_: object) -> None:
         """Release every lease and close every channel."""
-        assert self._beating is not None  # noqa: S101 - for the type checker
-        self._beating.cancel()
-        await asyncio.wait([self._beating])
+        await stop(self._beating)
         await self._background.aclose(grace=1.0)
         await self._channels.aclose()
         for lease in list(self._leases.values()):

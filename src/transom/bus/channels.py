@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from transom.background import Background, logs_errors
+from transom.background import Background, logs_errors, stop
 from transom.bus.commands import OPEN, SEND, TAKEN, Argument, Commands
 from transom.channel import Channel, Pipe, Receiver, Waiters, memory_pair
 from transom.errors import (
@@ -215,9 +215,7 @@ class Channels:
             await channel.aclose()
         await self._handling.aclose(grace=1.0)
         self.flush()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
+        await stop(self._reading)
 
     @property
     def peers(self) -> set[str]:

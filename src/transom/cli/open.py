@@ -22,7 +22,6 @@ from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.errors import (
     SERVER_ERROR,
-    InvalidResult,
     NotConnected,
     PeerError,
     ProtocolError,
@@ -31,7 +30,7 @@ from transom.errors import (
 )
 from transom.gateway.config import name_of_command, name_of_url
 from transom.host.host import Host
-from transom.host.page import view_uri
+from transom.host.page import links_view
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
@@ -454,7 +453,7 @@ class OpenCommand:
 
     @staticmethod
     def _tool_to_open(tool: str | None, tools: Sequence[Tool]) -> str:
-        opening = [each.name for each in tools if _opens_view(each)]
+        opening = [each.name for each in tools if links_view(each.meta)]
         if tool is None:
             if len(opening) == 1:
                 return opening[0]
@@ -539,13 +538,6 @@ class OpenCommand:
 
     def _event(self, event: str, **details: Any) -> None:
         self._on_event({"event": event, **details})
-
-
-def _opens_view(tool: Tool) -> bool:
-    try:
-        return view_uri(tool) is not None
-    except InvalidResult:
-        return True  # it means to, and opening it says what is wrong
 
 
 _SKIPPED = re.compile(r"\..*|__pycache__|node_modules|venv")

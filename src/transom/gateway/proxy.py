@@ -464,20 +464,27 @@ class Proxy:
 
     # --- lists -------------------------------------------------------------------------------
 
-    async def _list(self, request: wire.Request, key: str) -> tuple[bytes, Listed | None, bool]:
-        """The lists of all servers, or a page of the only one's.
+    async def _list(
+        self, request: wire.Request, key: str, *, optional: bool = False
+    ) -> tuple[bytes, Listed | None, bool]:
+        """The lists of all servers, or a page of the only one's; `optional`: it may have none.
 
         Returns:
             The result without the entries; the entries of each server, or None if a single server's
             result is not a listing and passes unchanged; and whether this is the last page.
         """
         only = self._members.only
-        if only is None:
-            if member_of(request.params, "cursor") is not None:
-                raise ProtocolError(INVALID_PARAMS, "Invalid cursor: there is one page only")
-            listed = await self._list_all(request.method, key)
-            return _own_result(request, b"{}"), listed, True
-        result = await self._forward(request, only)
+        if only is None and member_of(request.params, "cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "Invalid cursor: there is one page only")
+        try:
+            if only is None:
+                listed = await self._list_all(request.method, key)
+                return _own_result(request, b"{}"), listed, True
+            result = await self._forward(request, only)
+        except ProtocolError as error:
+            if error.code != METHOD_NOT_FOUND or not optional:
+                raise
+            return _own_result(request, b"{}"), [], True
         try:
             entries = msgspec.json.decode(members(result).get(key, b"[]"), type=list[Raw])
         except msgspec.DecodeError:
@@ -550,12 +557,7 @@ class Proxy:
         self._merge_prompts(await self._list_all("prompts/list", "prompts"))
 
     async def _list_resources(self, request: wire.Request) -> bytes:
-        try:
-            result, listed, last = await self._list(request, "resources")
-        except ProtocolError as error:
-            if error.code != METHOD_NOT_FOUND:
-                raise
-            result, listed, last = _own_result(request, b"{}"), [], True
+        result, listed, last = await self._list(request, "resources", optional=True)
         if listed is None:
             return result
         entries = self._merged(listed, self._merge_resources)
@@ -720,12 +722,8 @@ class Proxy:
     # --- tasks -------------------------------------------------------------------------------
 
     async def _list_tasks(self, request: wire.Request) -> bytes:
-        try:
-            result, listed, last = await self._list(request, "tasks")
-        except ProtocolError as error:
-            if error.code != METHOD_NOT_FOUND or is_modern(request.params):
-                raise
-            result, listed, last = b"{}", [], True
+        optional = not is_modern(request.params)
+        result, listed, last = await self._list(request, "tasks", optional=optional)
         if listed is None:
             return result
         entries: list[Raw | bytes] = []

@@ -40,6 +40,7 @@ from transom.errors import (
 from transom.gateway.client import Client, ClientState
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
 from transom.gateway.tasks import MAX_TASK_TIME, CallTasks, task_request
+from transom.host.page import links_view
 from transom.host.policy import (
     ApprovalRequest,
     Decision,
@@ -52,7 +53,7 @@ from transom.host.policy import (
 from transom.host.surface import INDIRECT_TOOLS, LIST_VIEW_TOOLS, owner_of
 from transom.json_values import clean, member, members, with_entries, without_marks
 from transom.protocol import wire
-from transom.protocol.messages import LEGACY_URI_KEY, OPEN
+from transom.protocol.messages import OPEN
 from transom.protocol.methods import read_result
 from transom.servers.connection import ServerConnection
 from transom.servers.versions import is_complete, without_hop_keys
@@ -275,24 +276,12 @@ class ToolHead(msgspec.Struct):
         """Whether a model may see it."""
         return model_may_call(Tool(name=self.name, meta=self.meta))
 
-    @property
-    def opens_view(self) -> bool:
-        """Whether calling it opens a View."""
-        return _opens_view(self.meta)
-
 
 class _Named(msgspec.Struct):
     name: str
 
 
 _read_name = msgspec.json.Decoder(_Named).decode
-
-
-def _opens_view(meta: Mapping[str, Any] | None) -> bool:
-    if meta is None:
-        return False
-    ui: object = meta.get("ui")
-    return (isinstance(ui, dict) and "resourceUri" in ui) or LEGACY_URI_KEY in meta
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -405,7 +394,7 @@ class ClientViews:
         self.learned = True
         for head in heads:
             self._taken.add(head.name)
-            if head.opens_view and self._screen is not None and not self._needed:
+            if links_view(head.meta) and self._screen is not None and not self._needed:
                 self._begin_host()
 
     def _begin_host(self) -> asyncio.Task[Host]:
@@ -668,14 +657,14 @@ class ClientViews:
             tool = cache.known(name)
             if tool is None:
                 return name in STANDING_TOOLS
-            return not model_may_call(tool) or (self._screen is not None and _opens_view(tool.meta))
+            return not model_may_call(tool) or (self._screen is not None and links_view(tool.meta))
         except msgspec.DecodeError:
             return True
 
     def opens(self, connection: ServerConnection, call: ToolCall) -> bool:
         """Whether this call of a server's tool opens a View."""
         tool = connection.tool_cache.known(call.name)
-        if self._screen is None or tool is None or not _opens_view(tool.meta):
+        if self._screen is None or tool is None or not links_view(tool.meta):
             return False
         wanted = self._settings_of(connection).opening(tool) != "never"
         return wanted and member(call.params, "_meta", OPEN) is not False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -43,12 +44,19 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     prefers_border: bool | None = None
 
 
+def links_view(meta: Mapping[str, Any] | None) -> bool:
+    """Whether a tool with this `_meta` opens a View, or would if its link were valid."""
+    return meta is not None and (
+        "resourceUri" in as_object(meta.get("ui")) or LEGACY_URI_KEY in meta
+    )
+
+
 def view_uri(tool: Tool) -> str | None:
     """The resource of the View that a tool opens; None if it opens none."""
+    if not links_view(tool.meta):
+        return None
     meta = tool.meta or {}
     nested = as_object(meta.get("ui"))
-    if "resourceUri" not in nested and LEGACY_URI_KEY not in meta:
-        return None
     uri: object = nested["resourceUri"] if "resourceUri" in nested else meta[LEGACY_URI_KEY]
     if not isinstance(uri, str) or not uri.startswith("ui://"):
         shown = msgspec.json.encode(uri).decode()[:200]

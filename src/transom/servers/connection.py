@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from transom.background import stop
 from transom.channel import Channel, Throttled
 from transom.errors import (
     METHOD_NOT_FOUND,
@@ -118,8 +119,6 @@ class ServerConnection(CachingServer):
         """Whether the connection is up."""
         self.reason = "it was not started"
         """Why it is not up."""
-        self.starts = 0
-        """How often it was reached."""
         self.protocol_version: str | None = None
         """The version that `negotiate` agreed on."""
         self._connect = connect
@@ -200,9 +199,7 @@ class ServerConnection(CachingServer):
         """Close the connection for good. Safe to repeat."""
         self._closed = True
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await stop(task)
         session, self._session = self._session, None
         if session is not None:
             await session.aclose()
@@ -233,7 +230,6 @@ class ServerConnection(CachingServer):
             ),
         )
         self._session.start()
-        self.starts += 1
         self.tool_cache.invalidate()
 
     def _set_up(self) -> None:

@@ -45,6 +45,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from transom.background import stop
 from transom.channel import memory_pair
 from transom.errors import (
     INVALID_REQUEST,
@@ -167,9 +168,7 @@ class HttpChannel:
             with suppress(Exception):
                 async with asyncio.timeout(_LEAVE_WITHIN):
                     await self._client.delete_session(self._url)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await stop(self._task)
 
     def _lose(self, reason: str) -> None:
         if self._reason is None:

@@ -28,6 +28,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from transom.background import stop
 from transom.errors import PeerError, Refused
 from transom.web.page_link import Link
 from transom.web.stage import Hello, MountedView, Stage
@@ -194,8 +195,7 @@ class PageSocket:
             await self._close(_BROKEN, str(error))
         finally:
             link.detach(self._outbox.put_nowait, leaving=leaving)
-            writer.cancel()
-            await asyncio.wait([writer])
+            await stop(writer)
 
     def _hang_up(self, reason: str) -> None:
         self._reason = reason

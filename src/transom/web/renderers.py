@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
-from transom.background import ignore
+from transom.background import ignore, stop
 from transom.channel import Channel
 from transom.errors import TransomError, UsageError
 from transom.host.host import Host
@@ -185,9 +185,7 @@ class BrowserRenderer:
     async def stop_opening(self) -> None:
         """Stop opening a page."""
         opening, self._page_opening = self._page_opening, None
-        if opening is not None and not opening.done():
-            opening.cancel()
-            await asyncio.wait([opening])
+        await stop(opening)
 
     async def _open_and_wait(self, timeout: float | None) -> None:
         await self._open()

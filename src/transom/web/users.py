@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 import msgspec
 
-from transom.background import Background, Debounced, ignore, logs_errors
+from transom.background import Background, Debounced, ignore, logs_errors, stop
 from transom.bus import Lease
 from transom.errors import BusError, LeaseLost, Refused, TransomError
 from transom.host.host import Host
@@ -32,6 +34,7 @@ from transom.host.page import Page
 from transom.host.view import View
 from transom.json_values import clean
 from transom.web.page_link import Link
+from transom.web.remote_host import SharedHost
 from transom.web.seat import Seat, Seats
 from transom.web.stage import Hello, Stage
 
@@ -433,3 +436,61 @@ class SharedRecords:
             changes[_VIEW + key] = None
             del self._written[key]
         return changes
+
+
+class User:
+    """One user: their Host, pages and lease."""
+
+    def __init__(
+        self,
+        name: str,
+        show_within: float,
+        wake: Callable[[User], Awaitable[object] | None],
+        label_of: Callable[[User, Page, Stage], Awaitable[str | None]],
+    ) -> None:
+        self.name = name
+        self.used = time.monotonic()
+        self.host: Host | None = None
+        self.starting: asyncio.Task[Host] | None = None
+        self.moving = False  # to another worker
+        self.lease: Lease | None = None
+        self.stored: HostRecords | None = None  # records of the last Host, until there is a new one
+        self.records: SharedRecords | None = None
+        self.shared: SharedHost | None = None
+        self.origins: dict[str, Lease] = {}  # leases for the origins of the user's Views, by `Host`
+        self.pages = UserPages(
+            lambda: self.host,
+            lambda: wake(self),
+            show_within=show_within,
+            on_away=self.mark_used,
+            label_of=partial(label_of, self),
+        )
+
+    def mark_used(self) -> None:
+        """It is in use now: it is not closed for a while."""
+        self.used = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no page is open, and no Host is starting."""
+        starting = self.starting is not None and not self.starting.done()
+        return not starting and not len(self.pages)
+
+    def current_records(self) -> HostRecords | None:
+        """What the next Host needs; None if there is no Host."""
+        if self.host is None:
+            return None
+        return self.pages.records(self.host)
+
+    async def close_host(self) -> None:
+        """Close the Host, even while it starts."""
+        await stop(self.starting)
+        if self.host is not None:
+            await self.host.aclose()
+
+    async def release(self) -> None:
+        """Let another worker have the user."""
+        origins, self.origins = self.origins, {}
+        await asyncio.gather(*(lease.release() for lease in origins.values()))
+        if self.lease is not None:
+            await self.lease.release()

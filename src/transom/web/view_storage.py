@@ -118,13 +118,11 @@ class ViewStorage:
     Args:
         program: identifies this program among others of the user that show Views at the same time.
             It may contain secrets.
-        user: the owner of the Views, if the program has many users.
         folder: where everything is stored; by default in the user's state folder.
     """
 
-    def __init__(self, program: str = "", *, user: str = "", folder: Path | None = None) -> None:
+    def __init__(self, program: str = "", *, folder: Path | None = None) -> None:
         self.program = program
-        self._user = user
         self._folder = folder
         self.problem = ""
         """Why nothing is stored, if that is so."""
@@ -155,7 +153,7 @@ class ViewStorage:
             label_of = partial(
                 origin_label,
                 bytes.fromhex(state.secret),
-                user=self._user,
+                user="",
                 server=page.server,
                 identity=page.identity,
                 uri=page.uri,

@@ -29,7 +29,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from transom.background import Background, ignore, logs_errors
+from transom.background import Background, ignore, logs_errors, stop
 from transom.bus import Bus, Lease, forward, serve_forwarded
 from transom.bus.forwarding import claim_or_reach
 from transom.channel import Channel
@@ -43,7 +43,6 @@ from transom.errors import (
     UsageError,
 )
 from transom.host.host import Host
-from transom.host.open_views import HostRecords
 from transom.host.page import Page
 from transom.host.policy import Policy
 from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file, unavailable
@@ -51,7 +50,7 @@ from transom.web.csp import CspMode
 from transom.web.remote_host import RemoteHost, SharedHost, refuse
 from transom.web.seat import Seat
 from transom.web.stage import MountedView, Stage, Violation
-from transom.web.users import KeptRecords, SharedRecords, UserPages, read_records
+from transom.web.users import KeptRecords, SharedRecords, User, read_records
 from transom.web.view_storage import origin_label
 
 __all__ = ["WebViews"]
@@ -75,62 +74,6 @@ _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the sa
 _FAILED = 1011  # after which a page retries
 _SETTINGS = "WebViews(sandbox=..., origins=..., secret=...)"
 _UNCONFIGURED = f"Views are set up for development on this machine only: set {_SETTINGS}"
-
-
-class _User:
-    """One user: their Host, pages and lease."""
-
-    def __init__(
-        self,
-        name: str,
-        show_within: float,
-        wake: Callable[[_User], Awaitable[object] | None],
-        label_of: Callable[[_User, Page, Stage], Awaitable[str | None]],
-    ) -> None:
-        self.name = name
-        self.used = time.monotonic()
-        self.host: Host | None = None
-        self.starting: asyncio.Task[Host] | None = None
-        self.moving = False  # to another worker
-        self.lease: Lease | None = None
-        self.stored: HostRecords | None = None  # records of the last Host, until there is a new one
-        self.records: SharedRecords | None = None
-        self.shared: SharedHost | None = None
-        self.origins: dict[str, Lease] = {}  # leases for the origins of the user's Views, by `Host`
-        self.pages = UserPages(
-            lambda: self.host,
-            lambda: wake(self),
-            show_within=show_within,
-            on_away=self.mark_used,
-            label_of=partial(label_of, self),
-        )
-
-    def mark_used(self) -> None:
-        self.used = time.monotonic()
-
-    @property
-    def is_idle(self) -> bool:
-        starting = self.starting is not None and not self.starting.done()
-        return not starting and not len(self.pages)
-
-    def current_records(self) -> HostRecords | None:
-        if self.host is None:
-            return None
-        return self.pages.records(self.host)
-
-    async def close_host(self) -> None:
-        if self.starting is not None:
-            self.starting.cancel()
-            await asyncio.wait([self.starting])
-        if self.host is not None:
-            await self.host.aclose()
-
-    async def release(self) -> None:
-        """Let another worker have the user."""
-        origins, self.origins = self.origins, {}
-        await asyncio.gather(*(lease.release() for lease in origins.values()))
-        if self.lease is not None:
-            await self.lease.release()
 
 
 class WebViews:
@@ -213,7 +156,7 @@ class WebViews:
         self._joining: asyncio.Task[Bus] | None = None
         self._ended = False
         self._remote: dict[str, RemoteHost] = {}
-        self._users: dict[str, _User] = {}
+        self._users: dict[str, User] = {}
         self._records = KeptRecords()
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._hosts: dict[str, MountedView] = {}
@@ -255,7 +198,7 @@ class WebViews:
         )
         return found if isinstance(found, RemoteHost) else await self._local_host(found)
 
-    async def _local_host(self, entry: _User) -> Host:
+    async def _local_host(self, entry: User) -> Host:
         if entry.starting is None:
             entry.starting = asyncio.create_task(self._start(entry))
         return await asyncio.shield(entry.starting)
@@ -280,7 +223,7 @@ class WebViews:
             self._closing[user] = asyncio.create_task(self._close(entry))
         return self._closing.get(user)
 
-    async def _close(self, entry: _User) -> None:
+    async def _close(self, entry: User) -> None:
         try:
             if entry.moving and entry.records is not None:
                 await entry.records.finish()
@@ -329,13 +272,13 @@ class WebViews:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _entry(self, user: object) -> _User:
+    def _entry(self, user: object) -> User:
         user = _check_user(user)
         entry = self._users.get(user)
         if entry is None:
             if len(self._users) >= self._max_users:
                 self._make_room()
-            entry = _User(user, self._show_within, self._wake, self._label)
+            entry = User(user, self._show_within, self._wake, self._label)
             self._users[user] = entry
             if not self._sweeping:
                 self._sweeping = True
@@ -349,14 +292,14 @@ class WebViews:
             raise Refused(f"{self._max_users} users have Views open, which is the most allowed")
         self._begin_closing(idle[0])
 
-    def _wake(self, entry: _User) -> Awaitable[object] | None:
+    def _wake(self, entry: User) -> Awaitable[object] | None:
         """An awaitable that creates the Host of a user who had Views; None if it is not needed."""
         starting, user = entry.starting, entry.name
         known = starting is not None or entry.stored is not None
         known = known or user in self._records or user in self._closing
         return self._local_host(entry) if known and not (starting and starting.done()) else None
 
-    async def _start(self, entry: _User) -> Host:
+    async def _start(self, entry: User) -> Host:
         try:
             if (closing := self._closing.get(entry.name)) is not None:
                 await asyncio.wait([closing])
@@ -418,7 +361,7 @@ class WebViews:
             self._joining = None  # so that it is retried
             raise
 
-    async def _claim(self, user: str) -> _User | None:
+    async def _claim(self, user: str) -> User | None:
         """Claim a user; None if another worker has them.
 
         Raises:
@@ -445,7 +388,7 @@ class WebViews:
             entry.lease, entry.stored = lease, stored
         return entry
 
-    def _share(self, entry: _User, lease: Lease, host: Host) -> None:
+    def _share(self, entry: User, lease: Lease, host: Host) -> None:
         """Store the records of a user's Host on the bus, and let other workers use the Host."""
         entry.records = SharedRecords(lease, entry.current_records, entry.stored)
         entry.records.watch(host)
@@ -485,14 +428,14 @@ class WebViews:
         if entry.shared is not None:
             await entry.shared.serve(channel)
 
-    async def _find_user(self, name: str) -> _User | None:
+    async def _find_user(self, name: str) -> User | None:
         """A user whom another worker believes to be here."""
         user = name.removeprefix("user:")
         if (closing := self._closing.get(user)) is not None:
             await asyncio.wait([closing])  # the other worker can claim the user then
         return self._users.get(user)
 
-    async def _label(self, entry: _User, page: Page, stage: Stage) -> str | None:
+    async def _label(self, entry: User, page: Page, stage: Stage) -> str | None:
         """The label of a View's origin, claimed so that other workers find it here."""
         label = None
         if self._secret is not None:
@@ -610,8 +553,7 @@ class WebViews:
         except BusError as error:
             await _turn_away(websocket, _FAILED, str(error))
         finally:
-            checking.cancel()
-            await asyncio.wait([checking])
+            await stop(checking)
 
     async def _serve_page(self, websocket: WebSocket, user: str, sandbox: str) -> None:
         """Serve a page's socket here, or forward it to the worker that has the user.
@@ -655,7 +597,7 @@ class WebViews:
         else:
             await self._run_page(websocket, entry, given["context"]["sandbox"])
 
-    async def _run_page(self, websocket: WebSocket, entry: _User, sandbox: str) -> None:
+    async def _run_page(self, websocket: WebSocket, entry: User, sandbox: str) -> None:
         origin = websocket.headers.get("origin", "")
         await websocket.accept()
         await PageSocket(
