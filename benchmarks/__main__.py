@@ -1,18 +1,18 @@
 """Measure Transom and its peers in one run and print the ratios.
 
-    python -m benchmarks [--quick] [--rounds 5] [--only call,list50] [--json FILE] [--write]
+    python -m benchmarks [--quick] [--rounds 20] [--only call,list50] [--json FILE] [--write]
 
-Each round measures us and every peer, one after the other. What is compared with peers is shown by
-the best round of each, with the spread of our rounds, and once more by processor time, which hardly
-depends on what else the machine does. Ratios of one run on one machine mean something; figures of
-two machines do not. Exits with 1 when a budget is missed.
+Each round measures each row by us and at once by every peer, a quarter of a second each, because a
+machine's speed changes from second to second. What is compared is shown by the best round of each,
+with the spread of our rounds, and once more by processor time, which hardly depends on what else
+the machine does. Ratios of one run on one machine mean something; figures of two machines do not.
+Exits with 1 when a budget is missed.
 """
 
 import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -52,48 +52,43 @@ class Row(NamedTuple):
 
     key: str
     name: str
-    mode: str
+    callers: int
     budgets: dict[str, float | None]
 
 
 COMPARED = [
-    Row("ping", "request round trip", "sequential", {TS_BEST: None, PY: None}),
-    Row("ping", "request round trip, 100 in flight", "inflight", {TS_BEST: None, PY: None}),
-    Row("call", "validated tool call", "sequential", {TS_BEST: 2.5, TS: 3, PY: 8, BARE: 0.8}),
-    Row("call", "validated tool call, 100 in flight", "inflight",
-        {TS_BEST: 3, PY: None, BARE: None}),
-    Row("list50", "list 50 tools", "sequential", {TS_BEST: 10, PY: None}),
-    Row("list1000", "list 1,000 tools", "sequential", {TS: None}),
-]  # fmt: skip
+    Row("ping", "request round trip", 1, {TS_BEST: None, PY: None}),
+    Row("ping", "request round trip, 100 in flight", 100, {TS_BEST: None, PY: None}),
+    Row("call", "validated tool call", 1, {TS_BEST: 2.5, TS: 3, PY: 8, BARE: 0.8}),
+    Row("call", "validated tool call, 100 in flight", 100, {TS_BEST: 3, PY: None, BARE: None}),
+    Row("wait", "call of a tool that waits, 100 in flight", 100, {TS_BEST: None, PY: None}),
+    Row("list50", "list 50 tools", 1, {TS_BEST: 10, PY: None}),
+    Row("list1000", "list 1,000 tools", 1, {TS: None}),
+]
 LAZY = [
     ("list50-one-lazy", "list 50 tools, one lazy", 1.2),
     ("list50-all-lazy", "list 50 tools, all lazy", None),
 ]
 
-Samples = dict[tuple[str, str, str], list[Rate]]
+Samples = dict[tuple[str, str, int], list[Rate]]
 
 
-async def _bare(mode: str, seconds: float) -> Rate:
-    return await ours.rate_of(bare.caller(), mode, seconds)
+async def _bare(callers: int, seconds: float) -> Rate:
+    return await ours.rate_of(bare.caller(), callers, seconds)
 
 
-def take_round(
-    samples: Samples, keys: set[str], seconds: float, say: Callable[[str], None]
-) -> None:
-    """One round: each of our rows, then each peer."""
-    for key in ours.ROWS:
-        for mode in ("sequential", "inflight"):
-            if key in keys and (mode == "sequential" or key in ("ping", "call")):
-                say(f"Transom {key} {mode}")
-                rate = asyncio.run(ours.per_second(key, mode, seconds))
-                samples.setdefault(("Transom", key, mode), []).append(rate)
-                if key == "call":
-                    rate = asyncio.run(_bare(mode, seconds))
-                    samples.setdefault((BARE, key, mode), []).append(rate)
-    for peer in peers.PEERS:
-        say(peer)
-        for (key, mode), rate in peers.measure(peer, sorted(keys), seconds).items():
-            samples.setdefault((peer, key, mode), []).append(rate)
+def take_round(samples: Samples, keys: set[str], seconds: float, running: list[peers.Peer]) -> None:
+    """One round: each row by us, then at once by every peer."""
+    lazy = [(key, 1) for key, _, _ in LAZY if key in keys]
+    for key, callers in [(row.key, row.callers) for row in COMPARED if row.key in keys] + lazy:
+        taken = {"Transom": asyncio.run(ours.per_second(key, callers, seconds))}
+        if key == "call":
+            taken[BARE] = asyncio.run(_bare(callers, seconds))
+        for peer in running:
+            if key in peer.rows:
+                taken[peer.name] = peer.measure(key, callers, seconds)
+        for who, rate in taken.items():
+            samples.setdefault((who, key, callers), []).append(rate)
 
 
 def _best(rates: list[Rate]) -> Rate:
@@ -110,10 +105,10 @@ def compared(samples: Samples, keys: set[str]) -> list[Measured]:
     for row in COMPARED:
         if row.key not in keys:
             continue
-        mine = _best(samples["Transom", row.key, row.mode])
-        spread = _spread(samples["Transom", row.key, row.mode])
+        mine = _best(samples["Transom", row.key, row.callers])
+        spread = _spread(samples["Transom", row.key, row.callers])
         for peer, least in row.budgets.items():
-            theirs = _best(samples[peer, row.key, row.mode])
+            theirs = _best(samples[peer, row.key, row.callers])
             ratio = mine.wall / theirs.wall
             ok = None if least is None else ratio >= least
             budget = "" if least is None else f">= {least:g}x"
@@ -130,14 +125,14 @@ def lazies(samples: Samples, keys: set[str]) -> list[Measured]:
     lines: list[Measured] = []
     if "list50" not in keys:
         return lines
-    static = _best(samples["Transom", "list50", "sequential"])
+    static = _best(samples["Transom", "list50", 1])
     for key, name, most in LAZY:
-        mine = _best(samples["Transom", key, "sequential"])
+        mine = _best(samples["Transom", key, 1])
         ratio = static.wall / mine.wall
         ok = None if most is None else ratio <= most
         budget = "" if most is None else f"<= {most:g}x the time"
         processor = static.processor / mine.processor
-        spread = _spread(samples["Transom", key, "sequential"])
+        spread = _spread(samples["Transom", key, 1])
         lines.append(
             Measured(name, mine.wall, "/s", "all static", static.wall, ratio, budget, ok,
                      processor, spread)
@@ -175,8 +170,10 @@ def show(lines: list[Measured]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long to measure each row")
-    parser.add_argument("--rounds", type=int, default=5, help="how often peers are measured")
-    everything = ",".join(["ping", "call", "list50", "list1000", "start", *GROUPS, "growth"])
+    parser.add_argument("--rounds", type=int, default=20, help="how often peers are measured")
+    everything = ",".join(
+        ["ping", "call", "wait", "list50", "list1000", "start", *GROUPS, "growth"]
+    )
     parser.add_argument("--only", default=everything, help="the rows to measure, by key")
     parser.add_argument(
         "--quick", action="store_true", help="less than a minute: fewer rows, seen for less long"
@@ -185,7 +182,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
     options = parser.parse_args()
     if options.quick:
-        options.seconds, options.rounds = min(options.seconds, 0.2), 1
+        options.seconds, options.rounds = min(options.seconds, 0.2), 3
         if options.only == everything:
             options.only = "ping,call,list50,start,http"
     only = set(options.only.split(","))
@@ -198,13 +195,12 @@ def main() -> int:
     lines: list[Measured] = []
     growth: page.Growth = {}
     with console.status("measuring") as status:
-        for number in range(options.rounds if keys else 0):
-            take_round(
-                samples,
-                keys,
-                options.seconds,
-                lambda what, n=number: status.update(f"round {n + 1}: {what}"),
-            )
+        running = [peers.Peer(name) for name, rows in peers.ROWS.items() if rows & keys]
+        for number in range(options.rounds if running else 0):
+            status.update(f"round {number + 1} of {options.rounds}")
+            take_round(samples, keys, options.seconds / 4, running)
+        for peer in running:
+            peer.close()
         lines += compared(samples, keys) + lazies(samples, keys)
         if "start" in only:
             status.update("start")

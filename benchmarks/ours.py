@@ -41,6 +41,17 @@ def echoing() -> App:
     return app
 
 
+def waiting() -> App:
+    app = App("bench", "1.0.0")
+
+    @app.tool
+    async def echo(text: str, count: int) -> Echo:
+        await asyncio.sleep(0)
+        return Echo(text, count)
+
+    return app
+
+
 def listing(count: int, lazy: int = 0) -> App:
     app = App("bench", "1.0.0", page_size=max(count, 1))
     for number in range(count):
@@ -72,6 +83,7 @@ def _call(bridge: Bridge) -> Once:
 ROWS: dict[str, tuple[Callable[[], App], Callable[[Bridge], Once]]] = {
     "ping": (echoing, lambda bridge: bridge.ping),
     "call": (echoing, _call),
+    "wait": (waiting, _call),
     "list50": (lambda: listing(50), lambda bridge: bridge.list_tools),
     "list50-one-lazy": (lambda: listing(50, 1), lambda bridge: bridge.list_tools),
     "list50-all-lazy": (lambda: listing(50, 50), lambda bridge: bridge.list_tools),
@@ -86,28 +98,29 @@ class Rate(NamedTuple):
     processor: float
 
 
-async def per_second(row: str, mode: str, seconds: float) -> Rate:
-    """How often a row is done in a second, one after the other or with 100 in flight."""
+async def per_second(row: str, callers: int, seconds: float) -> Rate:
+    """How often a row is done in a second by so many callers."""
     make, prepare = ROWS[row]
     async with bridged(make()) as bridge:
-        return await rate_of(prepare(bridge), mode, seconds)
+        return await rate_of(prepare(bridge), callers, seconds)
 
 
-async def rate_of(once: Once, mode: str, seconds: float) -> Rate:
+async def rate_of(once: Once, callers: int, seconds: float) -> Rate:
     """How often `once` is done in a second, after a little warming up."""
-    await _run(once, mode, seconds / 4)
-    return await _run(once, mode, seconds)
+    await _run(once, callers, seconds / 4)
+    return await _run(once, callers, seconds)
 
 
-async def _run(once: Once, mode: str, seconds: float) -> Rate:
-    busy, started = time.process_time(), time.perf_counter()
-    done = 0
-    while (passed := time.perf_counter() - started) < seconds:
-        if mode == "inflight":
-            await asyncio.gather(*(once() for _ in range(100)))
-            done += 100
-        else:
-            for _ in range(10):
-                await once()
-            done += 10
+async def _run(once: Once, callers: int, seconds: float) -> Rate:
+    """Each caller waits for its answer before it calls again, as in the peers."""
+    busy, begin, done = time.process_time(), time.perf_counter(), 0
+
+    async def call() -> None:
+        nonlocal done
+        while time.perf_counter() - begin < seconds:
+            await once()
+            done += 1
+
+    await asyncio.gather(*(call() for _ in range(callers)))
+    passed = time.perf_counter() - begin
     return Rate(done / passed, done / (time.process_time() - busy))

@@ -167,7 +167,12 @@ from machine to machine: read the ratios. `make bench ARGS=--quick` takes less t
 
 *Ratio* is by the clock, from the best round of each; *by processor* is the same by the time that
 the processors were busy, which hardly depends on what else the machine did; *spread* is how far our
-worst round was below our best.
+worst round was below our best. A round is a quarter of a second for each row, ours and the peers'
+in turn.
+
+*100 in flight* are a hundred callers that each wait for their answer before they call again, ours
+and the peers'. A tool that is no coroutine is answered while its call is sent, so that there is
+little to overlap; the row with a tool that waits shows what a real overlap costs.
 
 ## How the peers are configured
 

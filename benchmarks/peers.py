@@ -1,11 +1,10 @@
-"""The peers: programs that measure themselves and print one JSON object a line."""
+"""The peers: programs that measure themselves, a row for each line they are sent."""
 
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from benchmarks.ours import Rate
 
@@ -14,7 +13,7 @@ NODE = ["node", str(HERE / "node" / "peer.mjs")]
 
 TS, TS_BEST, PY = "TypeScript SDK", "TypeScript SDK, best", "Python SDK"
 
-PEERS: dict[str, list[str]] = {
+COMMANDS: dict[str, list[str]] = {
     TS: NODE,
     TS_BEST: [*NODE, "--jit"],
     PY: [sys.executable, str(HERE / "python_sdk.py")],
@@ -29,31 +28,40 @@ CONFIGURED = {
 }
 ROWS = {
     TS: {"ping", "call", "list50", "list1000"},
-    TS_BEST: {"ping", "call", "list50"},
-    PY: {"ping", "call", "list50"},
+    TS_BEST: {"ping", "call", "wait", "list50"},
+    PY: {"ping", "call", "wait", "list50"},
 }
 
 
-def measure(peer: str, rows: list[str], seconds: float) -> dict[tuple[str, str], Rate]:
-    """How often a peer does each row in a second, by row and mode.
+class Peer:
+    """A running peer, which measures a row when it is told to and is idle between.
 
     Raises:
-        SystemExit: the peer cannot be run; the text says what is missing.
+        SystemExit: it cannot be run; the text says what is missing.
     """
-    wanted = [row for row in rows if row in ROWS[peer]]
-    command = PEERS[peer]
-    if not wanted:
-        return {}
-    if shutil.which(command[0]) is None:
-        raise SystemExit(f"{peer}: {command[0]} is not installed; `make setup` says how to get it")
-    options = ["--rows", ",".join(wanted), "--seconds", str(seconds), "--repeats", "1"]
-    run = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise SystemExit(f"{peer} failed:\n{run.stderr[-2000:]}")
-    found: dict[tuple[str, str], Rate] = {}
-    for line in run.stdout.splitlines():
-        entry: dict[str, Any] = json.loads(line)
-        key = entry["row"], "inflight" if entry["mode"] != "sequential" else "sequential"
-        rate = Rate(entry["per_second"], entry["per_cpu_second"])
-        found[key] = max(found.get(key, rate), rate)  # the peer's best connection
-    return found
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows = ROWS[name]
+        command = COMMANDS[name]
+        if shutil.which(command[0]) is None:
+            missing = f"{name}: {command[0]} is not installed; `make setup` says how to get it"
+            raise SystemExit(missing)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+    def measure(self, row: str, callers: int, seconds: float) -> Rate:
+        """How often it does a row in a second."""
+        to_peer, from_peer = self._process.stdin, self._process.stdout
+        assert to_peer is not None
+        assert from_peer is not None
+        to_peer.write(f"{row} {callers} {seconds}\n")
+        to_peer.flush()
+        if not (line := from_peer.readline()):
+            raise SystemExit(f"{self.name} has failed: see above")
+        found: dict[str, float] = json.loads(line)
+        return Rate(found["per_second"], found["per_cpu_second"])
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
