@@ -44,9 +44,7 @@ def test_ratios_are_of_the_best_rounds_and_a_missed_budget_is_told() -> None:
         "bare asyncio and msgspec": [Rate(200.0, 200.0)],
     }
     samples = {
-        (who, "call", mode): found
-        for who, found in rates.items()
-        for mode in ("sequential", "inflight")
+        (who, "call", callers): found for who, found in rates.items() for callers in (1, 100)
     }
     lines = {
         line.against: line for line in compared(samples, {"call"}) if "flight" not in line.name
