@@ -189,7 +189,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]):
 def test_a_gateway_starts_its_server_before_anything_slow_is_loaded():
     code = (
         "import sys; from transom.cli.main import main; import transom.cli.gateway;"
-        "print([name for name in ('typer', 'pydantic', 'rich', 'mcp') if name in sys.modules])"
+        "print([name for name in ('msgspec', 'pydantic', 'rich', 'mcp') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

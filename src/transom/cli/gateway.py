@@ -18,8 +18,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec.structs import replace
-
 from transom.cli import run_async
 from transom.errors import TransomError, UsageError
 from transom.gateway.stdio import on_signals
@@ -166,6 +164,8 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
 
 
 def _servers(options: GatewayOptions) -> list[ServerConfig]:
+    from msgspec.structs import replace
+
     from transom.cli.login import page_opener, read_headers
     from transom.gateway.config import read_config, server_from_command, server_from_url
 

@@ -29,7 +29,6 @@ from typing import cast
 
 from transom.channel import lines
 from transom.errors import SERVER_ERROR, ChannelClosed, NotConnected
-from transom.protocol import wire
 
 _log = logging.getLogger("transom.servers")
 
@@ -55,6 +54,9 @@ class ServerProcess:
         self, transport: asyncio.SubprocessTransport, protocol: _Protocol, max_line: int
     ) -> None:
         def error_for(beginning: bytes, end: bytes) -> bytes | None:
+            # Loaded here, so that a gateway can start its server before it loads msgspec.
+            from transom.protocol import wire  # noqa: PLC0415
+
             id = wire.answered_by_ends(beginning, end)
             text = f"The answer is longer than {max_line / 2**20:g} MB"
             return None if id is None else wire.encode_error(id, SERVER_ERROR, text)
