@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import TRANSOM
+from tests.cli.running import TRANSOM, transom
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -41,6 +41,13 @@ async def printed(folder: Path, *words: str) -> str:
     process = await started(folder, *words)
     out, err = await process.communicate()
     text = f"{out.decode()}{err.decode()}exit code {process.returncode}\n"
+    return f"$ transom {shlex.join(words)}\n{text}"
+
+
+def printed_here(*words: str) -> str:
+    """The same without a process of its own."""
+    ran = transom(*words)
+    text = f"{ran.stdout}{ran.stderr}exit code {ran.returncode}\n"
     return f"$ transom {shlex.join(words)}\n{text}"
 
 
@@ -125,17 +132,20 @@ def compare(name: str, texts: Iterable[str], folder: Path, server: str = "") -> 
 @pytest.mark.parametrize(
     "mistake", ["wrong-mime-type", "wrong-uri", "throwing-tool", "bad-schema", "wrong-tool-name"]
 )
-async def test_a_mistake_of_a_server_is_named(tmp_path: Path, mistake: str):
+def test_a_mistake_of_a_server_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str
+):
+    monkeypatch.chdir(tmp_path)
     server = f"{SERVER} {mistake}"
     tool = "show_order" if mistake == "wrong-tool-name" else "show_orders"
     calls = ["--args", f"{tool}={{}}"] if mistake == "wrong-tool-name" else ["--call"]
     # Two of them are not about Views, which take long to open.
     plain = ["--plain"] if mistake in {"throwing-tool", "bad-schema"} else []
     behind = ["--headless", "--", *server.split(), *plain]
-    texts = await asyncio.gather(
-        printed(tmp_path, "open", server, tool, "--headless", "--timeout", "50"),
-        printed(tmp_path, "check", server, *calls, "--timeout", "50"),
-        answered(tmp_path, behind, [tool]),
+    texts = (
+        printed_here("open", server, tool, "--headless", "--timeout", "50"),
+        printed_here("check", server, *calls, "--timeout", "50"),
+        asyncio.run(answered(tmp_path, behind, [tool])),
     )
     compare(mistake, texts, tmp_path, server)
 
@@ -217,14 +227,16 @@ page = views.add("orders.html", html="<!doctype html><title>Orders</title>")
         ("bad-uri", BAD_URI),
     ],
 )
-async def test_a_file_that_cannot_be_served_is_explained(tmp_path: Path, mistake: str, source: str):
+def test_a_file_that_cannot_be_served_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str, source: str
+):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "orders.py").write_text(source)
     behind = ["--", sys.executable, "orders.py"]
-    runs = [
-        printed(tmp_path, "open", "orders.py", "--timeout", "50"),
-        printed(tmp_path, "check", "orders.py", "--timeout", "50"),
+    texts = [
+        printed_here("open", "orders.py", "--timeout", "50"),
+        printed_here("check", "orders.py", "--timeout", "50"),
     ]
     if mistake == "crash-at-import":  # the others are about `open FILE` and `check FILE`
-        runs.append(answered(tmp_path, behind, []))
-    texts = await asyncio.gather(*runs)
+        texts.append(asyncio.run(answered(tmp_path, behind, [])))
     compare(mistake, texts, tmp_path)

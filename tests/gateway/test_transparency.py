@@ -93,31 +93,29 @@ async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
 
 
 @asynccontextmanager
-async def gateway_at(transport: str) -> AsyncIterator[list[str] | str]:
-    """Where the gateway of the server is, for a client over stdio or HTTP."""
-    if transport == "stdio":
-        yield behind_the_gateway(modern.COMMAND)
-        return
+async def gateway_over_http() -> AsyncIterator[str]:
+    """Where the gateway of the server is."""
     server = server_from_command(modern.COMMAND, name="modern")
     gateway = HttpGateway([("modern", connect_to(server))], lambda _: ClientViews(None))
     async with serving(gateway, "127.0.0.1", 0) as url:
         yield url
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-async def test_the_sdk_client_gets_the_same_behind_the_gateway(
-    mode: str, version: str, transport: str
-):
-    async with gateway_at(transport) as target:
-        direct, through = await asyncio.gather(
-            modern.sdk_script(modern.COMMAND, mode), modern.sdk_script(target, mode)
+async def test_the_sdk_client_gets_the_same_behind_the_gateway(mode: str, version: str):
+    async with gateway_over_http() as url:
+        direct, *through = await asyncio.gather(
+            modern.sdk_script(modern.COMMAND, mode),
+            modern.sdk_script(behind_the_gateway(modern.COMMAND), mode),
+            modern.sdk_script(url, mode),
         )
     assert direct["version"] == version
-    found = differences(direct, through)
-    theirs, ours = found.pop("call known")
-    assert theirs["structuredContent"] == {"result": []}
-    assert ours["structuredContent"] == {"result": [UI]}
-    found.pop("capabilities", None)
-    assert through["capabilities"] == (direct["capabilities"] | ADDED_CAPABILITIES | TASKS[version])
-    assert found == {}
+    able = direct["capabilities"] | ADDED_CAPABILITIES | TASKS[version]
+    for transport, each in zip(("stdio", "HTTP"), through, strict=True):
+        found = differences(direct, each)
+        theirs, ours = found.pop("call known")
+        assert theirs["structuredContent"] == {"result": []}
+        assert ours["structuredContent"] == {"result": [UI]}
+        found.pop("capabilities", None)
+        assert each["capabilities"] == able, transport
+        assert found == {}, transport
