@@ -200,7 +200,3 @@ async def test_official_views_are_where_they_were_after_a_reload_and_a_new_brows
         assert await second.place("map-1") != rome
         await second.reopen("show-map")
         await second.is_at("map-2", rome)
-        await second.call("display_pdf", url=f"file://{folder / 'book.pdf'}")
-        await expect(second.view("pdf-1").locator("#page-input")).to_have_value("1", timeout=60_000)
-        await second.reopen("display_pdf")
-        await expect(second.view("pdf-2").locator("#page-input")).to_have_value("7", timeout=60_000)
