@@ -123,7 +123,7 @@ def with_entries(value: Raw | bytes, key: str, entries: Sequence[Raw | bytes]) -
 
 # Invisible characters that Python calls printable: the default-ignorable code points of Unicode
 # that count as letters or marks, and the empty Braille pattern. And the host's brackets.
-_UNSEEN = re.compile(
+_UNSEEN = (  # compiled when it is first used: that takes a millisecond, and few need it
     "[⟦⟧\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff]"
 )
@@ -134,14 +134,14 @@ _ESCAPED_BRACKET = re.compile(rb"(?<!\\)((?:\\\\)*)\\u27[eE]([67])")
 
 def is_clean(text: str) -> bool:
     """Whether it is one line of visible text without the host's brackets."""
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+    return text.isprintable() and (text.isascii() or re.search(_UNSEEN, text) is None)
 
 
 def clean(text: str, limit: int) -> str:
     """One line of visible text, at most `limit` characters long, without the host's brackets."""
     if len(text) <= limit and is_clean(text):
         return text
-    words = "".join(_visible(char) for char in _UNSEEN.sub("", text[: 4 * limit])).split()
+    words = "".join(_visible(char) for char in re.sub(_UNSEEN, "", text[: 4 * limit])).split()
     line = " ".join(words)
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 

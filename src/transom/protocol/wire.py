@@ -231,7 +231,7 @@ def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _MAX_HALVES = 50_000  # of one message: nobody cuts so many texts in the middle of a character
-_HALF = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
+_HALF = rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW)
 
 
 def _with_whole_characters(data: bytes) -> bytes:
@@ -239,7 +239,7 @@ def _with_whole_characters(data: bytes) -> bytes:
     if b"\\u" not in data or b"\0" in data:  # a NUL is no JSON, and marks escaped backslashes here
         return data
     marked = data.replace(rb"\\", b"\0\0")
-    whole, halves = _HALF.subn(rb"\\ufffd", marked, count=_MAX_HALVES)
+    whole, halves = re.subn(_HALF, rb"\\ufffd", marked, count=_MAX_HALVES)
     return data if halves == _MAX_HALVES else whole.replace(b"\0\0", rb"\\")
 
 

@@ -87,9 +87,10 @@ def innermost(function: Any) -> Any:
             return function
 
 
-_SECTION = re.compile(r"(?:Args|Arguments|Parameters):\s*")
-_GOOGLE = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
-_SPHINX = re.compile(r":param\s+(?:[^:]*\s)?\*{0,2}(?P<name>\w+):\s*(?P<text>.*)")
+# Compiled when they are first used, by the first tool with a docstring.
+_SECTION = r"(?:Args|Arguments|Parameters):\s*"
+_GOOGLE = r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)"
+_SPHINX = r":param\s+(?:[^:]*\s)?\*{0,2}(?P<name>\w+):\s*(?P<text>.*)"
 
 
 def parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]:
@@ -101,16 +102,16 @@ def parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]:
     in_section = False
     for line in lines:
         text, indent = line.strip(), len(line) - len(line.lstrip())
-        if sphinx := _SPHINX.fullmatch(text):
+        if sphinx := re.fullmatch(_SPHINX, text):
             in_section = False
             current = found[sphinx["name"]] = [sphinx["text"]]
         elif indent == 0 and text:
-            in_section, base, current = bool(_SECTION.fullmatch(text)), None, None
+            in_section, base, current = bool(re.fullmatch(_SECTION, text)), None, None
         elif not text:
             current = None
         elif in_section and (base is None or indent <= base):
             base = indent
-            entry = _GOOGLE.fullmatch(text)
+            entry = re.fullmatch(_GOOGLE, text)
             current = found.setdefault(entry["name"], [entry["text"]]) if entry else None
         elif current is not None:
             current.append(text)
