@@ -503,14 +503,14 @@ class HttpRefusal(TransomError):
     """A request is answered with an HTTP status and a JSON-RPC error."""
 
     def __init__(
-        self, status: int, code: int, text: str, data: object = None, **headers: str
+        self, status: int, code: int, text: str, data: object = msgspec.UNSET, **headers: str
     ) -> None:
         super().__init__(text)
         self.status = status
-        self.error = {"code": code, "message": text, **({} if data is None else {"data": data})}
+        self.error = wire.WireError(code, text, data)
         self.headers = headers
 
     def response(self, id: wire.RequestId | None) -> Response:
         """The answer to the request with this id."""
-        body = wire.encode({"jsonrpc": "2.0", "id": id, "error": self.error})
+        body = wire.encode(wire.ErrorResponse(id, self.error))
         return Response(body, self.status, self.headers, media_type="application/json")

@@ -129,7 +129,9 @@ class CallTasks:
                     # A result with `isError` is a result: the task has not failed.
                     told |= {"status": "completed", "result": Raw(record.outcome.to_wire())}
                 elif record.outcome is not None and record.task.status == "failed":
-                    told["error"] = _error(record.outcome)
+                    error = record.outcome
+                    data = msgspec.UNSET if error.data is None else error.data
+                    told["error"] = wire.WireError(error.code, error.message, data)
             case "tasks/cancel":
                 self._store.stop(record)
             case "tasks/update":  # no task here asks for input
@@ -141,11 +143,6 @@ class CallTasks:
 
 def _extension_task(record: TaskRecord) -> dict[str, object]:
     return {**as_extension_task(members(wire.encode(record.task)))}
-
-
-def _error(error: ProtocolError) -> dict[str, object]:
-    told: dict[str, object] = {"code": error.code, "message": error.message}
-    return told if error.data is None else {**told, "data": error.data}
 
 
 async def _no_host(method: str, params: bytes) -> bytes:

@@ -82,8 +82,7 @@ class AppTool:
     @property
     def hidden(self) -> bool:
         """Whether only a View may call it, so that a client without Views has no use for it."""
-        visibility = self.meta.get("ui", {}).get("visibility")
-        return visibility is not None and "model" not in visibility
+        return declare.hidden(self.meta)
 
     @property
     def keywords(self) -> dict[str, Any]:

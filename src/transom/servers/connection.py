@@ -119,6 +119,8 @@ class ServerConnection(CachingServer):
         """Whether the connection is up."""
         self.reason = "it was not started"
         """Why it is not up."""
+        self.starts = 0
+        """How often it was reached."""
         self.protocol_version: str | None = None
         """The version that `negotiate` agreed on."""
         self._connect = connect
@@ -230,6 +232,7 @@ class ServerConnection(CachingServer):
             ),
         )
         self._session.start()
+        self.starts += 1
         self.tool_cache.invalidate()
 
     def _set_up(self) -> None:
@@ -443,7 +446,7 @@ class ServerConnection(CachingServer):
         return await self.answer_input(result)
 
     async def _send(
-        self, method: str, params: bytes | None, on_progress: OnProgress | None
+        self, method: str, params: bytes | None, on_progress: OnProgress | None = None
     ) -> bytes:
         envelope = self._envelope()
         task = envelope is not None and wants_task(method, params)

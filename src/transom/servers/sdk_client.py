@@ -280,7 +280,7 @@ class SdkServer(CachingServer):
         return listed.model_dump_json(by_alias=True, exclude_none=True).encode()
 
     async def _send(
-        self, method: str, params: bytes | None, on_progress: OnProgress | None
+        self, method: str, params: bytes | None, on_progress: OnProgress | None = None
     ) -> bytes:
         given: dict[str, Any] = msgspec.json.decode(params or b"{}")
         request = mcp.Request[dict[str, Any], str](method=method, params=given)

@@ -229,12 +229,12 @@ class CachingServer:
 
     @abstractmethod
     async def _send(
-        self, method: str, params: bytes | None, on_progress: OnProgress | None
+        self, method: str, params: bytes | None, on_progress: OnProgress | None = None
     ) -> bytes:
         """Send one request; returns the raw result."""
 
     async def _list_page(self, method: str, params: bytes | None) -> bytes:
-        return await self._send(method, params, None)
+        return await self._send(method, params)
 
     async def _answer_input(self, result: bytes) -> dict[str, Any]:
         """The `inputResponses` for a result that requires input."""
@@ -307,10 +307,7 @@ class CachingServer:
     async def _request_task(self, method: str, id: object) -> bytes:
         if method not in ("tasks/get", "tasks/result", "tasks/cancel") or not isinstance(id, str):
             raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
-        return await request_task(self._send_task, self._answer_input, method, id)
-
-    async def _send_task(self, method: str, params: bytes) -> bytes:
-        return await self._send(method, params, None)
+        return await request_task(self._send, self._answer_input, method, id)
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """See `Server`."""

@@ -352,18 +352,18 @@ _SUBJECT = "tools/list"
 
 @rule("L1")
 def list_is_the_same_for_every_connection(seen: Snapshot) -> Hits:
-    first, *others = seen.lists.listings
-    for listing in others:
-        if not listing.after_calls:
-            for how in _differences(first, listing):
-                yield _SUBJECT, f"tools/list differs {listing.when}: {how}."
+    return _differing(seen, after_calls=False)
 
 
 @rule("L2")
 def list_is_the_same_after_a_call(seen: Snapshot) -> Hits:
+    return _differing(seen, after_calls=True)
+
+
+def _differing(seen: Snapshot, *, after_calls: bool) -> Hits:
     first, *others = seen.lists.listings
     for listing in others:
-        if listing.after_calls:
+        if listing.after_calls is after_calls:
             for how in _differences(first, listing):
                 yield _SUBJECT, f"tools/list differs {listing.when}: {how}."
 
