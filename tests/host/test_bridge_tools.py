@@ -529,6 +529,13 @@ async def test_a_task_handle_that_makes_no_sense_is_an_invalid_result():
             await bridge.start_task("long")
 
 
+async def test_call_tool_takes_no_keyword_that_it_does_not_know():
+    async with ready() as (bridge, _, _):
+        for unknown in ("task", "retries"):
+            with pytest.raises(TypeError, match=unknown):
+                bridge.call_tool("long", **{unknown: {}})
+
+
 async def test_tasks_are_asked_after_listed_awaited_and_cancelled():
     answers = {
         "tasks/get": WORKING,

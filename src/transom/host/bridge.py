@@ -91,7 +91,7 @@ class OutgoingCall(msgspec.Struct):
     arguments: Mapping[str, Any] | None = None
     timeout: float | None = None
     on_progress: OnProgress | None = None
-    task: m.TaskRequest | None = None
+    as_task: m.TaskRequest | None = None
     """As which the tool is to run, with `start_task`."""
     open_view: bool = True
     call_id: str | None = None
@@ -151,7 +151,7 @@ class CallsTools:
 
         `ttl` is how many milliseconds the task should be stored; the rest is as for `call_tool`.
         """
-        return self.call(OutgoingCall(name, arguments, task=m.TaskRequest(ttl), **options))
+        return self.call(OutgoingCall(name, arguments, as_task=m.TaskRequest(ttl), **options))
 
 
 class Bridge(CallsTools):
@@ -416,7 +416,7 @@ class Bridge(CallsTools):
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
-        name, arguments, timeout, task = call.name, call.arguments, call.timeout, call.task
+        name, arguments, timeout, task = call.name, call.arguments, call.timeout, call.as_task
         if timeout is None:
             timeout = self.limits.call_timeout
         if self._lifecycle.state is not _READY or not self._offers_tools:

@@ -230,13 +230,13 @@ class ServerTools:
     async def call(self, name: str, call: OutgoingCall) -> ToolResult | Task:
         """Call a server's tool for the model; raises what `request` does."""
         params: dict[str, Any] = {"name": call.name, "arguments": dict(call.arguments or {})}
-        if call.task is not None:
-            params["task"] = msgspec.to_builtins(call.task)
+        if call.as_task is not None:
+            params["task"] = msgspec.to_builtins(call.as_task)
         with self._audit.call(name, None, call.name, params["arguments"]) as recorded:
             raw = without_marks(
                 await self.request(name, "tools/call", params, call.timeout, call.on_progress)
             )
-            handle = None if call.task is None else task_in(raw)
+            handle = None if call.as_task is None else task_in(raw)
             result = HOST["tools/call"].read_result(raw) if handle is None else handle
             recorded.result = result
         return result if handle is None else owned_task(name, handle)

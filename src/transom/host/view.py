@@ -348,11 +348,11 @@ class View(CallsTools):
     async def _send(bridge: Bridge, tool: Tool, call: OutgoingCall) -> ToolResult | Task:
         """Call a tool as a task if it can run as one; wait for it if it must be one."""
         support = None if tool.execution is None else tool.execution.task_support
-        wanted = call.task
+        wanted = call.as_task
         if support not in ("optional", "required"):
-            call.task = None
+            call.as_task = None
         elif support == "required" and wanted is None:
-            call.task = TaskRequest()
+            call.as_task = TaskRequest()
         result: Task | ToolResult = await bridge.call(call)
         if wanted is not None or not isinstance(result, Task):
             return result

@@ -172,7 +172,7 @@ class RemoteHost(ToolHost):
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
         given = None if call.arguments is None else dict(call.arguments)
-        sent = _Call(call.name, given, call.timeout, call.task, call.open_view, call.call_id)
+        sent = _Call(call.name, given, call.timeout, call.as_task, call.open_view, call.call_id)
         return _read_outcome(await self._request("tools/call", wire.encode(sent), call.on_progress))
 
     async def approval_needed(
