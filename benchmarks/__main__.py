@@ -3,9 +3,10 @@
     python -m benchmarks [--quick] [--rounds 20] [--only call,list50] [--json FILE] [--write]
 
 Each round measures each row by us and at once by every peer, a quarter of a second each, because a
-machine's speed changes from second to second. What is compared is shown by the best round of each,
-with the spread of our rounds, and once more by processor time, which hardly depends on what else
-the machine does. Ratios of one run on one machine mean something; figures of two machines do not.
+machine's speed changes from second to second. The figures are those of the best round of each, the
+ratios the median of the rounds' ratios, by the clock and by processor time, which hardly depends on
+what else the machine does. Ratios of one run on one machine mean something; figures of two machines
+do not.
 Exits with 1 when a budget is missed.
 """
 
@@ -15,6 +16,7 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from rich.console import Console
@@ -91,8 +93,17 @@ def take_round(samples: Samples, keys: set[str], seconds: float, running: list[p
             samples.setdefault((who, key, callers), []).append(rate)
 
 
-def _best(rates: list[Rate]) -> Rate:
-    return Rate(max(rate.wall for rate in rates), max(rate.processor for rate in rates))
+def _best(rates: list[Rate]) -> float:
+    return max(rate.wall for rate in rates)
+
+
+def _ratio(mine: list[Rate], theirs: list[Rate]) -> Rate:
+    """How many times as often `mine`: the median of the rounds."""
+    pairs = list(zip(mine, theirs, strict=True))
+    return Rate(
+        median(ours.wall / peer.wall for ours, peer in pairs),
+        median(ours.processor / peer.processor for ours, peer in pairs),
+    )
 
 
 def _spread(rates: list[Rate]) -> float:
@@ -105,17 +116,15 @@ def compared(samples: Samples, keys: set[str]) -> list[Measured]:
     for row in COMPARED:
         if row.key not in keys:
             continue
-        mine = _best(samples["Transom", row.key, row.callers])
-        spread = _spread(samples["Transom", row.key, row.callers])
+        mine = samples["Transom", row.key, row.callers]
         for peer, least in row.budgets.items():
-            theirs = _best(samples[peer, row.key, row.callers])
-            ratio = mine.wall / theirs.wall
+            theirs = samples[peer, row.key, row.callers]
+            ratio, processor = _ratio(mine, theirs)
             ok = None if least is None else ratio >= least
             budget = "" if least is None else f">= {least:g}x"
-            processor = mine.processor / theirs.processor
             lines.append(
-                Measured(row.name, mine.wall, "/s", peer, theirs.wall, ratio, budget, ok,
-                         processor, spread)
+                Measured(row.name, _best(mine), "/s", peer, _best(theirs), ratio, budget, ok,
+                         processor, _spread(mine))
             )  # fmt: skip
     return lines
 
@@ -125,17 +134,15 @@ def lazies(samples: Samples, keys: set[str]) -> list[Measured]:
     lines: list[Measured] = []
     if "list50" not in keys:
         return lines
-    static = _best(samples["Transom", "list50", 1])
+    static = samples["Transom", "list50", 1]
     for key, name, most in LAZY:
-        mine = _best(samples["Transom", key, 1])
-        ratio = static.wall / mine.wall
+        mine = samples["Transom", key, 1]
+        ratio, processor = _ratio(static, mine)
         ok = None if most is None else ratio <= most
         budget = "" if most is None else f"<= {most:g}x the time"
-        processor = static.processor / mine.processor
-        spread = _spread(samples["Transom", key, 1])
         lines.append(
-            Measured(name, mine.wall, "/s", "all static", static.wall, ratio, budget, ok,
-                     processor, spread)
+            Measured(name, _best(mine), "/s", "all static", _best(static), ratio, budget, ok,
+                     processor, _spread(mine))
         )  # fmt: skip
     return lines
 
