@@ -3,10 +3,9 @@
     python -m benchmarks [--quick] [--rounds 20] [--only call,list50] [--json FILE] [--write]
 
 Each round measures each row by us and at once by every peer, a quarter of a second each, because a
-machine's speed changes from second to second. The figures are those of the best round of each, the
-ratios the median of the rounds' ratios, by the clock and by processor time, which hardly depends on
-what else the machine does. Ratios of one run on one machine mean something; figures of two machines
-do not.
+machine's speed changes from second to second. Figures and ratios are the median of the rounds, by
+the clock and by processor time, which hardly depends on what else the machine does. Ratios of one
+run on one machine mean something; figures of two machines do not.
 Exits with 1 when a budget is missed.
 """
 
@@ -93,8 +92,8 @@ def take_round(samples: Samples, keys: set[str], seconds: float, running: list[p
             samples.setdefault((who, key, callers), []).append(rate)
 
 
-def _best(rates: list[Rate]) -> float:
-    return max(rate.wall for rate in rates)
+def _usual(rates: list[Rate]) -> float:
+    return median(rate.wall for rate in rates)
 
 
 def _ratio(mine: list[Rate], theirs: list[Rate]) -> Rate:
@@ -123,7 +122,7 @@ def compared(samples: Samples, keys: set[str]) -> list[Measured]:
             ok = None if least is None else ratio >= least
             budget = "" if least is None else f">= {least:g}x"
             lines.append(
-                Measured(row.name, _best(mine), "/s", peer, _best(theirs), ratio, budget, ok,
+                Measured(row.name, _usual(mine), "/s", peer, _usual(theirs), ratio, budget, ok,
                          processor, _spread(mine))
             )  # fmt: skip
     return lines
@@ -141,7 +140,7 @@ def lazies(samples: Samples, keys: set[str]) -> list[Measured]:
         ok = None if most is None else ratio <= most
         budget = "" if most is None else f"<= {most:g}x the time"
         lines.append(
-            Measured(name, _best(mine), "/s", "all static", _best(static), ratio, budget, ok,
+            Measured(name, _usual(mine), "/s", "all static", _usual(static), ratio, budget, ok,
                      processor, _spread(mine))
         )  # fmt: skip
     return lines

@@ -165,10 +165,10 @@ from machine to machine: read the ratios. `make bench ARGS=--quick` takes less t
 
 {_table(lines)}
 
-The figures are those of the best round. *Ratio* is by the clock, the median of the rounds' ratios;
-*by processor* is the same by the time that the processors were busy, which hardly depends on what
-else the machine did; *spread* is how far our worst round was below our best. A round is a quarter
-of a second for each row, ours and the peers' in turn.
+Where there is a *spread*, figures and ratios are the median of 20 rounds, each of which measures us
+and the peers in turn, a quarter of a second each. *Ratio* is by the clock; *by processor* is the
+same by the time that the processors were busy, which hardly depends on what else the machine did;
+*spread* is how far our worst round was below our best.
 
 *100 in flight* are a hundred callers that each wait for their answer before they call again, ours
 and the peers'. A tool that is no coroutine is answered while its call is sent, so that there is
