@@ -2,5 +2,5 @@
 
 import os
 
-# What is installed has its bytecode. Programs started here should not compile theirs every time.
+# Programs started here keep their bytecode: otherwise each start would compile every module again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import bare, ours, page, peers, starting
-from benchmarks.ours import Rate
 from benchmarks.peers import PY, TS, TS_BEST
+from benchmarks.rates import Rate
 
 console = Console(width=None if sys.stdout.isatty() else 130)
 
@@ -75,7 +75,7 @@ Samples = dict[tuple[str, str, int], list[Rate]]
 
 
 async def _bare(callers: int, seconds: float) -> Rate:
-    return await ours.rate_of(bare.caller(), callers, seconds)
+    return await ours.warm_rate_of(bare.caller(), callers, seconds)
 
 
 def take_round(samples: Samples, keys: set[str], seconds: float, running: list[peers.Peer]) -> None:

@@ -1,17 +1,15 @@
 """What Transom does in a second: `App` and `Bridge` in memory, JSON both ways, all checked."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from benchmarks.rates import Once, Rate, rate_of
 from transom import App, Bridge, Limits
 from transom.channel import memory_pair
-
-Once = Callable[[], Awaitable[object]]
 
 FIELDS = {
     "type": "object",
@@ -91,36 +89,14 @@ ROWS: dict[str, tuple[Callable[[], App], Callable[[Bridge], Once]]] = {
 }
 
 
-class Rate(NamedTuple):
-    """How often something is done in a second of the clock, and in one of the processor."""
-
-    wall: float
-    processor: float
-
-
 async def per_second(row: str, callers: int, seconds: float) -> Rate:
     """How often a row is done in a second by so many callers."""
     make, prepare = ROWS[row]
     async with bridged(make()) as bridge:
-        return await rate_of(prepare(bridge), callers, seconds)
+        return await warm_rate_of(prepare(bridge), callers, seconds)
 
 
-async def rate_of(once: Once, callers: int, seconds: float) -> Rate:
+async def warm_rate_of(once: Once, callers: int, seconds: float) -> Rate:
     """How often `once` is done in a second, after a little warming up."""
-    await _run(once, callers, seconds / 4)
-    return await _run(once, callers, seconds)
-
-
-async def _run(once: Once, callers: int, seconds: float) -> Rate:
-    """Each caller waits for its answer before it calls again, as in the peers."""
-    busy, begin, done = time.process_time(), time.perf_counter(), 0
-
-    async def call() -> None:
-        nonlocal done
-        while time.perf_counter() - begin < seconds:
-            await once()
-            done += 1
-
-    await asyncio.gather(*(call() for _ in range(callers)))
-    passed = time.perf_counter() - begin
-    return Rate(done / passed, done / (time.process_time() - busy))
+    await rate_of(once, callers, seconds / 4)
+    return await rate_of(once, callers, seconds)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.ours import Rate
+from benchmarks.rates import Rate
 
 HERE = Path(__file__).parent
 NODE = ["node", str(HERE / "node" / "peer.mjs")]
@@ -16,7 +16,7 @@ TS, TS_BEST, PY = "TypeScript SDK", "TypeScript SDK, best", "Python SDK"
 COMMANDS: dict[str, list[str]] = {
     TS: NODE,
     TS_BEST: [*NODE, "--jit"],
-    PY: [sys.executable, str(HERE / "python_sdk.py")],
+    PY: [sys.executable, "-m", "benchmarks.python_sdk"],
 }
 CONFIGURED = {
     TS: "`App` and `AppBridge` of `@modelcontextprotocol/ext-apps` in one process, joined by the "
@@ -48,7 +48,9 @@ class Peer:
             missing = f"{name}: {command[0]} is not installed; `make setup` says how to get it"
             raise SystemExit(missing)
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, cwd=HERE.parent
+        )
 
     def measure(self, row: str, callers: int, seconds: float) -> Rate:
         """How often it does a row in a second."""

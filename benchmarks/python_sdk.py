@@ -1,6 +1,6 @@
 """How fast the official Python SDK is: `mcp.Client` and `MCPServer`, joined in memory.
 
-    echo "call 1 1" | python benchmarks/python_sdk.py
+    echo "call 1 1" | python -m benchmarks.python_sdk
 
 Each line of standard input is a row, how many callers there are, and for how many seconds. The
 answer is one JSON object a line: `{"per_second", "per_cpu_second"}`, by the clock and by the
@@ -21,20 +21,19 @@ others in a thread each.
 import asyncio
 import json
 import sys
-import time
 import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import NamedTuple
 
 from mcp import Client
 from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPDeprecationWarning
 from pydantic import BaseModel
 
+from benchmarks.rates import Once, rate_of
+
 Row = tuple[MCPServer, Callable[[Client], Awaitable[None]]]
-Once = Callable[[], Awaitable[None]]
 
 
 class Echo(BaseModel):
@@ -99,27 +98,6 @@ ROWS = {"ping": ping_row, "call": call_row, "wait": wait_row, "list50": list_row
 CONNECTIONS = {"ping": ["legacy"]}  # newer connections have no such request
 
 
-class Rate(NamedTuple):
-    """Requests finished a second, by the clock and by the processor."""
-
-    per_second: float
-    per_cpu_second: float
-
-
-async def measured(once: Once, callers: int, seconds: float) -> Rate:
-    cpu, begin, done = time.process_time(), time.perf_counter(), 0
-
-    async def call() -> None:
-        nonlocal done
-        while time.perf_counter() - begin < seconds:
-            await once()
-            done += 1
-
-    await asyncio.gather(*(call() for _ in range(callers)))
-    elapsed = time.perf_counter() - begin
-    return Rate(done / elapsed, done / (time.process_time() - cpu))
-
-
 async def quickest(row: str, stack: AsyncExitStack) -> Once:
     """What makes one request, over the connection that is quicker."""
     rates: dict[float, Once] = {}
@@ -129,7 +107,7 @@ async def quickest(row: str, stack: AsyncExitStack) -> Once:
         client = await stack.enter_async_context(Client(server, mode=connect, cache=None))
 
         work = partial(once, client)
-        rates[(await measured(work, 1, 0.5)).per_second] = work
+        rates[(await rate_of(work, 1, 0.5)).wall] = work
     return rates[max(rates)]
 
 
@@ -142,8 +120,9 @@ async def main() -> None:
             row, callers, seconds = line.split()
             if row not in warm:
                 warm[row] = await quickest(row, stack)
-            rate = await measured(warm[row], int(callers), float(seconds))
-            print(json.dumps(rate._asdict()), flush=True)
+            rate = await rate_of(warm[row], int(callers), float(seconds))
+            found = {"per_second": rate.wall, "per_cpu_second": rate.processor}
+            print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
