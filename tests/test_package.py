@@ -49,6 +49,17 @@ def test_what_a_view_needs_loads_no_more_than_msgspec_does(name: str):
     assert third_party(modules_loaded_by(f"from transom import {name}")) <= msgspec
 
 
+def test_a_tool_with_a_plain_json_schema_loads_no_validator_before_it_is_called():
+    """It takes as long to load as everything else that a View needs."""
+    loaded = modules_loaded_by(
+        "import transom\n"
+        "schema = {'type': 'object', 'properties': {'text': {'type': 'string'}}}\n"
+        "transom.App('a', '1').register_tool('echo', print, input_schema=schema)"
+    )
+    assert "msgspec" in loaded
+    assert "jsonschema_rs" not in loaded
+
+
 @pytest.mark.parametrize(
     "module", ["host.host", "gateway.views", "check.runner", "web.headless", "cli.open"]
 )

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transom.errors import ValidationError
+from transom.errors import SchemaError, ValidationError
 from transom.schema import Schema, from_signature, input_schema, output_schema
 
 
@@ -170,3 +170,22 @@ def test_a_json_schema_accepts_what_its_validator_accepts(
     assert schema.json_schema == given_schema
     assert accepted(schema, value) == jsonschema_rs.is_valid(given_schema, value)
     assert schema.validate(document) == document
+
+
+@given(
+    document=st.dictionaries(
+        st.sampled_from(["type", "enum", "format", "items", "minimum", "maxLength", "required"]),
+        values | st.sampled_from(["string", "array", {"type": "integer"}, ["a", "b"], ["a", "a"]]),
+        max_size=3,
+    )
+)
+def test_a_json_schema_is_taken_if_its_validator_takes_it(document: dict[str, Any]) -> None:
+    """Also where the validator is not asked before there is a value to check."""
+    given_schema = {"type": "object", "properties": {"a": document}}
+    taken = jsonschema_rs.meta.is_valid(given_schema)
+    try:
+        input_schema(given_schema)
+    except SchemaError:
+        assert not taken
+    else:
+        assert taken

@@ -1,7 +1,8 @@
 """Validates values against a JSON Schema, and describes every problem in words.
 
-1. The first of `jsonschema-rs` and `jsonschema` that can be imported does the work. Neither is
-   loaded before a schema needs it; both are absent from many browsers.
+1. The first of `jsonschema-rs` and `jsonschema` that can be imported does the work; both are absent
+   from many browsers. Neither is loaded before a schema needs it. One that is plainly valid needs
+   it for the first value: loading it takes longer than all that a View needs besides.
 2. A schema never makes us fetch or open anything.
 3. A pattern cannot hang `jsonschema-rs`: its backtracking is counted. `jsonschema` uses `re`,
    which has no such guard, so there the author of a pattern must take care.
@@ -14,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -145,14 +147,24 @@ MAX_VALUE_DEPTH = 200
 MAX_BACKTRACKING = 100_000
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Checker:
-    """A compiled JSON Schema that lists the problems of a value."""
+    """Lists the problems of a value, by a JSON Schema that has no references to other documents."""
 
-    __slots__ = ("_engine", "_recursive")
+    __slots__ = ("_loaded", "_recursive", "_schema")
 
-    def __init__(self, engine: Engine, *, recursive: bool) -> None:
-        self._engine = engine
-        self._recursive = recursive
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._schema = schema
+        self._recursive = refers_to_itself(schema)
+        self._loaded = None if _is_plain(schema) and _has_engine() else _load_engine(schema)
+
+    @property
+    def _engine(self) -> Engine:
+        if self._loaded is None:
+            self._loaded = _load_engine(self._schema)
+        return self._loaded
 
     def problems(self, value: object, data: bytes | msgspec.Raw) -> list[Problem]:
         """List what is wrong with a plain JSON value; nothing means that it fits."""
@@ -174,16 +186,52 @@ def _may_be_deep(data: bytes) -> bool:
     return data.count(b"[") + data.count(b"{") > MAX_VALUE_DEPTH
 
 
-def make_checker(schema: dict[str, Any]) -> Checker:
-    """Compile a JSON Schema that has no references to other documents."""
-    recursive = refers_to_itself(schema)
+class _Plain(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A JSON Schema with such keywords, which no validator refuses."""
+
+    type: Literal["array", "boolean", "integer", "null", "number", "object", "string"] = "object"
+    title: str = ""
+    description: str = ""
+    default: Any = None
+    enum: list[Any] = []
+    format: str = ""
+    minimum: float = 0
+    maximum: float = 0
+    min_length: _Count = 0
+    max_length: _Count = 0
+    items: _Plain | msgspec.UnsetType = msgspec.UNSET
+    properties: dict[str, _Plain] = {}
+    required: list[str] = []
+    additional_properties: bool = True
+
+    def __post_init__(self) -> None:
+        if len(set(self.required)) < len(self.required):
+            raise ValueError("a property is required twice")
+
+
+def _is_plain(schema: dict[str, Any]) -> bool:
+    try:
+        msgspec.convert(schema, _Plain)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True
+
+
+def _has_engine() -> bool:
+    try:
+        return bool(find_spec("jsonschema_rs") or find_spec("jsonschema"))
+    except ImportError:
+        return False
+
+
+def _load_engine(schema: dict[str, Any]) -> Engine:
     # Imported here because most tools never need them, and a browser may not have them.
     try:
         import jsonschema_rs  # noqa: PLC0415
     except ImportError:
         pass
     else:
-        return Checker(_RustEngine(jsonschema_rs, schema), recursive=recursive)
+        return _RustEngine(jsonschema_rs, schema)
     try:
         import jsonschema  # noqa: PLC0415
     except ImportError:
@@ -191,7 +239,7 @@ def make_checker(schema: dict[str, Any]) -> Checker:
             "checking values against JSON Schema needs the package jsonschema-rs or jsonschema; "
             "install one of them, or describe the tool with type hints"
         ) from None
-    return Checker(_PythonEngine(jsonschema, schema), recursive=recursive)
+    return _PythonEngine(jsonschema, schema)
 
 
 class Engine(Protocol):

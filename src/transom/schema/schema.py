@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, cast
 import msgspec
 
 from transom.errors import Problem, SchemaError, ValidationError
-from transom.schema.checker import make_checker
+from transom.schema.checker import Checker
 from transom.schema.document import copy_document, inline, require_object, wrap_other
 from transom.schema.problems import invalid, problem_from_error, shorten
 
@@ -133,7 +133,7 @@ class Validator(Protocol):
 def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
     """Compile a JSON Schema. Outermost properties that are absent get their `default`."""
     emitted, wrapped = _emit(source, direction)
-    checker = make_checker(emitted)
+    checker = Checker(emitted)
     properties: dict[str, Any] = emitted.get("properties", {})
     defaults: dict[str, Any] = {
         name: entry["default"]

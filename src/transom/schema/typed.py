@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, cast, get_origin
 import msgspec
 
 from transom.errors import SchemaError, ValidationError
-from transom.schema.checker import MAX_LISTED_BYTES, Checker, make_checker
+from transom.schema.checker import MAX_LISTED_BYTES, Checker
 from transom.schema.document import inline, require_object, wrap_other
 from transom.schema.hints import field_hints, is_pydantic, reachable_classes, translate
 from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
@@ -58,7 +58,7 @@ class Typed:
             raise unsupported(error) from error
         self._finish = finish
         self._incomplete = incomplete
-        self._checker = make_checker(json_schema) if check else None
+        self._checker = Checker(json_schema) if check else None
         self._first = self._checker if check == "text" else None
         self._last = self._checker if check == "finished" else None
         self.json_schema = json_schema
@@ -105,7 +105,7 @@ class Typed:
         if isinstance(error, msgspec.ValidationError) and len(bytes(data)) <= MAX_LISTED_BYTES:
             try:
                 value = msgspec.json.decode(data)
-                self._checker = self._checker or make_checker(self.json_schema)
+                self._checker = self._checker or Checker(self.json_schema)
             except (SchemaError, msgspec.DecodeError, UnicodeError, RecursionError):
                 pass  # not JSON after all, or no validator to ask: one problem is better than none
             else:
@@ -397,7 +397,7 @@ def model_output(source: Any) -> Schema:
     adapter = _adapter(source)
     document = json_schema_of(source, "output")
     emitted, wrapped = wrap_other(inline(document, generated=True, name=source.__name__))
-    checker = functools.cache(lambda: make_checker(emitted))  # loaded when it is needed
+    checker = functools.cache(lambda: Checker(emitted))  # loaded when it is needed
 
     def complete(value: Any) -> Any:
         instance = adapter.validate_json(msgspec.json.encode(value["result"] if wrapped else value))
