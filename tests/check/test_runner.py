@@ -29,7 +29,10 @@ from tests.check.fake import (
     result,
     tool,
 )
+from transom.channel import Channel
 from transom.check import Calling, Options, check
+from transom.check.rule import selected
+from transom.check.rules import RULES
 from transom.check.runner import Conversation, Unreachable, collect
 from transom.check.snapshot import Snapshot, ViewObservation
 from transom.errors import UsageError
@@ -404,6 +407,33 @@ async def test_the_server_is_visited_as_three_clients():
         {},
         {"extensions": {EXTENSION: {"mimeTypes": []}}},
     ]
+
+
+@pytest.mark.parametrize(
+    ("select", "visits"),
+    [("B", 1), ("A2", 2), ("A4", 3), ("A5", 2), ("L", 3), ("B,N,L2", 3), ("A,L", 5), ("", 5)],
+)
+async def test_only_the_visits_that_the_rules_need_are_made(select: str, visits: int):
+    connect, made = way_to(apps_server()), []
+
+    async def counted() -> Channel:
+        made.append(1)
+        return await connect()
+
+    told: list[tuple[str, int, int]] = []
+    rules = selected(RULES, filter(None, select.split(",")))
+    options = Options(calling=Calling(all=True))
+    report = await check(
+        "orders", counted, rules=rules, options=options, progress=lambda *step: told.append(step)
+    )
+
+    assert len(made) == visits
+    assert told[-1][0] == "done"
+    assert told[-1][1] == told[-1][2]
+    whole = await check("orders", connect, options=options)
+    asked = {rule.id for rule in rules}
+    assert set(report.checked) == asked & set(whole.checked)
+    assert report.findings == tuple(each for each in whole.findings if each.rule in asked)
 
 
 async def test_views_are_rendered_when_there_is_someone_to_do_it():

@@ -38,7 +38,7 @@ async def check(
         target: what the report calls the server.
         server: a command as a list of words, the URL of a streamable HTTP server, an `MCPServer` or
             `FastMCP` object; or a function that opens a `Channel` to the server. It is connected
-            several times, as different clients.
+            several times, as the different clients that the rules are about.
         rules: the rules to check.
         heuristics: ids of heuristic rules to check as well; without it they are skipped.
         options: how to look at the server; which tools to call.
@@ -48,7 +48,8 @@ async def check(
         UsageError: `server` is none of these.
     """
     enabled = set(heuristics)
-    options = options or Options()
+    surfaces = {rule.surface for rule in rules if not rule.heuristic or rule.id in enabled}
+    options = msgspec.structs.replace(options or Options(), surfaces=frozenset(surfaces))
     if "C15" in enabled:
         options = msgspec.structs.replace(options, read_twice=True)
     # A server under test gets our whole environment, and its standard error is not ours.

@@ -1,8 +1,9 @@
 """Collects the facts about a server, within time and size, whatever it does.
 
-1. There are up to five visits (see `snapshot`), one after the other. Only the first has to succeed:
-   if it cannot even be opened there is nothing to check, and `Unreachable` says why. Everything
-   that goes wrong after that becomes part of the snapshot.
+1. There are up to five visits (see `snapshot`), one after the other, of which those are made that
+   the rules need. Only the first has to succeed: if it cannot even be opened there is nothing to
+   check, and `Unreachable` says why. Everything that goes wrong after that becomes part of the
+   snapshot.
 2. The checker reads the bytes itself, not through a `Session`, because it looks for mistakes of the
    server. Answers are returned unchanged; lines that are not messages are counted and skipped.
 3. It begins with `initialize`. A server that refuses that gets `server/discover`, and the client's
@@ -17,8 +18,10 @@ from contextlib import suppress
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from transom.channel import Channel
+from transom.check.rule import Surface
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
     CacheHint,
@@ -274,6 +277,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for each answer."""
     calling: Calling | None = None
     """Which tools to call; `None` calls none."""
+    surfaces: frozenset[Surface] | None = None
+    """What the rules look at. A visit that none of them needs is not made; `None` makes all."""
     read_twice: bool = False
     """Read each page a second time, to see whether it changes (C15)."""
     dev: bool = False
@@ -308,19 +313,20 @@ class _Collection:
         apps = await self._visit(APPS, self._as_host)
         if apps.handshake is None:
             raise Unreachable(apps.problem)
-        self._begin("visiting as a text-only client")
-        text = await self._visit(TEXT, lambda server: self._as_text(server, apps))
-        self._begin("visiting as a client without types")
-        no_mime = await self._visit(NO_MIME, _list_only)
-        for who, visit in (("text-only", text), ("no-types", no_mime)):
-            if visit.problem is not None:
-                self._notes.append(f"as a {who} client: {visit.problem}")
-        self._begin("listing in MCP 2026-07-28")
-        snapshot = Snapshot(
-            apps=apps,
-            text=text,
-            no_mime=no_mime,
-            lists=await self._visit_modern(),
+        seen = Snapshot(apps=apps)
+        if self._needed("text", "no_mime", "text_call"):
+            self._begin("visiting as a text-only client")
+            text = await self._visit(TEXT, lambda server: self._as_text(server, apps))
+            seen = replace(seen, text=self._noted("text-only", text))
+        if self._needed("no_mime"):
+            self._begin("visiting as a client without types")
+            no_mime = await self._visit(NO_MIME, _list_only)
+            seen = replace(seen, no_mime=self._noted("no-types", no_mime))
+        if self._needed("lists", "lists_call"):
+            self._begin("listing in MCP 2026-07-28")
+            seen = replace(seen, lists=await self._visit_modern())
+        snapshot = replace(
+            seen,
             pages=tuple(self._pages),
             calls=None if self._options.calling is None else tuple(self._calls),
             uncalled=tuple(self._uncalled),
@@ -332,10 +338,10 @@ class _Collection:
             self._begin("rendering Views")
             try:
                 views = tuple(await self._options.observer(snapshot))
-                snapshot = msgspec.structs.replace(snapshot, views=views)
+                snapshot = replace(snapshot, views=views)
             except TransomError as error:
                 problem = f"Views cannot be rendered: {error}"
-                snapshot = msgspec.structs.replace(snapshot, views_problem=problem)
+                snapshot = replace(snapshot, views_problem=problem)
         self._begin("done")
         return snapshot
 
@@ -344,6 +350,17 @@ class _Collection:
         self._done += 1
 
     # --- visits ------------------------------------------------------------------------------
+
+    def _needed(self, *surfaces: Surface) -> bool:
+        """Whether a rule looks at one of these."""
+        needed = self._options.surfaces is None or not self._options.surfaces.isdisjoint(surfaces)
+        self._steps -= not needed
+        return needed
+
+    def _noted(self, who: str, visit: Visit) -> Visit:
+        if visit.problem is not None:
+            self._notes.append(f"as a {who} client: {visit.problem}")
+        return visit
 
     async def _visit(
         self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
@@ -474,7 +491,7 @@ class _Collection:
                 again, _, answered = await _read(server, first.uri)
                 if not answered:
                     return
-                self._pages[index] = msgspec.structs.replace(first, again=again)
+                self._pages[index] = replace(first, again=again)
 
     # --- calls -------------------------------------------------------------------------------
 
