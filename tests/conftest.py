@@ -42,6 +42,13 @@ def state_folder() -> Iterator[str]:
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def node_code(request: pytest.FixtureRequest) -> None:
+    """Node compiles what it loads once, in its versions that can keep that: Playwright's can."""
+    assert request.config.cache is not None
+    os.environ["NODE_COMPILE_CACHE"] = str(request.config.cache.mkdir("node"))
+
+
 @pytest.fixture(scope="session")
 def shared_redis() -> Iterator[RedisServer]:
     with RedisServer() as server:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Error, Frame, Page, Route
 
@@ -17,7 +18,8 @@ PAGES = ROOT / "tests" / "web" / "js"
 STRICT = "default-src 'none'; script-src 'unsafe-inline'"
 HOST_URL = "https://host.invalid/"
 VIEW_URL = "https://view.invalid/"
-BLANK = "about:blank"
+UNUSED = WeakSet[Page]()
+"""Windows of earlier tests. They stay at the host's address: leaving it would end its process."""
 
 
 def page_with(script: str, *, kind: str = "module", body: str = "") -> str:
@@ -47,10 +49,11 @@ class View:
         self.console.append(f"uncaught: {error.message}")
 
     async def leave(self) -> None:
-        """Leave the page as it was."""
+        """Leave the page to the next test, without the View."""
         self.page.remove_listener("console", self._note)
         self.page.remove_listener("pageerror", self._note_error)
-        await self.page.goto(BLANK)
+        await self.page.evaluate("document.body.replaceChildren()")
+        UNUSED.add(self.page)
 
     @property
     def frame(self) -> Frame:
@@ -137,8 +140,9 @@ async def host_page(
             await route.abort()
 
     await context.route("**/*", answer)
-    unused = [each for each in context.pages if each.url == BLANK]
+    unused = [each for each in context.pages if each in UNUSED]
     page = unused[0] if unused and host is None else await context.new_page()
+    UNUSED.discard(page)
     shown = View(page)
     await page.goto(HOST_URL)
     yield shown
