@@ -159,12 +159,13 @@ class Pipe:
 
     def put(self, data: bytes) -> None:
         """Queue a message, whatever the capacity, or deliver it if no other is before it."""
-        if self.receiver is None or self.delivering or self.messages:
+        receiver = self.receiver
+        if receiver is None or self.delivering or self.messages:
             self.messages.append(data)
             self.deliver()
             return
         self.delivering = True
-        self.receiver(data)
+        receiver(data)
         self.delivering = False
         if self.messages or self.closed:
             self.deliver()

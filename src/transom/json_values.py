@@ -159,7 +159,7 @@ def without_marks(data: bytes) -> bytes:
     """
     if not data.isascii():  # far quicker than a search for the brackets
         data = data.replace(_OPENING, b"[").replace(_CLOSING, b"]")
-    if b"\\u27" in data:
+    if data.count(rb"\u27"):  # `in` is slower
         data = _ESCAPED_BRACKET.sub(_plain_bracket, data)
     return data
 

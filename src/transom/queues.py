@@ -61,9 +61,10 @@ class Outbox:
         """Send the message, or queue it behind others."""
         if self._closed:
             return
-        if self.writer is None and self._send_nowait is not None:
+        send = self._send_nowait
+        if self.writer is None and send is not None:
             try:
-                if self._send_nowait(data):
+                if send(data):
                     return
             except Exception as error:  # noqa: BLE001 - whatever it is, the channel is lost
                 self._on_lost(error)
@@ -115,11 +116,9 @@ class RequestSlots:
         self._promised = 0  # slots of callers that were woken and have not run yet
         self.waiters = Waiters()
 
-    @property
     def full(self) -> bool:
         """Whether one more request has to wait."""
-        peer = self._peer
-        return len(self.waiters.queue) > 0 or peer.outgoing + self._promised >= peer.max_outgoing
+        return len(self.waiters.queue) > 0 or self._peer.room() <= self._promised
 
     async def wait(self) -> None:
         """Wait for a slot, or until the connection closes."""
@@ -132,7 +131,7 @@ class RequestSlots:
 
     def wake_next(self) -> None:
         """Give a free slot to the next that waits."""
-        if self._peer.outgoing + self._promised < self._peer.max_outgoing:
+        if self._peer.room() > self._promised:
             self._promise()
 
     def close(self) -> None:

@@ -56,10 +56,24 @@ class _Pending(Struct):
     """A request of ours that waits for its answer."""
 
     method: str
-    future: asyncio.Future[Raw]
     timeout: float | None
     deadline: float | None
     on_progress: OnProgress | None
+    future: asyncio.Future[Raw] | None = None
+    """Made when the caller has to wait: many a request is answered while it is sent."""
+    outcome: Raw | TransomError | None = None
+
+    def end(self, outcome: Raw | TransomError) -> None:
+        """Give the caller the answer or the error, unless it has one already."""
+        future = self.future
+        if future is None:
+            self.outcome = outcome
+        elif not future.done():
+            if isinstance(outcome, Raw):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+                future.exception()  # nobody may be awaiting it; asyncio would warn
 
 
 class SentRequest(asyncio.Future[Raw]):
@@ -157,13 +171,14 @@ class Session:
         self._left = _BURST
         self._generation = 0  # how often the other side has restarted
         self._closing = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._done: asyncio.Future[str] | None = None
 
     # --- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start to read. `async with` does this."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self._done = loop.create_future()
         if self._attach is not None:
             self._attach(self._arrived)
@@ -246,7 +261,7 @@ class Session:
             text = f"{entry.method}: connection closed: {reason}"
             if self._label is not None:
                 text = f"{self._label} is gone: {reason}"
-            _fail(entry, ConnectionClosed(text))
+            entry.end(ConnectionClosed(text))
         self._slots.close()
         current = asyncio.current_task()
         for task in (*self._handlers.values(), self._notifications.task):
@@ -306,8 +321,8 @@ class Session:
     def _dispatch(self, event: Event) -> None:
         if isinstance(event, wire.Response):
             entry = self._pending.pop(event.id, None)
-            if entry is not None and not entry.future.done():
-                entry.future.set_result(event.result)
+            if entry is not None:
+                entry.end(event.result)
                 if self._slots.waiters.queue and isinstance(entry.future, SentRequest):
                     self._slots.wake_next()  # `request` does so itself
         elif isinstance(event, wire.Request):
@@ -319,7 +334,7 @@ class Session:
             if entry is not None:
                 error = event.error
                 data = None if error.data is UNSET else error.data
-                _fail(entry, ProtocolError(error.code, error.message, data))
+                entry.end(ProtocolError(error.code, error.message, data))
         elif isinstance(event, Progress):
             self._progressed(event)
         elif isinstance(event, Cancelled):
@@ -330,7 +345,7 @@ class Session:
             self._on_problem(PeerError(event.message))
             entry = self._pending.pop(event.id, None)
             if entry is not None:
-                _fail(entry, InvalidResult(f"{self._label or entry.method}: {event.message}"))
+                entry.end(InvalidResult(f"{self._label or entry.method}: {event.message}"))
         else:
             self._violated(event)
 
@@ -357,8 +372,9 @@ class Session:
                 self._notifications.run(waiting)
 
     def _serve(self, request: wire.Request) -> None:
+        handle = self._on_request
         try:
-            answer = self._on_request(request)
+            answer = handle(request)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
             self._answer(request.id, self._failure(error))
             return
@@ -472,7 +488,7 @@ class Session:
             self.background.start(task)  # closing waits for it
         pending, self._pending = self._pending, {}
         for entry in pending.values():
-            _fail(entry, RequestCancelled(f"{entry.method}: {reason}"))
+            entry.end(RequestCancelled(f"{entry.method}: {reason}"))
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -501,13 +517,13 @@ class Session:
             ConnectionClosed: the connection closed first.
             NotConnected: it was closed before.
         """
-        if self._closing or self._done is None:
+        loop = self._loop
+        if self._closing or loop is None:
             raise NotConnected("Not connected")
-        loop = self._done.get_loop()
-        if timeout is not None and timeout < 0:
+        if timeout is not None and timeout < 0.0:
             timeout = self.timeout
         deadline = None if timeout is None else loop.time() + timeout
-        if self._slots.full or (self._outbox.writer is not None and self._outbox.full):
+        if self._slots.full() or (self._outbox.writer is not None and self._outbox.full):
             await self._wait_for_slot(method, timeout, deadline)
         wants_progress = on_progress is not None
         try:
@@ -515,26 +531,28 @@ class Session:
         except BaseException:
             self._slots.wake_next()
             raise
-        future: asyncio.Future[Raw] = loop.create_future()
-        self._pending[id] = _Pending(method, future, timeout, deadline, on_progress)
+        entry = self._pending[id] = _Pending(method, timeout, deadline, on_progress)
         if deadline is not None and (self._sweep is None or self._sweep_due > deadline):
             self._sweep_at(deadline)
         try:
             self._outbox.post(data)
-            if future.done():  # answered while it was sent: let other tasks run now and then
-                self._left -= 1
-                if not self._left:
-                    self._left = _BURST
-                    await asyncio.sleep(0)
-            return await future
+            outcome = entry.outcome
+            if outcome is None:
+                entry.future = loop.create_future()
+                return await entry.future
+            self._left -= 1
+            if not self._left:  # answered while it was sent: let other tasks run now and then
+                self._left = _BURST
+                await asyncio.sleep(0)
         except asyncio.CancelledError:
             self._give_up(id, "The caller cancelled the request")
-            if future.done() and not future.cancelled():
-                future.exception()  # it ended meanwhile; read, so that asyncio does not warn
             raise
         finally:
             if self._slots.waiters.queue:
                 self._slots.wake_next()
+        if isinstance(outcome, Raw):
+            return outcome
+        raise outcome
 
     def send(
         self,
@@ -555,13 +573,13 @@ class Session:
             NotConnected: the connection is closed.
             UsageError: too many requests wait for an answer.
         """
-        if self._closing or self._done is None:
+        if self._closing or self._loop is None:
             raise NotConnected("Not connected")
         wants_progress = on_progress is not None
         id, data = self.peer.request(method, params, progress=wants_progress)
-        sent = SentRequest(loop=self._done.get_loop())
+        sent = SentRequest(loop=self._loop)
         sent.on_cancel, sent.id, sent.method = self._sent_cancelled, id, method
-        self._pending[id] = _Pending(method, sent, None, None, on_progress)
+        self._pending[id] = _Pending(method, None, None, on_progress, sent)
         self._outbox.post(data)
         return sent
 
@@ -583,7 +601,7 @@ class Session:
         try:
             async with asyncio.timeout_at(deadline):
                 await self._outbox.room()
-                if self._slots.full:
+                if self._slots.full():
                     await self._slots.wait()
         except TimeoutError:
             raise RequestTimeout(f"{method}: not sent within {timeout:g} s") from None
@@ -613,9 +631,8 @@ class Session:
                 continue
             if entry.deadline <= now:
                 self._give_up(id, "Request timed out")
-                if not entry.future.done():
-                    text = f"{entry.method}: no answer within {entry.timeout:g} s"
-                    entry.future.set_exception(RequestTimeout(text))
+                text = f"{entry.method}: no answer within {entry.timeout:g} s"
+                entry.end(RequestTimeout(text))
             elif soonest is None or entry.deadline < soonest:
                 soonest = entry.deadline
         if soonest is not None:
@@ -645,12 +662,6 @@ class Session:
         if self._done is None or self._done.done():
             raise NotConnected("Not connected")
         self._outbox.post(self.peer.notify(method, params))
-
-
-def _fail(entry: _Pending, error: TransomError) -> None:
-    if not entry.future.done():
-        entry.future.set_exception(error)
-        entry.future.exception()  # nobody may be awaiting it; asyncio would warn
 
 
 def _was_cancelled() -> ProtocolError:

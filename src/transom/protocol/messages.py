@@ -173,7 +173,7 @@ class TaskRequest(Wire, frozen=True):
     ttl: float | None = None
 
 
-class CallToolParams(Wire, frozen=True):
+class CallToolParams(Wire, frozen=True, gc=False):
     """`tools/call`. The arguments stay raw until the tool's schema reads them."""
 
     name: str

@@ -132,6 +132,10 @@ class Peer:
         """How many of our requests wait for an answer."""
         return len(self._outgoing)
 
+    def room(self) -> int:
+        """How many more requests may be made now."""
+        return self.max_outgoing - len(self._outgoing)
+
     @property
     def incoming(self) -> int:
         """How many of their requests are in flight."""

@@ -30,8 +30,13 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 
 
-class _Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="jsonrpc", tag="2.0"):
-    """Encoded, it is what is sent. What arrives is decoded as an `_Envelope` first."""
+class _Message(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="jsonrpc", tag="2.0", gc=False
+):
+    """Encoded, it is what is sent. What arrives is decoded as an `_Envelope` first.
+
+    What they hold is JSON, so that the garbage collector need not look for circles in them.
+    """
 
 
 class Request(_Message, frozen=True):
@@ -80,7 +85,7 @@ _Id = (
 )
 
 
-class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """All members a message may have; which of them it has says what it is."""
 
     jsonrpc: Literal["2.0"]

@@ -76,11 +76,12 @@ class Typed:
         try:
             if self._first is not None:
                 _require(self._first, msgspec.json.decode(data), data)
-            value = self._decode(data)
+            decode, finish = self._decode, self._finish
+            value = decode(data)
             if self._incomplete:
                 complete_defaults(value)
-            if self._finish is not None:
-                value = self._finish(value)
+            if finish is not None:
+                value = finish(value)
             if self._last is not None:
                 _require(self._last, value, data)
         except ValidationError:
@@ -93,9 +94,9 @@ class Typed:
         """The JSON text of a valid value of exactly this type; None: it takes `parse`."""
         if type(value) is not self._exact:
             return None
-        data = to_json(value)
+        data, decode = to_json(value), self._decode
         try:
-            self._decode(data)
+            decode(data)
         except Exception as error:
             raise self._explained(error, data) from error
         return data

