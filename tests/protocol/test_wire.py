@@ -51,6 +51,25 @@ def test_an_error_may_answer_null_and_keeps_its_data():
     assert decode(message(id=3, error={"code": -1, "message": "no"})).error.data is msgspec.UNSET
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[{}]}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":{}}]}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[]}}',
+        b'{"jsonrpc":"2.0","id":1,"params":[{}],"method":"}}"}',
+        b'{"jsonrpc":"2.0","params":{},"params":"}}","method":"m","id":"}}"}',
+        b'{"jsonrpc":"2.0","id":1,"result":[{}]}\n',
+        b'{"jsonrpc":"2.0","id":1,"result":"{}}"}',
+        b'{"jsonrpc":"2.0","id":1,"result":"}","error":{"code":1,"message":"","data":{}}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[],"error":{"code":1,"message":""}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[],"result":{}}',
+    ],
+)
+def test_params_and_results_that_are_no_objects_are_refused_whatever_the_end_looks_like(data):
+    assert refusal(data).code in (INVALID_REQUEST, PARSE_ERROR)
+
+
 def test_the_order_of_the_members_does_not_matter():
     members = ['"jsonrpc":"2.0"', '"id":1', '"method":"m"', '"params":{}']
     forward = decode(("{" + ",".join(members) + "}").encode())

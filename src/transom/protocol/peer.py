@@ -158,7 +158,16 @@ class Peer:
                 )
             return message
         if isinstance(message, wire.Request):
-            return self._request_arrived(message, len(data))
+            id, size = message.id, len(data)
+            if id in self._incoming:
+                return ProtocolViolation(f"Request id {id!r} is in use")
+            if len(self._incoming) >= self.max_incoming:
+                return _too_many(id, f"{self.max_incoming}")
+            if self._incoming_bytes + size > self._max_incoming_bytes:
+                return _too_many(id, f"{self._max_incoming_bytes} bytes")
+            self._incoming[id] = size
+            self._incoming_bytes += size
+            return message
         if isinstance(message, wire.Notification):
             if message.method == "notifications/cancelled":
                 return self._cancel_arrived(message.params)
@@ -179,17 +188,6 @@ class Peer:
         return ProtocolViolation(
             refusal.message, wire.encode_error(id, refusal.code, refusal.message)
         )
-
-    def _request_arrived(self, request: wire.Request, size: int) -> Event:
-        if request.id in self._incoming:
-            return ProtocolViolation(f"Request id {request.id!r} is in use")
-        if len(self._incoming) >= self.max_incoming:
-            return _too_many(request.id, f"{self.max_incoming}")
-        if self._incoming_bytes + size > self._max_incoming_bytes:
-            return _too_many(request.id, f"{self._max_incoming_bytes} bytes")
-        self._incoming[request.id] = size
-        self._incoming_bytes += size
-        return request
 
     def _ended(self, id: RequestId) -> bool:
         """Their request has ended; whether it still wants an answer."""
