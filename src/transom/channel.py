@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
@@ -427,3 +427,14 @@ def lines(
     flushes what was sent, unless the other side has stopped reading.
     """
     return _LinesChannel(reader, writer, max_bytes, replace_long)
+
+
+async def pipe_streams(source: Any, sink: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Streams of two pipes, such as the standard output and input of a process, for `lines`."""
+    loop = asyncio.get_running_loop()
+    reader, unused = asyncio.StreamReader(), asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(unused), sink
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, unused, loop)

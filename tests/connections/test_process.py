@@ -12,6 +12,7 @@ import uvloop
 from tests.gateway.raw_client import alive
 from transom.errors import ChannelClosed, NotConnected
 from transom.servers.process import ServerProcess
+from transom.servers.spawn import spawn
 
 
 async def started(script: str, *arguments: str, **options: object) -> ServerProcess:
@@ -110,6 +111,28 @@ def test_the_end_of_its_output_is_noticed_while_it_lives(
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(receive_all())
+
+
+@pytest.mark.parametrize("new_event_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_one_whose_start_is_cancelled_is_ended_and_its_pipes_are_closed(
+    new_event_loop: Callable[[], asyncio.AbstractEventLoop],
+):
+    async def cancel(turns: int) -> None:
+        process = spawn([sys.executable, "-c", "import time; time.sleep(600)"])
+        adopting = asyncio.create_task(ServerProcess.adopt(process))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        adopting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adopting
+        assert process.wait() < 0
+        await asyncio.sleep(0)  # asyncio closes a file in the turn after its transport
+        pipes = (process.stdin, process.stdout, process.stderr)
+        assert [pipe.closed for pipe in pipes if pipe is not None] == [True] * 3
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        for turns in (1, 2, 3):
+            runner.run(cancel(turns))
 
 
 async def test_a_server_that_will_not_leave_is_made_to():

@@ -5,17 +5,15 @@ becomes a command: a server runs in a process of its own, so that one which bloc
 does so there. Python files and modules are run by `transom.cli.serve`.
 """
 
+# ruff: noqa: PLC0415 - a gateway loads this before it starts its server, so it is quick to load
+
 from __future__ import annotations
 
-import asyncio
 import re
-import shlex
-import shutil
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from transom.errors import UsageError
 
@@ -27,15 +25,22 @@ _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[A-Za-z_][\w.]*))?")
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run`, on uvloop's event loop where that is installed (`transom[fast]`)."""
     try:
-        from uvloop import new_event_loop  # noqa: PLC0415 - it may not be there
-    except ImportError:
-        new_event_loop = None
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(work)
+        import asyncio
+
+        try:
+            from uvloop import new_event_loop
+        except ImportError:
+            new_event_loop = None
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return runner.run(work)
+    finally:
+        work.close()  # should a signal have come before it began
 
 
 def parse_target(text: str) -> list[str] | str:
     """The command that starts the server, or its URL; a UsageError says what was tried."""
+    from urllib.parse import urlsplit
+
     text = text.strip()
     if not text:
         raise UsageError(
@@ -65,6 +70,9 @@ def _served(text: str) -> list[str]:
 
 
 def _command(text: str) -> list[str]:
+    import shlex
+    import shutil
+
     try:
         argv = shlex.split(text)
     except ValueError as error:

@@ -8,26 +8,27 @@ server does the same: that is why functions import here.
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import logging
 import os
+import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from transom.cli import run_async
 from transom.errors import TransomError, UsageError
-from transom.gateway.stdio import on_signals
-from transom.servers.process import ServerProcess
+from transom.servers.spawn import Process, signal_group, spawn
 
 if TYPE_CHECKING:
+    import asyncio
+
     from transom.cli.main import GatewayOptions
     from transom.gateway.config import ServerConfig
     from transom.gateway.views import ClientViews
     from transom.host.renderers import Renderer
+    from transom.servers.process import ServerProcess
     from transom.web.csp import CspMode
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
@@ -38,22 +39,27 @@ _PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 
 def run(options: GatewayOptions) -> int:
     """Run a gateway until its client is gone, or a signal comes; the exit code."""
-    verbose = options.verbose
-    logging.basicConfig(format="transom gateway: %(message)s")
-    logging.getLogger("transom").setLevel(logging.INFO if verbose else logging.WARNING)
-    # What the SDK logs as an exception, such as a lost server, the gateway reports by itself.
-    logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
+    process: Process | None = None
     try:
-        run_async(_run(options))
+        _check(options)
+        if options.command and options.http is None:
+            _interrupt_on_signals()
+            process = spawn(options.command)
+        _set_up_logging(verbose=options.verbose)
+        run_async(_run(options, process))
     except TransomError as error:
         _print(str(error))
         return 2
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        return 0  # a signal, before there was a client to serve
+    except KeyboardInterrupt:  # a signal, before the event loop handles them
+        return 0
+    finally:
+        if process is not None and process.poll() is None:
+            signal_group(process, force=True)
+            process.wait()
     return 0
 
 
-async def _run(options: GatewayOptions) -> None:
+def _check(options: GatewayOptions) -> None:
     given = [bool(options.command), options.url is not None, options.config is not None]
     if sum(given) != 1:
         raise UsageError("Give one of: a command after --, --url or --config")
@@ -61,23 +67,41 @@ async def _run(options: GatewayOptions) -> None:
         raise UsageError("--headless needs Playwright: pip install 'transom[headless]'")
     if options.bus is not None and options.http is None:
         raise UsageError("--bus goes with --http: replicas share clients that connect over HTTP")
-    _stop_on_signals()
-    asyncio.get_running_loop().set_exception_handler(_report_unhandled)
-    started: ServerProcess | None = None
-    if options.command and options.http is None:
-        started = await ServerProcess.start(options.command)
-    try:
-        await _serve(options, started)
-    finally:
-        if started is not None:
-            await started.aclose()
 
 
-def _stop_on_signals() -> None:
-    """Stop on signals that come before clients are served, so that no server is left running."""
+def _interrupt_on_signals() -> None:
+    """Have signals raise KeyboardInterrupt before there is an event loop to handle them."""
+    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")):
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
+def _set_up_logging(*, verbose: bool) -> None:
+    import logging
+
+    logging.basicConfig(format="transom gateway: %(message)s")
+    logging.getLogger("transom").setLevel(logging.INFO if verbose else logging.WARNING)
+    # What the SDK logs as an exception, such as a lost server, the gateway reports by itself.
+    logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
+
+
+async def _run(options: GatewayOptions, process: Process | None) -> None:
+    import asyncio
+
+    from transom.gateway.stdio import on_signals
+    from transom.servers.process import ServerProcess
+
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - for the type checker
     on_signals(task.cancel, interrupt=False)
+    asyncio.get_running_loop().set_exception_handler(_report_unhandled)
+    with suppress(asyncio.CancelledError):  # a signal, before there was a client to serve
+        started = None if process is None else await ServerProcess.adopt(process)
+        try:
+            await _serve(options, started)
+        finally:
+            if started is not None:
+                await started.aclose()
 
 
 def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -225,6 +249,8 @@ class SharedPage:
         ephemeral: bool = False,
         program: str = "",
     ) -> None:
+        import asyncio
+
         self.pictures = headless
         self._port = port
         self._many_clients = many_clients
@@ -271,6 +297,8 @@ class SharedPage:
         return self._renderer.url
 
     async def _make_renderer(self) -> Any:
+        import asyncio
+
         # The web server takes a while to load, which answers to the client should not wait for.
         if self.pictures:
             module: Any = await asyncio.to_thread(import_module, "transom.web.headless")

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from transom.channel import Channel, lines
+from transom.channel import Channel, lines, pipe_streams
 
 if TYPE_CHECKING:
     from transom.gateway.config import ServerConfig
@@ -85,13 +85,9 @@ async def _standard_streams() -> AsyncGenerator[Channel]:
     out = os.dup(1)
     os.dup2(2, 1)
     copying: list[threading.Thread] = []
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
     source = os.fdopen(_pollable(os.dup(0), copying, into=False), "rb", buffering=0)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
     sink = os.fdopen(_pollable(out, copying, into=True), "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
-    channel = lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
+    channel = lines(*await pipe_streams(source, sink))
     try:
         yield channel
     finally:

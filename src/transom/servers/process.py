@@ -18,17 +18,17 @@ import logging
 import os
 import queue
 import re
-import shutil
 import signal
 import threading
-from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from transom.channel import lines
-from transom.errors import SERVER_ERROR, ChannelClosed, NotConnected
+from transom.channel import lines, pipe_streams
+from transom.errors import SERVER_ERROR, ChannelClosed
+from transom.protocol import wire
+from transom.servers.spawn import Process, signal_group, spawn
 
 _log = logging.getLogger("transom.servers")
 
@@ -39,34 +39,28 @@ _ENDS_WITHIN = 2.0  # seconds after it was terminated
 _LINGERS = 0.5  # seconds for which the output of a crashed process is still read
 _DIES_WITHIN = 1.0  # seconds between the end of its output and its exit
 
-# The variables that a server needs to run. Any other may be a secret.
-_BASIC_ENVIRONMENT = (
-    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"),
-    *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT"),
-    *("PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
-)
-
 
 class ServerProcess:
-    """A Channel to a process. Make it with `start`."""
+    """A Channel to a process. Make it with `start` or `adopt`."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, protocol: _Protocol, max_line: int
+        self,
+        process: Process,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        exited: asyncio.Event,
+        stderr: _StandardError,
+        max_line: int,
     ) -> None:
         def error_for(beginning: bytes, end: bytes) -> bytes | None:
-            # Loaded here, so that a gateway can start its server before it loads msgspec.
-            from transom.protocol import wire  # noqa: PLC0415
-
             id = wire.answered_by_ends(beginning, end)
             text = f"The answer is longer than {max_line / 2**20:g} MB"
             return None if id is None else wire.encode_error(id, SERVER_ERROR, text)
 
-        # `start` asked for both pipes, so both are there.
-        reader = cast("asyncio.StreamReader", protocol.stdout)
-        writer = cast("asyncio.StreamWriter", protocol.stdin)
-        self._transport = transport
-        self._protocol = protocol
-        self._channel = lines(reader, writer, max_bytes=max_line, replace_long=error_for)
+        self._process = process
+        self._exited = exited
+        self._stderr = stderr
+        self._input = streams[1]
+        self._channel = lines(*streams, max_bytes=max_line, replace_long=error_for)
         self._closing: asyncio.Task[None] | None = None
         self._watching = asyncio.create_task(self._watch())
 
@@ -81,40 +75,40 @@ class ServerProcess:
         forward_stderr: bool = True,
         max_line: int = MAX_LINE,
     ) -> ServerProcess:
-        """Start a command that speaks MCP on its standard input and output.
+        """Start a command that speaks MCP on its standard input and output; see `spawn`."""
+        process = spawn(command, env=env, cwd=cwd, inherit_env=inherit_env)
+        return await cls.adopt(process, forward_stderr=forward_stderr, max_line=max_line)
 
-        `env` is added to its environment: all of ours with `inherit_env`, else only what a program
-        needs to run, such as `PATH` and `HOME`.
-        """
-        inherited = {
-            key: value
-            for key, value in os.environ.items()
-            if inherit_env or key.upper() in _BASIC_ENVIRONMENT or key.startswith("LC_")
-        }
-        environment = {**inherited, **(env or {})}
-        if shutil.which(command[0], path=environment.get("PATH")) is None:
-            raise NotConnected(f"There is no command {command[0]!r}")
-        loop = asyncio.get_running_loop()
+    @classmethod
+    async def adopt(
+        cls, process: Process, *, forward_stderr: bool = True, max_line: int = MAX_LINE
+    ) -> ServerProcess:
+        """Use a process that was started by `spawn`; if this is cancelled, end it."""
+        connecting = asyncio.ensure_future(cls._connect(process, forward_stderr, max_line))
         try:
-            transport, protocol = await loop.subprocess_exec(
-                lambda: _Protocol(loop, forward_stderr=forward_stderr),
-                *command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=environment,
-                cwd=cwd,
-                start_new_session=True,
-                preexec_fn=_keep_no_copies if type(loop).__module__ == "uvloop" else None,
-            )
-        except (OSError, ValueError) as error:
-            raise NotConnected(f"{command[0]!r} cannot be started: {error}") from error
-        return cls(transport, protocol, max_line)
+            return await asyncio.shield(connecting)
+        except BaseException:
+            signal_group(process, force=True)
+            await (await connecting).aclose()
+            raise
+
+    @classmethod
+    async def _connect(cls, process: Process, forward_stderr: bool, max_line: int) -> ServerProcess:
+        loop = asyncio.get_running_loop()
+        exited = asyncio.Event()
+        # Not a process of asyncio's, which has not ended before its pipes have.
+        threading.Thread(
+            target=_wait, args=(process, loop, exited), name="transom-server", daemon=True
+        ).start()
+        stderr = _StandardError(exited, forward=forward_stderr)
+        await loop.connect_read_pipe(lambda: stderr, process.stderr)
+        streams = await pipe_streams(process.stdout, process.stdin)
+        return cls(process, streams, exited, stderr, max_line)
 
     @property
     def pid(self) -> int:
         """The process, which is also its group."""
-        return self._transport.get_pid()
+        return self._process.pid
 
     # --- messages ----------------------------------------------------------------------------
 
@@ -139,24 +133,27 @@ class ServerProcess:
     async def receive_many(self, limit: int = 64) -> list[bytes]:
         """The next messages, as many as are there."""
         try:
-            return cast("list[bytes]", await self._channel.receive_many(limit))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            found = cast("list[bytes]", await self._channel.receive_many(limit))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         except ChannelClosed as error:
             raise ChannelClosed(await self._how_it_ended(error)) from None
+        if self._stderr.holds and found[0][:1] in (b"{", b"["):  # rather than output of a script
+            self._stderr.release()
+        return found
 
     async def _how_it_ended(self, error: ChannelClosed) -> str:
         if self._closing is not None:
             return str(error)
         with suppress(TimeoutError):
             async with asyncio.timeout(_DIES_WITHIN):
-                await self._protocol.exited.wait()
-        code = self._transport.get_returncode()
+                await self._exited.wait()
+        code = self._process.returncode
         if code is None:
             return str(error)
         how = f"it exited with code {code}"
         if code < 0:
             with suppress(ValueError):
                 how = f"it was ended by {signal.Signals(-code).name}"
-        text = await self._protocol.last_output()
+        text = await self._stderr.last_output()
         _log.info("The end of its standard error:\n%s", text)
         if found := _OURS.search(text):
             return found[1].strip()
@@ -167,8 +164,8 @@ class ServerProcess:
 
     async def _watch(self) -> None:
         # A wrapper that exits with 0 may have passed its pipes to the real server.
-        await self._protocol.exited.wait()
-        if self._transport.get_returncode() != 0:
+        await self._exited.wait()
+        if self._process.returncode != 0:
             await asyncio.sleep(_LINGERS)
             await self._channel.aclose()
 
@@ -184,77 +181,66 @@ class ServerProcess:
         self._watching.cancel()
         # Its input first, as MCP specifies. Its output is still read: it may answer waiting
         # requests (such as a subscription), and must not fail with a broken pipe.
-        stdin = self._transport.get_pipe_transport(0)
-        if stdin is not None:
-            stdin.close()
+        self._input.close()
         await self._wait_exited(_LEAVES_WITHIN)
         await self._channel.aclose()
         # Also if the process exited by itself: its children may still run.
-        if self._signal(force=False):
+        if signal_group(self._process, force=False):
             await self._wait_exited(_ENDS_WITHIN)
-            self._signal(force=True)
-        if not self._protocol.exited.is_set():
-            with suppress(ProcessLookupError):
-                self._transport.kill()  # it left its own group
-        await self._protocol.exited.wait()
-        await self._protocol.wait_stderr_ended(_ENDS_WITHIN)  # its children may hold it open
-        self._transport.close()
+            signal_group(self._process, force=True)
+        if not self._exited.is_set():
+            self._process.kill()  # it left its own group
+        await self._exited.wait()
+        await self._stderr.wait_ended(_ENDS_WITHIN)  # its children may hold it open
+        self._stderr.close()
 
     async def _wait_exited(self, timeout: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._protocol.exited.wait()
-
-    def _signal(self, *, force: bool) -> bool:
-        """Terminate or kill the rest of the group; returns whether there was any."""
-        try:
-            if hasattr(os, "killpg"):
-                os.killpg(self.pid, signal.SIGKILL if force else signal.SIGTERM)
-            elif self._transport.get_returncode() is not None:
-                return False
-            elif force:
-                self._transport.kill()
-            else:
-                self._transport.terminate()
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
+                await self._exited.wait()
 
 
-class _Protocol(SubprocessStreamProtocol):
-    """The process's events: its exit, and what it writes to standard error."""
+def _wait(process: Process, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
+    process.wait()
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(exited.set)
+
+
+class _StandardError(asyncio.Protocol):
+    """What a process writes to standard error."""
 
     _KEPT = 16_000  # bytes
     _HELD_FOR = 3.0  # seconds
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, forward_stderr: bool) -> None:
-        super().__init__(limit=2**16, loop=loop)
-        # Not `Process.wait`, which also waits until the pipes are closed.
-        self.exited = asyncio.Event()
-        self._stderr_ended = asyncio.Event()
-        self._quiet = _QuietLines() if forward_stderr else None
+    def __init__(self, exited: asyncio.Event, *, forward: bool) -> None:
+        self._exited = exited
+        self._ended = asyncio.Event()
+        self._quiet = _QuietLines() if forward else None
         self._timer: asyncio.TimerHandle | None = None
+        self._transport: asyncio.BaseTransport | None = None
         self._held: bytes | None = b""
         self._tail = b""
 
-    def process_exited(self) -> None:
-        super().process_exited()
-        self.exited.set()
+    @property
+    def holds(self) -> bool:
+        """Whether the copy is still delayed."""
+        return self._held is not None
 
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        if fd == 2 and isinstance(data, bytes):
-            self._tail = (self._tail + data)[-self._KEPT :]
-            self._pass_on(data)
-        else:
-            if data[:1] in (b"{", b"["):  # a message, rather than output of a script
-                self._release()
-            super().pipe_data_received(fd, data)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        super().pipe_connection_lost(fd, exc)
-        if fd == 2:
-            self._pass_on(b"")
-            self._stderr_ended.set()
+    def data_received(self, data: bytes) -> None:
+        self._tail = (self._tail + data)[-self._KEPT :]
+        self._pass_on(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
+        self._pass_on(b"")
+        self._ended.set()
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._transport is not None:
+            self._transport.close()
 
     def _pass_on(self, data: bytes) -> None:
         if self._quiet is None:
@@ -264,16 +250,17 @@ class _Protocol(SubprocessStreamProtocol):
             return
         self._held += data
         if len(self._held) > self._KEPT:  # more than the error would contain
-            self._release()
+            self.release()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._HELD_FOR, self._release_if_alive)
 
     def _release_if_alive(self) -> None:
-        if not self.exited.is_set():
-            self._release()
+        if not self._exited.is_set():
+            self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Copy what was held back, and everything from now on."""
         if self._held is not None:
             held, self._held = self._held, None
             if self._timer is not None:
@@ -281,24 +268,16 @@ class _Protocol(SubprocessStreamProtocol):
             if held:
                 self._pass_on(held)
 
-    async def wait_stderr_ended(self, timeout: float) -> None:
-        """Wait until its standard error is closed, for at most `timeout` seconds."""
+    async def wait_ended(self, timeout: float) -> None:
+        """Wait until it is closed, for at most `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._stderr_ended.wait()
+                await self._ended.wait()
 
     async def last_output(self) -> str:
-        """The end of its standard error, once the process is gone."""
-        await self.wait_stderr_ended(1.0)
+        """The end of it, once the process is gone."""
+        await self.wait_ended(1.0)
         return self._tail.decode(errors="replace")
-
-
-def _keep_no_copies() -> None:
-    """Prevent duplicate pipes in a child of uvloop, which would hide that it closed one."""
-    with suppress(OSError):
-        for name in os.listdir("/dev/fd"):  # noqa: PTH208 - little may be done between fork and exec
-            with suppress(OSError):  # the descriptor of the listing itself is closed by now
-                os.set_inheritable(int(name), int(name) < 3)
 
 
 _LEVEL = re.compile(
