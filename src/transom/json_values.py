@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -129,7 +128,7 @@ _UNSEEN = (  # compiled when it is first used: that takes a millisecond, and few
 )
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _OPENING, _CLOSING = "⟦".encode(), "⟧".encode()
-_ESCAPED_BRACKET = re.compile(rb"(?<!\\)((?:\\\\)*)\\u27[eE]([67])")
+_ESCAPED_BRACKET = rb"(?<!\\)((?:\\\\)*)\\u27[eE]([67])"
 
 
 def is_clean(text: str) -> bool:
@@ -147,6 +146,8 @@ def clean(text: str, limit: int) -> str:
 
 
 def _visible(char: str) -> str:
+    import unicodedata  # noqa: PLC0415 - few texts need it
+
     if char.isspace():
         return " "
     return "" if unicodedata.category(char) in _INVISIBLE else char
@@ -160,7 +161,7 @@ def without_marks(data: bytes) -> bytes:
     if not data.isascii():  # far quicker than a search for the brackets
         data = data.replace(_OPENING, b"[").replace(_CLOSING, b"]")
     if data.count(rb"\u27"):  # `in` is slower
-        data = _ESCAPED_BRACKET.sub(_plain_bracket, data)
+        data = re.sub(_ESCAPED_BRACKET, _plain_bracket, data)
     return data
 
 

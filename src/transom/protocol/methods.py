@@ -67,7 +67,7 @@ def _reader(type_: Any) -> Callable[[Raw | bytes], Any]:
     return msgspec.json.Decoder(type_).decode
 
 
-_PLACE = re.compile(r" - at `\$\.?(?P<where>[^`]*)`$")
+_PLACE = r" - at `\$\.?(?P<where>[^`]*)`$"  # compiled when it is first used
 
 
 def describe(error: Exception) -> str:
@@ -75,7 +75,7 @@ def describe(error: Exception) -> str:
     if not isinstance(error, msgspec.DecodeError):
         return "not readable"
     text = str(error)[:300]
-    place = _PLACE.search(text)
+    place = re.search(_PLACE, text)
     if place is None:
         return text
     what = text[: place.start()]

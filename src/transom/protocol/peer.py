@@ -96,10 +96,6 @@ class _ProgressParams(msgspec.Struct, rename="camel"):
     message: str | None = None
 
 
-_decode_cancelled = msgspec.json.Decoder(_CancelledParams).decode
-_decode_progress = msgspec.json.Decoder(_ProgressParams).decode
-
-
 class Peer:
     """One end of a conversation. The rules are at the top of this module."""
 
@@ -197,7 +193,7 @@ class Peer:
 
     def _cancel_arrived(self, params: Raw | None) -> Event:
         try:
-            cancelled = _decode_cancelled(params if params is not None else b"{}")
+            cancelled = msgspec.json.decode(params or b"{}", type=_CancelledParams)
         except (msgspec.DecodeError, RecursionError, ValueError):
             return ProtocolViolation("notifications/cancelled does not say which request")
         id = cancelled.request_id
@@ -212,7 +208,7 @@ class Peer:
 
     def _progress_arrived(self, params: Raw | None) -> Event:
         try:
-            notice = _decode_progress(params if params is not None else b"{}")
+            notice = msgspec.json.decode(params or b"{}", type=_ProgressParams)
         except (msgspec.DecodeError, RecursionError, ValueError):
             return ProtocolViolation("notifications/progress with unusable params")
         if not self._outgoing.get(notice.progress_token):

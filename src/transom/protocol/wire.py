@@ -268,17 +268,17 @@ def refused_answer(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Request
     return None if head is None or head.method is not UNSET else head.id
 
 
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])')
+_ID = rb'"id"\s*:\s*(\d{1,15})(?=\s*[,}])'  # compiled when it is first used
 
 
 def answered_by_ends(head: bytes, tail: bytes) -> int | None:
     """The id of the request that a message answers, if its first or last bytes show it."""
     if b'"method"' in head or b'"method"' in tail:
         return None
-    for found in _ID.finditer(head):
+    for found in re.finditer(_ID, head):
         if _levels(head[: found.start()]) == 1:
             return int(found[1])
-    for found in _ID.finditer(tail):
+    for found in re.finditer(_ID, tail):
         if _levels(tail[found.end() :]) == -1:
             return int(found[1])
     return None

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, cast
+from typing import Annotated, Any, Literal, Protocol, cast
 
 import msgspec
 
@@ -27,7 +26,7 @@ from transom.schema.document import refers_to_itself, walk
 from transom.schema.problems import choices, names, problem, quoted, shorten
 
 
-class Fault(NamedTuple):
+class Fault(msgspec.Struct, frozen=True):
     """One keyword of a schema that a value breaks."""
 
     keyword: str
@@ -218,6 +217,8 @@ def _is_plain(schema: dict[str, Any]) -> bool:
 
 
 def _has_engine() -> bool:
+    from importlib.util import find_spec  # noqa: PLC0415 - few need it
+
     try:
         return bool(find_spec("jsonschema_rs") or find_spec("jsonschema"))
     except ImportError:

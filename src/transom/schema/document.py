@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from typing import Any, cast
 
 import msgspec
@@ -133,7 +132,7 @@ _ANNOTATIONS = frozenset({
     "$comment", "default", "deprecated", "description", "examples", "readOnly", "title",
     "writeOnly",
 })  # fmt: skip
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_PERCENT = r"(?:%[0-9A-Fa-f]{2})+"  # compiled when it is first used
 
 
 def inline(document: Json, *, generated: bool = False, name: str = "") -> Json:
@@ -174,7 +173,7 @@ class _References:
         if not isinstance(reference, str) or not (reference + "/").startswith("#/"):
             shown = shorten(str(reference), 80)
             raise SchemaError(f"a schema may refer to its own parts only ('#/...'), not to {shown}")
-        pointer = _PERCENT.sub(_unquoted, reference[1:])
+        pointer = re.sub(_PERCENT, _unquoted, reference[1:])
         if pointer not in self.targets:
             self.targets[pointer] = self._find(pointer)
         return pointer
@@ -305,7 +304,7 @@ def _map(schema: Json, change: Callable[[Any, str], Any]) -> Json:
         elif key in _ONE:
             changed[key] = change(value, "")
         else:
-            changed[key] = deepcopy(value)
+            changed[key] = msgspec.to_builtins(value)  # a copy
     return changed
 
 

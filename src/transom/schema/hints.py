@@ -165,7 +165,7 @@ def _meta(values: dict[str, Any]) -> msgspec.Meta:
 # --- classes ---------------------------------------------------------------------------------
 
 
-class FieldHint(typing.NamedTuple):
+class FieldHint(msgspec.Struct, frozen=True):
     """One field of a class: its name on the wire, and its hint as written."""
 
     wire_name: str

@@ -22,11 +22,10 @@ MAX_CHOICES = 10
 MAX_COUNTED = 1_000
 MAX_READ = 1_000
 
-_IDENTIFIER = re.compile(r"[^\W\d][\w$-]*")
-_FIELD_MESSAGE = re.compile(
-    r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL
-)
-_QUOTED_TYPE = re.compile(r"`([^`]*)`")
+# Compiled when they are first used.
+_IDENTIFIER = r"[^\W\d][\w$-]*"
+_FIELD_MESSAGE = r"(?s)Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`"
+_QUOTED_TYPE = r"`([^`]*)`"
 _TYPE_NAMES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 
 
@@ -41,7 +40,7 @@ def place(path: Sequence[str | int]) -> str:
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif _IDENTIFIER.fullmatch(name := shorten(step, MAX_NAME)):
+        elif re.fullmatch(_IDENTIFIER, name := shorten(step, MAX_NAME)):
             text += f".{name}" if text else name
         else:
             text += f"[{quoted(name)}]"
@@ -113,7 +112,7 @@ def _problem_from_msgspec(message: str) -> Problem:
         message = message[: MAX_READ // 2] + "…" + message[-MAX_READ // 2 :]
     text, _, path = message.rpartition(" - at `") if " - at `" in message else (message, "", "")
     path = path.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
-    if about_field := _FIELD_MESSAGE.fullmatch(text):
+    if about_field := re.fullmatch(_FIELD_MESSAGE, text):
         name = place([about_field["name"]])
         where = f"{path}.{name}" if path else name
         missing = about_field["what"] == "missing required"
@@ -122,7 +121,7 @@ def _problem_from_msgspec(message: str) -> Problem:
     if text.startswith("Invalid enum value"):
         text = "is not one of the allowed values"
     else:
-        text = _QUOTED_TYPE.sub(_json_type_names, text)
+        text = re.sub(_QUOTED_TYPE, _json_type_names, text)
         text = text[:1].lower() + text[1:]
     return Problem(shorten(path, MAX_PATH), shorten(text))
 

@@ -6,7 +6,6 @@ Here it is compiled from a JSON Schema, or an object that describes and validate
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from inspect import iscoroutinefunction
@@ -147,7 +146,7 @@ def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
             raise invalid(problems)
         for name, default in defaults.items():
             if name not in value:
-                value[name] = copy.deepcopy(default)
+                value[name] = msgspec.to_builtins(default)  # a copy
         return value
 
     return Schema(emitted, parse, spread=direction == "input", wrapped=wrapped)

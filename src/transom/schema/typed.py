@@ -8,12 +8,12 @@ imported before there is such a model.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, cast, get_origin
+from typing import Any, Literal, cast, get_origin
 
 import msgspec
+from msgspec import NODEFAULT
 
 from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import MAX_LISTED_BYTES, Checker
@@ -186,7 +186,7 @@ def _name(hint: Any) -> str:
 # --- JSON Schema of a type -------------------------------------------------------------------
 
 
-class Generated(NamedTuple):
+class Generated(msgspec.Struct, frozen=True):
     """A type's JSON Schema, and how much of it msgspec will not check by itself."""
 
     json_schema: dict[str, Any]
@@ -318,11 +318,17 @@ def _require_all(hint: Any, definition: dict[str, Any]) -> None:
 def _lacks_defaults(hint: Any) -> bool:
     """Whether msgspec makes instances of a class without some of their own attributes."""
     cls = get_origin(hint) or hint
-    return (
-        dataclasses.is_dataclass(cls)
-        and bool(getattr(cls, "__dictoffset__", 0))
-        and any(field.default is not dataclasses.MISSING for field in dataclasses.fields(cls))
-    )
+    defaults = _fields_of(cls).values()
+    return bool(getattr(cls, "__dictoffset__", 0)) and any(e is not NODEFAULT for e in defaults)
+
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, or of an instance of one, with their plain defaults."""
+    if not hasattr(value, "__dataclass_fields__"):
+        return {}
+    import dataclasses as dc  # noqa: PLC0415 - there is a dataclass, so it is loaded already
+
+    return {e.name: NODEFAULT if e.default is dc.MISSING else e.default for e in dc.fields(value)}
 
 
 def complete_defaults(value: Any) -> None:
@@ -341,13 +347,12 @@ def complete_defaults(value: Any) -> None:
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             complete_defaults(getattr(value, name))
-    elif dataclasses.is_dataclass(value):
+    else:
         own: dict[str, Any] = getattr(value, "__dict__", {})
-        for field in dataclasses.fields(value):
-            if field.default is not dataclasses.MISSING:
-                # Not by assignment, which a frozen dataclass refuses.
-                own.setdefault(field.name, field.default)
-            complete_defaults(getattr(value, field.name, None))
+        for name, default in _fields_of(value).items():
+            if default is not NODEFAULT:
+                own.setdefault(name, default)  # a frozen dataclass refuses assignment
+            complete_defaults(getattr(value, name, None))
 
 
 # --- pydantic models -------------------------------------------------------------------------

@@ -38,14 +38,11 @@ class _Cursor(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     cursor: str | None = None
 
 
-_read_cursor = msgspec.json.Decoder(_Cursor).decode
-
-
 def _decode_cursor(text: str | None) -> _Cursor:
     if text is None:
         return _Cursor()
     try:
-        cursor = _read_cursor(base64.urlsafe_b64decode(text.encode()))
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=_Cursor)
         if cursor.index < 0 or (cursor.after is None and not cursor.more):
             raise ValueError(text)
     except (msgspec.DecodeError, binascii.Error, ValueError):
