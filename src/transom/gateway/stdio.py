@@ -17,6 +17,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from transom.channel import Channel, lines, pipe_streams
+from transom.gateway.members import connect_to
+from transom.gateway.proxy import Proxy
 
 if TYPE_CHECKING:
     from transom.gateway.config import ServerConfig
@@ -49,10 +51,6 @@ async def serve_stdio(
     started: Channel | None = None,
 ) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes."""
-    # Imported here, so that a caller of `on_signals` can start a server before all this loads.
-    from transom.gateway.members import connect_to  # noqa: PLC0415
-    from transom.gateway.proxy import Proxy  # noqa: PLC0415
-
     async with _standard_streams() as channel:
         connects = [(each.name, connect_to(each)) for each in servers]
         if started is not None:
