@@ -203,7 +203,8 @@ class ServerProcess:
 def _wait(process: Process, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
     process.wait()
     with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(exited.set)
+        # One turn later, so that what it has written is read before.
+        loop.call_soon_threadsafe(loop.call_soon, exited.set)
 
 
 class _StandardError(asyncio.Protocol):
