@@ -185,7 +185,11 @@ class Event(Generic[Owner]):
     def __get__(self, instance: Owner | None, owner: type[Owner]) -> Self | Slot:
         if instance is None:
             return self
-        slots: dict[str, Slot] = instance.__dict__.setdefault("_slots", {})
+        # Not through its `__dict__`: once that is made, each attribute takes longer to read.
+        slots: dict[str, Slot] | None = getattr(instance, "_slots", None)
+        if slots is None:
+            slots = {}
+            setattr(instance, "_slots", slots)  # noqa: B010 - the owner does not declare it
         slot = slots.get(self._name)
         if slot is None:
             on_first = None if self._check is None else partial(self._check, instance)

@@ -319,16 +319,17 @@ class Session:
             self._on_problem(error)
 
     def _dispatch(self, event: Event) -> None:
-        if isinstance(event, wire.Response):
+        # Not `isinstance`, which is slow for classes of msgspec's.
+        if type(event) is wire.Response:
             entry = self._pending.pop(event.id, None)
             if entry is not None:
                 entry.end(event.result)
                 if self._slots.waiters.queue and isinstance(entry.future, SentRequest):
                     self._slots.wake_next()  # `request` does so itself
-        elif isinstance(event, wire.Request):
+        elif type(event) is wire.Request:
             self._serve(event)
         elif isinstance(event, wire.Notification):
-            self._notifications.run(lambda: self._on_notification(event))
+            self._notifications.run(partial(self._on_notification, event))
         elif isinstance(event, wire.ErrorResponse):
             entry = self._pending.pop(event.id, None) if event.id is not None else None
             if entry is not None:
@@ -390,7 +391,7 @@ class Session:
             return
         task = asyncio.get_running_loop().create_task(self._run(request.id, answer, generation))
         self._handlers[request.id] = task
-        task.add_done_callback(lambda task: self._ended(request.id, task, answer, generation))
+        task.add_done_callback(partial(self._ended, request.id, answer, generation))
 
     def _answered(self, id: RequestId, generation: int, answer: asyncio.Future[Raw]) -> None:
         """The session that the request was passed on to has an answer."""
@@ -426,7 +427,7 @@ class Session:
         self._post_late_answer(id, outcome, generation)
 
     def _ended(
-        self, id: RequestId, task: asyncio.Task[None], answer: object, generation: int
+        self, id: RequestId, answer: object, generation: int, task: asyncio.Task[None]
     ) -> None:
         if self._handlers.get(id) is task:  # the other side may have used the id again by now
             del self._handlers[id]

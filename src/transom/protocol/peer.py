@@ -147,13 +147,13 @@ class Peer:
             message = wire.decode(data, self._sizes)
         except MessageRefused as refusal:
             return self._refuse(data, refusal)
-        if isinstance(message, wire.Response):
+        if type(message) is wire.Response:  # quicker than `isinstance` for classes of msgspec's
             if self._outgoing.pop(message.id, None) is None:
                 return ProtocolViolation(
                     f"Received a response for an unknown request: {message.id!r}"
                 )
             return message
-        if isinstance(message, wire.Request):
+        if type(message) is wire.Request:
             id, size = message.id, len(data)
             if id in self._incoming:
                 return ProtocolViolation(f"Request id {id!r} is in use")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 from operator import sub
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -39,6 +39,7 @@ class _Message(
     """
 
 
+@final
 class Request(_Message, frozen=True):
     """A message that needs an answer."""
 
@@ -54,6 +55,7 @@ class Notification(_Message, frozen=True):
     params: Raw | None = None
 
 
+@final
 class Response(_Message, frozen=True):
     """An answer."""
 
@@ -312,7 +314,10 @@ def raw(value: object) -> Raw:
 
 def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
     """A request; `params` is JSON already."""
-    return encode(Request(id, method, None if params is None else Raw(params)))
+    if params is None:
+        return encode(Request(id, method))
+    parts = (b'{"jsonrpc":"2.0","id":', encode(id), b',"method":', encode(method), b',"params":')
+    return b"".join((*parts, params, b"}"))
 
 
 def encode_notification(method: str, params: bytes | None) -> bytes:
@@ -322,7 +327,7 @@ def encode_notification(method: str, params: bytes | None) -> bytes:
 
 def encode_response(id: RequestId, result: bytes) -> bytes:
     """An answer; `result` is JSON already."""
-    return encode(Response(id, Raw(result)))
+    return b"".join((b'{"jsonrpc":"2.0","id":', encode(id), b',"result":', result, b"}"))
 
 
 def encode_error(id: RequestId, code: int, message: str, data: object = UNSET) -> bytes:

@@ -303,7 +303,7 @@ class Invocation(msgspec.Struct):
     def _returned(self, returned: object) -> bytes | Task:
         if self.ctx is not None:
             self.ctx.ended = True
-        if isinstance(returned, Task):
+        if type(returned) is Task:  # quicker than `isinstance` for classes of msgspec's
             return returned
         if returned is NotImplemented:
             raise ProtocolError(INVALID_PARAMS, f"Tool {self.name} not found")

@@ -60,13 +60,7 @@ class ToolService:
         self._tasks.close()
 
     def _serve_call(self, params: CallToolParams) -> Answer:
-        arguments = params.arguments
-        if (first := memoryview(arguments)[0]) != _BRACE:
-            if first != _NULL:
-                text = "Invalid params for tools/call: arguments: Expected `object`"
-                raise ProtocolError(INVALID_PARAMS, text)
-            arguments = Raw(b"{}")
-        name, task = params.name, params.task
+        name, task, arguments = params.name, params.task, params.arguments
         tool = self._registry.get(name)
         if task is None:
             if tool is not None and tool.task_support == "required":
@@ -79,7 +73,7 @@ class ToolService:
         if tool is not None:
             outcome = self._call(name, tool, arguments, params.meta)
         elif self._on_call_tool:
-            outcome = self._call_unregistered(name, arguments, params.meta)
+            outcome = self._call_unregistered(name, _as_object(arguments), params.meta)
         else:
             raise ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         if task is None:
@@ -107,14 +101,16 @@ class ToolService:
         kwargs: dict[str, Any] = {}
         try:
             parse = schema.parse
-            value = parse(arguments)
-            if not schema.spread:
-                args = (value,)
+            if tool.fits:  # it is made of the function's parameters, and reads objects only
+                kwargs = parse(arguments)
+            elif schema.spread:
+                kwargs = parse(_as_object(arguments))
+                function.check_arguments(kwargs)
             else:
-                kwargs = value
-                if not tool.fits:
-                    function.check_arguments(kwargs)
+                args = (parse(_as_object(arguments)),)
         except ValidationError as error:
+            if (given := _as_object(arguments)) is not arguments:
+                return self._call(name, tool, given, meta)
             problems = "".join(f"\n- {problem}" for problem in error.problems)
             return error_result(f"Invalid arguments for tool {name}:{problems}")
         ctx = None
@@ -159,6 +155,17 @@ class ToolService:
         if isinstance(outcome, bytes | Task):
             outcome = _completed(outcome)
         return CreateTaskResult(task=self._tasks.start(outcome, ttl).task).to_wire()
+
+
+def _as_object(arguments: Raw) -> Raw:
+    """The arguments of a call, which are an object; null stands for none."""
+    first = memoryview(arguments)[0]
+    if first == _BRACE:
+        return arguments
+    if first == _NULL:
+        return Raw(b"{}")
+    text = "Invalid params for tools/call: arguments: Expected `object`"
+    raise ProtocolError(INVALID_PARAMS, text)
 
 
 async def _completed(outcome: bytes | Task) -> bytes | Task:
