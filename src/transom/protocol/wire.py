@@ -105,7 +105,7 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _UPS, _DOWNS = bytes.maketrans(b"]", b" "), bytes.maketrans(b"[", b" ")
 _BLOCK = 65536
-_BRACE = 0x7B  # how an object begins
+_OPENING, _CLOSING = b"{}"
 
 
 class SizeLimits:
@@ -219,7 +219,12 @@ def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
         if (
             result is UNSET
             and envelope.error is UNSET
-            and (params is UNSET or memoryview(params)[0] == _BRACE)
+            # What ends in two braces has an object as its last member, which only these can be.
+            and (
+                (data[-1] == _CLOSING and data[-2] == _CLOSING)
+                or params is UNSET
+                or memoryview(params)[0] == _OPENING
+            )
         ):
             given = None if params is UNSET else params
             if id is UNSET:
@@ -231,7 +236,14 @@ def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
         if result is UNSET:
             if error is not UNSET:
                 return ErrorResponse(id, error)
-        elif error is UNSET and id is not None and memoryview(result)[0] == _BRACE:
+        elif (
+            error is UNSET
+            and id is not None
+            and (
+                (data[-1] == _CLOSING and data[-2] == _CLOSING)  # as above
+                or memoryview(result)[0] == _OPENING
+            )
+        ):
             return Response(id, result)
     raise MessageRefused(INVALID_REQUEST, "Neither a request, a notification nor a response")
 
