@@ -158,17 +158,9 @@ class Pipe:
         self.writers = Waiters()
 
     def put(self, data: bytes) -> None:
-        """Queue a message, whatever the capacity, or deliver it if no other is before it."""
-        receiver = self.receiver
-        if receiver is None or self.delivering or self.messages:
-            self.messages.append(data)
-            self.deliver()
-            return
-        self.delivering = True
-        receiver(data)
-        self.delivering = False
-        if self.messages or self.closed:
-            self.deliver()
+        """Queue a message, whatever the capacity, and deliver what can be."""
+        self.messages.append(data)
+        self.deliver()
 
     async def send(self, data: bytes) -> None:
         while len(self.messages) >= self.capacity and not self.closed:
@@ -180,9 +172,17 @@ class Pipe:
     def send_nowait(self, data: bytes) -> bool:
         if self.closed:
             raise ChannelClosed("The channel is closed")
+        receiver = self.receiver
         if self.writers.queue or len(self.messages) >= self.capacity:
             return False
-        self.put(data)
+        if receiver is None or self.delivering or self.messages:
+            self.put(data)
+            return True
+        self.delivering = True
+        receiver(data)  # as `deliver` does it, without the queue
+        self.delivering = False
+        if self.messages or self.closed:
+            self.deliver()
         return True
 
     def deliver(self) -> None:
