@@ -1,4 +1,4 @@
-"""The limit: the same tool call in a bare asyncio loop with msgspec, and nothing else.
+"""A measure: the same tool call in a bare asyncio loop with msgspec, and nothing else.
 
 JSON both ways, input and output read into their types, an id to find the caller by, and one turn of
 the loop in each direction. No cancellation, no limits, no timeout, no errors, no order.

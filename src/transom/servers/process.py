@@ -23,7 +23,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from transom.channel import lines, pipe_streams
 from transom.errors import SERVER_ERROR, ChannelClosed
@@ -37,6 +37,7 @@ MAX_LINE = 32 * 1024 * 1024
 _LEAVES_WITHIN = 2.0  # seconds after its input ended
 _ENDS_WITHIN = 2.0  # seconds after it was terminated
 _LINGERS = 0.5  # seconds for which the output of a crashed process is still read
+_PIPE_SIZE = 2**18  # bytes, as much as is read at once
 _DIES_WITHIN = 1.0  # seconds between the end of its output and its exit
 
 
@@ -102,6 +103,8 @@ class ServerProcess:
         ).start()
         stderr = _StandardError(exited, forward=forward_stderr)
         await loop.connect_read_pipe(lambda: stderr, process.stderr)
+        _widen(process.stdout)
+        _widen(process.stdin)
         streams = await pipe_streams(process.stdout, process.stdin)
         return cls(process, streams, exited, stderr, max_line)
 
@@ -198,6 +201,14 @@ class ServerProcess:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._exited.wait()
+
+
+def _widen(pipe: Any) -> None:
+    """Have a pipe hold a long message at once, where the system can."""
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl  # noqa: PLC0415 - Windows has none
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
 
 
 def _wait(process: Process, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
