@@ -160,7 +160,7 @@ async def test_a_line_that_is_too_long_is_dropped_and_its_request_gets_an_error(
         "print('x' * 1000)\n"
         "print('x' * 1001)\n"
         "print('last', flush=True)\n"
-        "input()\n"
+        "sys.stdin.read()\n"
     )
     process = await started(script, where, max_line=1000)
     error = {"code": -32000, "message": "The answer is longer than 0.000953674 MB"}
@@ -171,7 +171,7 @@ async def test_a_line_that_is_too_long_is_dropped_and_its_request_gets_an_error(
 
 
 async def test_a_line_that_is_not_utf_8_is_handed_on_and_so_are_those_after_it():
-    script = "import os\nos.write(1, b'\\xff\\xfe\\n\\n{}\\n')\ninput()"
+    script = "import os, sys\nos.write(1, b'\\xff\\xfe\\n\\n{}\\n')\nsys.stdin.read()"
     process = await started(script)
     assert await process.receive() == b"\xff\xfe"
     assert await process.receive() == b"{}"
