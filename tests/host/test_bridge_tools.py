@@ -212,6 +212,30 @@ async def test_a_definition_that_did_not_change_is_the_same_object():
         assert second[0].description == "new"
 
 
+async def test_the_same_listing_again_is_the_same_whatever_became_of_the_first():
+    unusable = tool("x", outputSchema={"type": "array"})
+    async with ready(answers={"tools/list": {"tools": [tool("a"), unusable]}}) as (bridge, view, _):
+        first = await bridge.list_tools()
+        first.clear()
+        assert names(await bridge.list_tools()) == ["a"]
+        assert list(bridge.left_out) == ["x"]
+        view.answers["tools/list"] = {"tools": []}
+        assert await bridge.list_tools() == []
+        assert bridge.left_out == {}
+
+
+async def test_a_listing_with_the_same_first_page_is_read_to_its_end():
+    listing = pages([tool("a")], [tool("b")])
+    async with ready(answers={"tools/list": listing}) as (bridge, view, _):
+        assert names(await bridge.list_tools()) == ["a", "b"]
+        view.answers["tools/list"] = pages([tool("a")], [tool("c")])
+        assert names(await bridge.list_tools()) == ["a", "c"]
+        view.answers["tools/list"] = pages([tool("a")])
+        assert names(await bridge.list_tools()) == ["a"]
+        view.answers["tools/list"] = pages([tool("a")], [tool("d")])
+        assert names(await bridge.list_tools()) == ["a", "d"]
+
+
 async def test_two_listings_at_once_do_not_mix():
     listing = pages([tool("a")], [tool("b")])
     async with ready(answers={"tools/list": listing}) as (bridge, _, errors):

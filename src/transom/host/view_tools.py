@@ -2,13 +2,15 @@
 
 Tool definitions are untrusted. One that cannot be used is left out, with a reason; the others are
 not affected. Definitions are cached by their bytes, so one that was read before, for this View or
-another, is neither decoded nor stored again.
+another, is neither decoded nor stored again. A listing of one page that is the same as the last one
+is not read at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -75,6 +77,7 @@ class ToolDefinitions:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._last: tuple[bytes, ToolListing] | None = None  # by the digest of its only page
         self._known: dict[bytes, _Definition] = {}
         self._shared = _shared_definitions(limits)
 
@@ -86,9 +89,15 @@ class ToolDefinitions:
         limits, listing = self._limits, ToolListing()
         cursor: str | None = None
         seen: set[str] = set()
+        digest = b""
         for _ in range(limits.max_pages):
             params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
-            page: _ToolPage = read_result("tools/list", _ToolPage, await request(params))
+            result = await request(params)
+            if cursor is None:
+                digest = blake2b(result, digest_size=16).digest()
+                if self._last is not None and self._last[0] == digest:
+                    return self._last[1]
+            page: _ToolPage = read_result("tools/list", _ToolPage, result)
             if cursor is None:
                 first = ListToolsResult(meta=as_object(page.meta))
                 listing.disabled = {t.name: t for t in first.disabled if t.name.isprintable()}
@@ -106,6 +115,7 @@ class ToolDefinitions:
         else:
             listing.leave_out("", f"the View's list has more than {limits.max_pages} pages")
         self._known = listing.known
+        self._last = (digest, listing) if cursor is None and not seen else None
         return listing
 
     def _add_page(self, listing: ToolListing, page: _ToolPage) -> bool:
