@@ -1,8 +1,8 @@
 """What a gateway costs on standard input and output: a call through it, and its start.
 
 Calls and starts are measured with the same client, by turns: the server alone, the gateway before
-it, and FastMCP's own proxy before it. The best round counts: the others tell what else the machine
-did. The server is as quick as can be, so that what is measured is what stands before it. Processor
+it, and FastMCP's own proxy before it. Of calls the best round counts, since the others tell what
+else the machine did; of starts the median. The server is as quick as can be, so that what is measured is what stands before it. Processor
 time is that of the process before the server alone, and hardly depends on what else runs.
 
     python -m benchmarks.gateway_rows
@@ -124,7 +124,7 @@ async def start(server: Sequence[str], rounds: int = 10) -> dict[str, float]:
             async with client_of(command) as client:
                 await client.initialize()
                 times.setdefault(name, []).append((time.perf_counter() - began) * 1000)
-    return {name: min(each) for name, each in times.items()}
+    return {name: median(each) for name, each in times.items()}
 
 
 # --- all of them -----------------------------------------------------------------------------

@@ -174,8 +174,8 @@ same by the time that the processors were busy, which hardly depends on what els
 and the peers'. A tool that is no coroutine is answered while its call is sent, so that there is
 little to overlap; the row with a tool that waits shows what a real overlap costs.
 
-A listing that is the same as the View's last one is recognised by its bytes and not read again: that
-is what the rows with listings show.
+A listing that is the same as the last one of that View is recognised by its bytes and not read
+again: that is what the rows with listings show.
 
 ## How the peers are configured
 
