@@ -2,8 +2,9 @@
 
 Calls and starts are measured with the same client, by turns: the server alone, the gateway before
 it, and FastMCP's own proxy before it. Of calls the best round counts, since the others tell what
-else the machine did; of starts the median. The server is as quick as can be, so that what is measured is what stands before it. Processor
-time is that of the process before the server alone, and hardly depends on what else runs.
+else the machine did; of starts the median. The server is as quick as can be, so that what is
+measured is what stands before it. Processor time is that of the process before the server alone,
+and hardly depends on what else runs.
 
     python -m benchmarks.gateway_rows
 """
