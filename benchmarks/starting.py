@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from statistics import median
 
 _BASE = "import asyncio, msgspec, msgspec.json"
 _USED = f"""{_BASE}
@@ -20,5 +19,9 @@ def _run(code: str) -> float:
 
 
 def first_use(rounds: int) -> float:
-    """How many milliseconds an `App` with a tool adds to a Python that has the rest; the median."""
-    return median(_run(_USED) - _run(_BASE) for _ in range(max(rounds, 5)))
+    """How many milliseconds an `App` with a tool adds to a Python that has the rest.
+
+    The best of both count: a limit in milliseconds is one for a machine that does nothing else.
+    """
+    pairs = [(_run(_BASE), _run(_USED)) for _ in range(max(2 * rounds, 5))]
+    return min(with_it for _, with_it in pairs) - min(bare for bare, _ in pairs)
