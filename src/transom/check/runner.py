@@ -314,16 +314,13 @@ class _Collection:
         if apps.handshake is None:
             raise Unreachable(apps.problem)
         seen = Snapshot(apps=apps)
-        if self._needed("text", "no_mime", "text_call"):
-            self._begin("visiting as a text-only client")
+        if self._begin_for("visiting as a text-only client", "text", "no_mime", "text_call"):
             text = await self._visit(TEXT, lambda server: self._as_text(server, apps))
             seen = replace(seen, text=self._noted("text-only", text))
-        if self._needed("no_mime"):
-            self._begin("visiting as a client without types")
+        if self._begin_for("visiting as a client without types", "no_mime"):
             no_mime = await self._visit(NO_MIME, _list_only)
             seen = replace(seen, no_mime=self._noted("no-types", no_mime))
-        if self._needed("lists", "lists_call"):
-            self._begin("listing in MCP 2026-07-28")
+        if self._begin_for("listing in MCP 2026-07-28", "lists", "lists_call"):
             seen = replace(seen, lists=await self._visit_modern())
         snapshot = replace(
             seen,
@@ -351,11 +348,14 @@ class _Collection:
 
     # --- visits ------------------------------------------------------------------------------
 
-    def _needed(self, *surfaces: Surface) -> bool:
-        """Whether a rule looks at one of these."""
-        needed = self._options.surfaces is None or not self._options.surfaces.isdisjoint(surfaces)
-        self._steps -= not needed
-        return needed
+    def _begin_for(self, step: str, *surfaces: Surface) -> bool:
+        """Begin a step, unless no rule looks at any of these; whether it began."""
+        wanted = self._options.surfaces
+        if wanted is not None and wanted.isdisjoint(surfaces):
+            self._steps -= 1
+            return False
+        self._begin(step)
+        return True
 
     def _noted(self, who: str, visit: Visit) -> Visit:
         if visit.problem is not None:
