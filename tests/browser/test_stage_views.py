@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from mcp.server.mcpserver import MCPServer
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text_of
 from tests.browser.views import page
@@ -138,6 +138,29 @@ async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_
         assert view.id == "tests-1"
         assert await text_of(view.call_tool("count")) == "1"
         assert await failure(user, "tests-1").count() == 0
+
+
+async def test_a_sandbox_that_cannot_be_had_for_a_moment_is_loaded_again(
+    browser: Chromium,
+) -> None:
+    answers = iter(("refused", "unavailable"))
+
+    async def serve(route: Route) -> None:
+        match next(answers, None):
+            case "refused":
+                await route.abort()
+            case "unavailable":
+                policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
+                await route.fulfill(status=503, body="No Redis", headers=policy)
+            case _:
+                await route.continue_()
+
+    async with browser.user() as user, hosted(user.renderer(), COUNT) as host:
+        await user.context.route("**/transom-view?*", serve)
+        shown = await host.call_tool("show")
+        assert shown.meta["transom/view"]["state"] == "live"
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+    assert next(answers, None) is None
 
 
 async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_closed(

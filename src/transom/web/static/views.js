@@ -12,6 +12,7 @@ const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
+const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
 const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
 const MOVES = 8; // pixels of height that others notice
 
@@ -114,6 +115,12 @@ export class View extends HTMLElement {
     const src = `${origin}${PAGE}?${number}`;
     this.frame = element("iframe", { sandbox: FLAGS, title, src, part: "frame" });
     if (allow) this.frame.setAttribute("allow", allow);
+    this.frame.addEventListener("load", ({ target }) => {
+      // A sandbox has said that it is ready by now. This is an error page, maybe for a moment only.
+      setTimeout(() => {
+        if (target === this.frame && this.#loads === 0) target.src = src;
+      }, SANDBOX_AGAIN);
+    });
     this.#root.append(caption(whose, this.#pin, this.own, buttons), this.frame);
     this.setMarks({ pinned: false, grants: [] });
     this.#waiting = setTimeout(() => {
