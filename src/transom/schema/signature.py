@@ -14,7 +14,7 @@ import types
 import typing
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -157,14 +157,10 @@ def _has_content(hint: Any) -> bool:
 _PLAIN = (type(None), bool, int, float, str)
 
 
-class _Parameter(NamedTuple):
+class _Parameter(msgspec.Struct, frozen=True):
     name: str
     hint: Any  # translated
     default: Any  # inspect.Parameter.empty when there is none
-
-    @property
-    def required(self) -> bool:
-        return self.default is inspect.Parameter.empty
 
 
 def from_signature(function: Callable[..., Any], *, skip: Collection[str] = ()) -> Schema:
@@ -274,14 +270,15 @@ def _field_default(info: Any) -> Any:
 
 def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> Schema:
     fields: list[Any] = []
-    for name, hint, default in parameters:
+    for parameter in parameters:
+        field, default = (parameter.name, parameter.hint), parameter.default
         if default is inspect.Parameter.empty:
-            fields.append((name, hint))
+            fields.append(field)
         elif type(default) in _PLAIN:
-            fields.append((name, hint, default))
+            fields.append((*field, default))
         else:
             # The very object that Python would pass, whatever it is.
-            fields.append((name, hint, msgspec.field(default_factory=_constant(default))))
+            fields.append((*field, msgspec.field(default_factory=_constant(default))))
     try:
         struct = msgspec.defstruct(
             "Arguments", fields, kw_only=True, forbid_unknown_fields=rest is None, gc=False
@@ -292,8 +289,8 @@ def _arguments(parameters: list[_Parameter], rest: Any, reserved: set[str]) -> S
         raise SchemaError(str(error)) from error
     generated = generate(struct, "input", name="Arguments")
     schema = require_object(generated.json_schema)
-    for name, _, default in parameters:
-        _show_default(schema["properties"][name], default)
+    for parameter in parameters:
+        _show_default(schema["properties"][parameter.name], parameter.default)
     says_more, incomplete = generated.says_more, generated.incomplete
     if rest is not None:
         others = generate(rest, "input")

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import re
 import typing
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, Protocol
 
 import msgspec
@@ -40,6 +40,8 @@ from transom.events import is_async, is_awaitable, is_own_cancellation
 from transom.results import encode_result
 from transom.schema import Schema
 from transom.types import LogLevel, ProblemKind, Task, TextContent, ToolResult
+
+_SECTIONS = frozenset({"Args:", "Arguments:", "Returns:", "Raises:", "Yields:"})
 
 Outcome = bytes | Task | Awaitable["bytes | Task"]
 """The outcome of a call: the JSON of a result, a task of the server, or an awaitable of these."""
@@ -222,8 +224,8 @@ def description_of(function: Callable[..., Any]) -> str | None:
     """Its docstring, up to the sections about its arguments and results."""
     if not inspect.isroutine(function):
         return None
-    text = inspect.getdoc(function) or ""
-    return re.split(r"\n\s*(?:Args|Arguments|Returns|Raises|Yields):\s*\n", text)[0].strip() or None
+    lines = (inspect.getdoc(function) or "").splitlines()
+    return "\n".join(takewhile(lambda line: line.strip() not in _SECTIONS, lines)).strip() or None
 
 
 def _context_parameter(

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 import msgspec
 
@@ -26,7 +26,8 @@ TaskSupport = Literal["forbidden", "optional", "required"]
 Source = object
 """Anything `transom.schema` makes a schema of, or a function returning such a thing."""
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_MAX_NAME = 128
+_IN_NAMES = frozenset(string.ascii_letters + string.digits + "_.-")
 _UPDATABLE = ("disabled", "description", "input_schema")
 
 _encode = msgspec.json.encode
@@ -387,7 +388,9 @@ class Registry:
 
     def check_name(self, name: object) -> None:
         """Check that a tool could be registered under this name."""
-        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        if not (
+            isinstance(name, str) and 0 < len(name) <= _MAX_NAME and _IN_NAMES.issuperset(name)
+        ):
             raise RegistrationError(
                 f"{str(name)[:200]!r} is not a tool name: use 1 to 128 of A-Z a-z 0-9 _ . -"
             )
@@ -479,8 +482,7 @@ def _checked_annotations(value: object) -> None:
 
 
 def _checked_task(value: object) -> TaskSupport:
-    try:
-        return msgspec.convert({"taskSupport": value}, ToolExecution).task_support or "forbidden"
-    except msgspec.ValidationError:
+    if value not in get_args(TaskSupport):
         text = f"task is 'forbidden', 'optional' or 'required', not {value!r}"
-        raise RegistrationError(text) from None
+        raise RegistrationError(text)
+    return cast("TaskSupport", value)
