@@ -372,7 +372,9 @@ async def test_without_redis_what_is_local_goes_on_and_all_else_says_so_and_reco
                 await late.connect()
                 code, reason = await late.closed_with()
                 assert (code, "Redis" in reason) == (1011, True)
-                assert (await get(there, "x.localhost")).status_code == 503
+                refused = await get(there, "x.localhost")
+                assert refused.status_code == 503
+                assert "127.0.0.1" not in refused.text  # strangers are not told where Redis is
                 # Here, nothing has happened.
                 assert (await host.call_tool(f"{view}__key")).text == view
                 assert await play(host) == "music-2"

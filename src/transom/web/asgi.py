@@ -225,9 +225,9 @@ class FindsViews(Protocol):
         ...
 
 
-def unavailable(reason: str) -> Response:
-    """The response of a sandbox when its View cannot be looked up."""
-    return PlainTextResponse(reason, 503, headers=_NOTHING)
+def unavailable() -> Response:
+    """The response of a sandbox when its View cannot be looked up: anyone may read it."""
+    return PlainTextResponse("The View cannot be looked up now", 503, headers=_NOTHING)
 
 
 def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: False) -> Starlette:

@@ -480,9 +480,9 @@ class WebViews:
         except (NoOwner, OwnerGone):
             if not begun:
                 await self._sandbox_app(scope, receive, send)  # which answers that there is no View
-        except BusError as error:
+        except BusError:
             if not begun:
-                await unavailable(str(error))(scope, receive, send)
+                await unavailable()(scope, receive, send)
 
     # --- the application ---------------------------------------------------------------------
 
