@@ -143,24 +143,29 @@ async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_
 async def test_a_sandbox_that_cannot_be_had_for_a_moment_is_loaded_again(
     browser: Chromium,
 ) -> None:
-    answers = iter(("refused", "unavailable"))
+    asked, back = 0, asyncio.Event()
 
     async def serve(route: Route) -> None:
-        match next(answers, None):
-            case "refused":
-                await route.abort()
-            case "unavailable":
-                policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
-                await route.fulfill(status=503, body="No Redis", headers=policy)
-            case _:
-                await route.continue_()
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            await route.abort()
+        elif asked == 2 or not back.is_set():
+            policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
+            await route.fulfill(status=503, body="No Redis", headers=policy)
+        else:
+            await route.continue_()
 
-    async with browser.user() as user, hosted(user.renderer(), COUNT) as host:
+    async with browser.user() as user, hosted(renderer := user.renderer(), COUNT) as host:
         await user.context.route("**/transom-view?*", serve)
-        shown = await host.call_tool("show")
-        assert shown.meta["transom/view"]["state"] == "live"
+        opening = asyncio.create_task(host.call_tool("show"))
+        await renderer.stage.wait_for_page()
+        frame = user.page.locator("#view-tests-1 iframe")
+        await expect(frame).to_have_css("visibility", "hidden")  # not the browser's error page
+        back.set()
+        assert (await opening).meta["transom/view"]["state"] == "live"
+        await expect(frame).to_have_css("visibility", "visible")
         assert await text_of(host.call_tool("tests-1__count")) == "1"
-    assert next(answers, None) is None
 
 
 async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_closed(

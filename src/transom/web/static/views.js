@@ -116,7 +116,8 @@ export class View extends HTMLElement {
     this.frame = element("iframe", { sandbox: FLAGS, title, src, part: "frame" });
     if (allow) this.frame.setAttribute("allow", allow);
     this.frame.addEventListener("load", ({ target }) => {
-      // A sandbox has said that it is ready by now. This is an error page, maybe for a moment only.
+      if (this.#loads > 0) return; // the sandbox has said that it is ready
+      target.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
       setTimeout(() => {
         if (target === this.frame && this.#loads === 0) target.src = src;
       }, SANDBOX_AGAIN);
@@ -327,6 +328,7 @@ export class View extends HTMLElement {
 
   #load() {
     clearTimeout(this.#waiting);
+    this.frame.style.visibility = "";
     this.#loads += 1;
     if (this.#loads > MAX_LOADS) {
       this.#stage.notify({ do: "broken", view: this.view, reason: "it keeps reloading itself" });
