@@ -12,7 +12,7 @@ Structs of rule 2 inherit from `Open`; read them with `from_wire` and write them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, final
 
 import msgspec
 from msgspec import field
@@ -306,6 +306,7 @@ TaskStatus = Literal["working", "input_required", "completed", "failed", "cancel
 """The state of a task. The last three are final."""
 
 
+@final
 class Task(Wire, frozen=True):
     """A handle on work that outlives its call."""
 

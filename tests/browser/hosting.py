@@ -263,6 +263,13 @@ def processes(mark: str) -> list[int]:
     return sorted(found)
 
 
+async def until_gone(mark: str) -> None:
+    """Wait until none of these processes is left: there is no event for a stranger's end."""
+    async with asyncio.timeout(20):
+        while processes(mark):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
 def signal_all(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         try:

@@ -1,6 +1,5 @@
 """`transom open`, run as a command."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples.orders import server as orders_server
-from tests.browser.hosting import Chromium, processes
+from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
 from tests.host.test_servers import over_http
 
@@ -128,15 +127,6 @@ async def test_a_person_reads_what_happened_and_gets_a_picture(tmp_path: Path) -
 # --- interrupted -----------------------------------------------------------------------------
 
 
-async def left_behind(mark: str) -> list[int]:
-    """The processes that are still there after a while."""
-    for _ in range(100):
-        if not processes(mark):
-            break
-        await asyncio.sleep(0.05)
-    return processes(mark)
-
-
 @pytest.fixture
 def short_path() -> Iterator[Path]:
     """A folder whose name leaves room for that of a socket, of which Chromium makes one."""
@@ -161,7 +151,7 @@ async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bo
         code = await run.process.wait()
         assert code in (0, 130)  # it may have been done already
         assert "Traceback" not in await run.stderr()
-    assert await left_behind(str(tmp_path)) == []
+    await until_gone(str(tmp_path))
     assert [path.name for path in tmp_path.glob("transom-*")] == []
 
 

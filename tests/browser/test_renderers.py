@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of
+from tests.browser.hosting import Told, hosted, processes, show, signal_all, text_of, until_gone
 from transom import Host
 from transom.errors import RequestTimeout, ViewClosed
 from transom.web import headless as headless_module
@@ -50,13 +50,6 @@ def browser_of(renderer: HeadlessRenderer) -> str:
     """What the processes of its browser have in their command lines."""
     assert renderer._profile is not None
     return str(renderer._profile.path)
-
-
-async def until_gone(mark: str) -> None:
-    """Wait until no process of that browser is left: there is no event for a stranger's end."""
-    async with asyncio.timeout(20):
-        while processes(mark):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
 
 
 def size_of(png: bytes) -> tuple[int, int]:

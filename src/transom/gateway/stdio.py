@@ -39,7 +39,7 @@ def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             try:
                 loop.add_signal_handler(number, call)
-            except NotImplementedError:
+            except NotImplementedError:  # the event loop of Windows
                 return
 
 

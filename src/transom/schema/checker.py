@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal, Protocol, cast
@@ -218,15 +217,10 @@ def _is_plain(schema: dict[str, Any]) -> bool:
 
 
 def _has_engine() -> bool:
-    return _is_installed("jsonschema_rs") or _is_installed("jsonschema")
+    from importlib.util import find_spec  # noqa: PLC0415 - few need it
 
-
-def _is_installed(package: str) -> bool:
-    """As `importlib.util.find_spec` says, which takes longer to import than to answer."""
-    if package in sys.modules:
-        return bool(sys.modules[package])
     try:
-        return any(finder.find_spec(package, None) for finder in sys.meta_path)
+        return bool(find_spec("jsonschema_rs") or find_spec("jsonschema"))
     except ImportError:
         return False
 

@@ -139,7 +139,7 @@ class StageServer:
             except TransomError:
                 if loop.time() >= until:
                     raise
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # nobody says when a port is free
 
 
 def _by_port(apps: dict[int, ASGIApp]) -> ASGIApp:
