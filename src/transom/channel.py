@@ -153,7 +153,8 @@ class Pipe:
         self.closed = False
         self.reason = "The other side closed the channel"
         self.receiver: Receiver | None = None
-        self.delivering = False
+        self.idle = False
+        """Whether a message can be handed to the receiver at once."""
         self.reader: asyncio.Future[None] | None = None
         self.writers = Waiters()
 
@@ -170,19 +171,19 @@ class Pipe:
         self.put(data)
 
     def send_nowait(self, data: bytes) -> bool:
+        receiver = self.receiver
+        if self.idle and receiver is not None:
+            self.idle = False
+            receiver(data)
+            self.idle = True
+            if self.messages or self.closed:
+                self.deliver()
+            return True
         if self.closed:
             raise ChannelClosed("The channel is closed")
-        receiver = self.receiver
         if self.writers.queue or len(self.messages) >= self.capacity:
             return False
-        if receiver is None or self.delivering or self.messages:
-            self.put(data)
-            return True
-        self.delivering = True
-        receiver(data)  # as `deliver` does it, without the queue
-        self.delivering = False
-        if self.messages or self.closed:
-            self.deliver()
+        self.put(data)
         return True
 
     def deliver(self) -> None:
@@ -192,9 +193,9 @@ class Pipe:
             if self.reader is not None and not self.reader.done():
                 self.reader.set_result(None)
             return
-        if self.delivering:
+        if not self.idle:
             return
-        self.delivering = True
+        self.idle = False
         left = _BURST
         while self.messages:
             if not left:  # two ends that keep answering each other must not starve other tasks
@@ -204,19 +205,22 @@ class Pipe:
             receiver(self.messages.popleft())
             if self.writers.queue:
                 self.writers.wake_one()
-        self.delivering = False
         if self.closed:
             self.receiver = None
             receiver(None)
+        else:
+            self.idle = True
 
     def deliver_more(self) -> None:
-        self.delivering = False
+        self.idle = True
         self.deliver()
 
     def attach(self, receiver: Receiver) -> None:
         self.receiver = receiver
         if self.messages or self.closed:
-            asyncio.get_running_loop().call_soon(self.deliver)
+            asyncio.get_running_loop().call_soon(self.deliver_more)
+        else:
+            self.idle = True
 
     async def receive(self) -> bytes:
         while not self.messages:
