@@ -10,7 +10,21 @@ from tests.ids import plain
 from tests.protocol.hostile import anything, as_json, json_values, request_ids
 from transom.errors import INVALID_REQUEST, PARSE_ERROR, MessageRefused
 from transom.protocol import wire
-from transom.protocol.wire import SizeLimits, decode, refused_id
+from transom.protocol.wire import Message, SizeLimits, refused_id
+
+
+def decode(data: bytes, limits: SizeLimits | None = None) -> Message:
+    """As `wire.decode`, which reads the same whether a response is expected or not."""
+    limits = limits or SizeLimits()
+    try:
+        message = wire.decode(data, limits)
+    except MessageRefused as refused:
+        with pytest.raises(MessageRefused) as again:
+            wire.decode(data, limits, answers=True)
+        assert (again.value.code, again.value.message) == (refused.code, refused.message)
+        raise
+    assert wire.decode(data, limits, answers=True) == message
+    return message
 
 
 def refusal(data: bytes, **limits: int) -> MessageRefused:

@@ -406,7 +406,7 @@ class ClientState:
         self.envelope = envelope
         self.tried_modern = True
         params = with_envelope(request.params, envelope)
-        return wire.Request(request.id, request.method, None if params is None else Raw(params))
+        return msgspec.structs.replace(request, params=None if params is None else Raw(params))
 
     # --- the gateway's own notifications -----------------------------------------------------
 

@@ -94,7 +94,7 @@ class CallTasks:
             return request
         others = [id for id in cast("list[object]", ids) if id not in self]
         params = with_member(request.params, "notifications", {**wanted, "taskIds": others})
-        return wire.Request(request.id, request.method, Raw(params))
+        return msgspec.structs.replace(request, params=Raw(params))
 
     def listed(self) -> list[Raw]:
         """The stored tasks, as in `tasks/list`."""

@@ -144,7 +144,7 @@ class Peer:
         if self.closed:
             return ProtocolViolation("A message arrived after the conversation was closed")
         try:
-            message = wire.decode(data, self._sizes)
+            message = wire.decode(data, self._sizes, answers=self._outgoing)
         except MessageRefused as refusal:
             return self._refuse(data, refusal)
         if type(message) is wire.Response:  # quicker than `isinstance` for classes of msgspec's

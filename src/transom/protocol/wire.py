@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 from operator import sub
-from typing import Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -30,22 +30,43 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 
 
-class _Message(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="jsonrpc", tag="2.0", gc=False
-):
-    """Encoded, it is what is sent. What arrives is decoded as an `_Envelope` first.
+_Id = (
+    Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+    | Annotated[str, msgspec.Meta(max_length=256)]
+)
 
-    What they hold is JSON, so that the garbage collector need not look for circles in them.
-    """
+if TYPE_CHECKING:
+    _Params = Raw | None
+else:
+    _Params = Raw  # msgspec reads no union with Raw; the default may be None all the same
+
+
+# What messages hold is JSON: the garbage collector (`gc`) need not look for circles in them.
 
 
 @final
-class Request(_Message, frozen=True):
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A message that needs an answer."""
 
-    id: RequestId
+    jsonrpc: Literal["2.0"]
+    id: _Id
     method: str
-    params: Raw | None = None
+    params: _Params = None
+
+
+@final
+class Response(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """An answer."""
+
+    jsonrpc: Literal["2.0"]
+    id: _Id
+    result: Raw
+
+
+class _Message(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="jsonrpc", tag="2.0", gc=False
+):
+    """Encoded, it is what is sent."""
 
 
 class Notification(_Message, frozen=True):
@@ -53,14 +74,6 @@ class Notification(_Message, frozen=True):
 
     method: str
     params: Raw | None = None
-
-
-@final
-class Response(_Message, frozen=True):
-    """An answer."""
-
-    id: RequestId
-    result: Raw
 
 
 class WireError(msgspec.Struct, frozen=True):
@@ -81,14 +94,11 @@ class ErrorResponse(_Message, frozen=True):
 Message = Request | Notification | Response | ErrorResponse
 
 
-_Id = (
-    Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-    | Annotated[str, msgspec.Meta(max_length=256)]
-)
-
-
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """All members a message may have; which of them it has says what it is."""
+    """All members a message may have; which of them it has says what it is.
+
+    Most messages are requests or responses and are read as such at once.
+    """
 
     jsonrpc: Literal["2.0"]
     id: _Id | UnsetType | None = UNSET
@@ -99,13 +109,15 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_request = msgspec.json.Decoder(Request).decode
+_decode_response = msgspec.json.Decoder(Response).decode
 
 # Nesting is all that matters for depth: brackets become one kind, the rest is deleted.
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _UPS, _DOWNS = bytes.maketrans(b"]", b" "), bytes.maketrans(b"[", b" ")
 _BLOCK = 65536
-_OPENING, _CLOSING = b"{}"
+_OPENING = ord("{")
 
 
 class SizeLimits:
@@ -196,10 +208,29 @@ def _climbs_over(shape: bytes, limit: int) -> bool:
     return False
 
 
-def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
-    """Read one message."""
+def decode(
+    data: bytes, limits: SizeLimits = _DEFAULT_LIMITS, *, answers: object = False
+) -> Message:
+    """Read one message, which is quicker if it is a response where `answers` are expected."""
     if len(data) > limits.harmless:
         limits.check(data)
+    try:
+        if answers:
+            message = _decode_response(data)
+            body = message.result
+        else:
+            message = _decode_request(data)
+            body = message.params
+        if not data.isascii():
+            data.decode()
+        if body is None or memoryview(body)[0] == _OPENING:
+            return message
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        pass
+    return _decode_any(data, limits)
+
+
+def _decode_any(data: bytes, limits: SizeLimits) -> Message:
     try:
         envelope = _decode_envelope(data)
         if not data.isascii():
@@ -219,32 +250,20 @@ def decode(data: bytes, limits: SizeLimits = _DEFAULT_LIMITS) -> Message:
         if (
             result is UNSET
             and envelope.error is UNSET
-            # What ends in two braces has an object as its last member, which only these can be.
-            and (
-                (data[-1] == _CLOSING and data[-2] == _CLOSING)
-                or params is UNSET
-                or memoryview(params)[0] == _OPENING
-            )
+            and (params is UNSET or memoryview(params)[0] == _OPENING)
         ):
             given = None if params is UNSET else params
             if id is UNSET:
                 return Notification(method, given)
             if id is not None:
-                return Request(id, method, given)
+                return Request("2.0", id, method, given)
     elif params is UNSET and id is not UNSET:
         error = envelope.error
         if result is UNSET:
             if error is not UNSET:
                 return ErrorResponse(id, error)
-        elif (
-            error is UNSET
-            and id is not None
-            and (
-                (data[-1] == _CLOSING and data[-2] == _CLOSING)  # as above
-                or memoryview(result)[0] == _OPENING
-            )
-        ):
-            return Response(id, result)
+        elif error is UNSET and id is not None and memoryview(result)[0] == _OPENING:
+            return Response("2.0", id, result)
     raise MessageRefused(INVALID_REQUEST, "Neither a request, a notification nor a response")
 
 
@@ -326,10 +345,10 @@ def raw(value: object) -> Raw:
 
 def encode_request(id: RequestId, method: str, params: bytes | None) -> bytes:
     """A request; `params` is JSON already."""
+    opening, name = b'{"jsonrpc":"2.0","id":', encode(method)
     if params is None:
-        return encode(Request(id, method))
-    parts = (b'{"jsonrpc":"2.0","id":', encode(id), b',"method":', encode(method), b',"params":')
-    return b"".join((*parts, params, b"}"))
+        return b"".join((opening, encode(id), b',"method":', name, b"}"))
+    return b"".join((opening, encode(id), b',"method":', name, b',"params":', params, b"}"))
 
 
 def encode_notification(method: str, params: bytes | None) -> bytes:
