@@ -57,10 +57,10 @@ class _Pending(Struct):
 
     method: str
     timeout: float | None
-    deadline: float | None
     on_progress: OnProgress | None
+    # Set when the caller has to wait: many a request is answered while it is sent.
     future: asyncio.Future[Raw] | None = None
-    """Made when the caller has to wait: many a request is answered while it is sent."""
+    deadline: float | None = None
     outcome: Raw | TransomError | None = None
 
     def end(self, outcome: Raw | TransomError) -> None:
@@ -314,21 +314,22 @@ class Session:
             self._finish(reason or "the other side closed the channel")
             return
         try:
-            self._dispatch(self.peer.feed(data))
+            event = self.peer.feed(data)
+            if type(event) is wire.Response:  # quicker than `isinstance` for classes of msgspec's
+                entry = self._pending.pop(event.id, None)
+                if entry is not None:
+                    entry.end(event.result)
+                    if self._slots.waiters.queue and isinstance(entry.future, SentRequest):
+                        self._slots.wake_next()  # `request` does so itself
+            elif type(event) is wire.Request:
+                self._serve(event)
+            else:
+                self._dispatch(event)
         except Exception as error:  # noqa: BLE001 - one message must not end the conversation
             self._on_problem(error)
 
     def _dispatch(self, event: Event) -> None:
-        # Not `isinstance`, which is slow for classes of msgspec's.
-        if type(event) is wire.Response:
-            entry = self._pending.pop(event.id, None)
-            if entry is not None:
-                entry.end(event.result)
-                if self._slots.waiters.queue and isinstance(entry.future, SentRequest):
-                    self._slots.wake_next()  # `request` does so itself
-        elif type(event) is wire.Request:
-            self._serve(event)
-        elif isinstance(event, wire.Notification):
+        if isinstance(event, wire.Notification):
             self._notifications.run(partial(self._on_notification, event))
         elif isinstance(event, wire.ErrorResponse):
             entry = self._pending.pop(event.id, None) if event.id is not None else None
@@ -347,7 +348,7 @@ class Session:
             entry = self._pending.pop(event.id, None)
             if entry is not None:
                 entry.end(InvalidResult(f"{self._label or entry.method}: {event.message}"))
-        else:
+        elif isinstance(event, ProtocolViolation):
             self._violated(event)
 
     def _violated(self, event: ProtocolViolation) -> None:
@@ -523,8 +524,9 @@ class Session:
             raise NotConnected("Not connected")
         if timeout is not None and timeout < 0.0:
             timeout = self.timeout
-        deadline = None if timeout is None else loop.time() + timeout
+        deadline = None
         if self._slots.full() or (self._outbox.writer is not None and self._outbox.full):
+            deadline = None if timeout is None else loop.time() + timeout
             await self._wait_for_slot(method, timeout, deadline)
         wants_progress = on_progress is not None
         try:
@@ -532,13 +534,15 @@ class Session:
         except BaseException:
             self._slots.wake_next()
             raise
-        entry = self._pending[id] = _Pending(method, timeout, deadline, on_progress)
-        if deadline is not None and (self._sweep is None or self._sweep_due > deadline):
-            self._sweep_at(deadline)
+        entry = self._pending[id] = _Pending(method, timeout, on_progress)
         try:
             self._outbox.post(data)
             outcome = entry.outcome
             if outcome is None:
+                if timeout is not None:
+                    entry.deadline = deadline or loop.time() + timeout
+                    if self._sweep is None or self._sweep_due > entry.deadline:
+                        self._sweep_at(entry.deadline)
                 entry.future = loop.create_future()
                 return await entry.future
             self._left -= 1
@@ -580,7 +584,7 @@ class Session:
         id, data = self.peer.request(method, params, progress=wants_progress)
         sent = SentRequest(loop=self._loop)
         sent.on_cancel, sent.id, sent.method = self._sent_cancelled, id, method
-        self._pending[id] = _Pending(method, None, None, on_progress, sent)
+        self._pending[id] = _Pending(method, None, on_progress, sent)
         self._outbox.post(data)
         return sent
 
