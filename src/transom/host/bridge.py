@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from msgspec import Raw
@@ -77,13 +77,6 @@ _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
 
 
-class CallOptions(TypedDict, total=False):
-    """The keywords of `CallsTools.call_tool`, which explains them."""
-
-    timeout: float | None
-    on_progress: OnProgress | None
-
-
 class OutgoingCall(msgspec.Struct):
     """A call of a tool on its way to the View or the server that has it."""
 
@@ -110,7 +103,9 @@ class CallsTools:
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[CallOptions],
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, ToolResult]:
         """Call a tool. Cancelling the call tells the View or server to stop.
 
@@ -134,7 +129,7 @@ class CallsTools:
             InvalidResult: the answer is not a valid result, or is too large.
             RequestTimeout: there was no answer in time.
         """
-        return self.call(OutgoingCall(name, arguments, **options))
+        return self.call(OutgoingCall(name, arguments, timeout, on_progress))
 
     def start_task(
         self,
@@ -142,7 +137,8 @@ class CallsTools:
         arguments: Mapping[str, Any] | None = None,
         *,
         ttl: float | None = None,
-        **options: Unpack[CallOptions],
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Task | ToolResult]:
         """Call a tool as a task: returns a `Task` at once, while the work continues.
 
@@ -151,7 +147,8 @@ class CallsTools:
 
         `ttl` is how many milliseconds the task should be stored; the rest is as for `call_tool`.
         """
-        return self.call(OutgoingCall(name, arguments, as_task=m.TaskRequest(ttl), **options))
+        as_task = m.TaskRequest(ttl)
+        return self.call(OutgoingCall(name, arguments, timeout, on_progress, as_task))
 
 
 class Bridge(CallsTools):

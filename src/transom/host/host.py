@@ -17,7 +17,7 @@ from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, Unpack, runtime_checkable
+from typing import Any, Protocol, Self, TypedDict, Unpack, runtime_checkable
 
 import msgspec
 
@@ -37,7 +37,7 @@ from transom.errors import (
 )
 from transom.events import Event, Slot
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import Bridge, CallOptions, CallsTools, OutgoingCall
+from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.page import view_uri
 from transom.host.policy import (
@@ -77,6 +77,7 @@ from transom.host.view_requests import TaskRegister, owned_task
 from transom.json_values import clean
 from transom.protocol.methods import HOST
 from transom.servers.targets import Target
+from transom.session import OnProgress
 from transom.types import (
     HostContext,
     Implementation,
@@ -121,9 +122,11 @@ class AttachesToHost(Protocol):
         ...
 
 
-class HostCallOptions(CallOptions, total=False):
+class HostCallOptions(TypedDict, total=False):
     """The keywords of `ToolHost.call_tool`, which explains them."""
 
+    timeout: float | None
+    on_progress: OnProgress | None
     open_view: bool
     call_id: str | None
 
@@ -159,7 +162,7 @@ class ToolHost(CallsTools):
         """Store the user's decision."""
         ...
 
-    def call_tool(  # pyright: ignore[reportIncompatibleMethodOverride] - it only adds options
+    def call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
