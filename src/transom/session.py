@@ -381,7 +381,10 @@ class Session:
             self._answer(request.id, self._failure(error))
             return
         if isinstance(answer, bytes):
-            self._answer(request.id, answer)
+            if self._outbox.writer is None:
+                self._post_answer(request.id, answer)
+            else:
+                self._answer(request.id, answer)
             return
         generation = self._generation
         if isinstance(answer, SentRequest):
@@ -449,7 +452,7 @@ class Session:
         return ProtocolError(INTERNAL_ERROR, "Internal error")
 
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
-        if self._outbox.writer is not None and self._outbox.full:
+        if self._outbox.full:
             # The request stays in flight, and so counts, until there is room for its answer.
             self.background.start(self._answer_later(id, outcome, self._generation))
         else:

@@ -90,6 +90,12 @@ class OutgoingCall(msgspec.Struct):
     call_id: str | None = None
 
 
+class _CallParams(msgspec.Struct, omit_defaults=True):
+    name: str
+    arguments: dict[str, Any] | None = None
+    task: m.TaskRequest | None = None
+
+
 class CallsTools:
     """What a `Host`, a `View` and a `Bridge` have in common: calling tools."""
 
@@ -418,12 +424,9 @@ class Bridge(CallsTools):
             timeout = self.limits.call_timeout
         if self._lifecycle.state is not _READY or not self._offers_tools:
             timeout = await self._until_callable("tools/call", timeout)
-        sent: dict[str, Any] = {"name": name}
-        if arguments is not None:
-            sent["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
-        if task is not None:
-            sent["task"] = task
-        params = wire.encode(sent)
+        if arguments is not None and not isinstance(arguments, dict):
+            arguments = dict(arguments)
+        params = wire.encode(_CallParams(name, arguments, task))
         if call.on_progress is None:
             raw = await self._session.request("tools/call", params, timeout=timeout)
         else:
