@@ -381,7 +381,7 @@ class Session:
             self._answer(request.id, self._failure(error))
             return
         if isinstance(answer, bytes):
-            if self._outbox.writer is None:
+            if self._outbox.writer is None:  # nothing waits to be sent: the usual case
                 self._post_answer(request.id, answer)
             else:
                 self._answer(request.id, answer)

@@ -91,6 +91,8 @@ class OutgoingCall(msgspec.Struct):
 
 
 class _CallParams(msgspec.Struct, omit_defaults=True):
+    """`CallToolParams` on their way out: the arguments are values, not JSON yet."""
+
     name: str
     arguments: dict[str, Any] | None = None
     task: m.TaskRequest | None = None

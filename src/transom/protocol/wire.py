@@ -226,7 +226,7 @@ def decode(
         if body is None or memoryview(body)[0] == _OPENING:
             return message
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-        pass
+        pass  # a message of another kind, or none: `_decode_any` says which
     return _decode_any(data, limits)
 
 
