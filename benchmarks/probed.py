@@ -21,7 +21,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-import transom.gateway.views as gateway_views
+import transom.gateway.client_views as gateway_views
 from transom.cli.main import main
 from transom.host import open_views
 

@@ -77,7 +77,7 @@ PARTS = [
         "Connections to servers",
         "For hosts and everyone else who sends requests to MCP servers. `Host` makes its own; the "
         "guide is [Hosts](hosts.md#servers).",
-        {"transom.servers": ALL},
+        {"transom.connections": ALL},
     ),
     Part(
         "Servers",

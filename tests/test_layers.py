@@ -26,8 +26,8 @@ UP_TO_SESSION = BOTTOM | {
     "results",
     "session",
 }
-UP_TO_SERVERS = UP_TO_SESSION | {"mcptypes", "state_files", "servers"}
-UP_TO_HOST = UP_TO_SERVERS | {"view", "host", "server"}
+UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections"}
+UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
 EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "testing", "cli"}
 
@@ -48,10 +48,10 @@ MAY_IMPORT = {
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
     "bus": UP_TO_SESSION,
-    "servers": UP_TO_SESSION | {"mcptypes", "state_files"},
-    "host": UP_TO_SERVERS,
+    "connections": UP_TO_SESSION | {"mcptypes", "state_files"},
+    "host": UP_TO_CONNECTIONS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
-    "host.renderers": UP_TO_SERVERS | {"view"},
+    "host.renderers": UP_TO_CONNECTIONS | {"view"},
     "server": UP_TO_SESSION | {"mcptypes"},
     "serving": {"errors"},
     "web": UP_TO_SERVING,
@@ -84,7 +84,7 @@ PACKAGES = {
     "session": {"msgspec"},
     "view": {"msgspec"},
     "bus": {"msgspec"},
-    "servers": {"msgspec"} | MCP,
+    "connections": {"msgspec"} | MCP,
     "host": {"msgspec", "jsonschema_rs"} | MCP,
     "server": {"msgspec", "jsonschema_rs"} | MCP,
     "serving": {"uvicorn"},
@@ -105,7 +105,7 @@ LATER = {
     "channel": {"js", "pyodide"},
     "view": {"js", "pyodide", "pydantic"},
     "bus": {"redis"},
-    "servers": {"fastmcp", "keyring"},
+    "connections": {"fastmcp", "keyring"},
     "host": {"fastmcp"},
     "server": {"fastmcp"},
     "web": {"playwright"},

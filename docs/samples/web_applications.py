@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 
 from transom import Host, Limits, Policy
-from transom.servers import RemoteServer
+from transom.connections import RemoteServer
 from transom.web import WebViews
 
 sessions = {"a-long-random-text": "ada"}

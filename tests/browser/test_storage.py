@@ -15,9 +15,9 @@ from playwright.async_api import expect
 from tests.browser.hosting import Told, User, lasting_browser, text_of
 from tests.browser.views import html, page
 from transom import Host, Policy
+from transom.connections import ServerConnection, connect
 from transom.host.view import View
 from transom.server import Views
-from transom.servers import ServerConnection, connect
 from transom.web.headless import HeadlessRenderer
 from transom.web.view_storage import ViewStorage
 

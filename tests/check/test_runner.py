@@ -35,8 +35,8 @@ from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import Conversation, Unreachable, collect
 from transom.check.snapshot import Snapshot, ViewObservation
+from transom.connections.targets import way_to
 from transom.errors import UsageError
-from transom.servers.targets import way_to
 
 
 def apps_server() -> MCPServer:

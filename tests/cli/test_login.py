@@ -20,8 +20,8 @@ from tests.connections.login_servers import (
 )
 from tests.connections.test_http import free_port, url_of
 from transom.cli.login import read_headers
+from transom.connections import login
 from transom.errors import TransomError, UsageError
-from transom.servers import login
 from transom.web import renderers
 
 

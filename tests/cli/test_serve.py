@@ -11,9 +11,9 @@ from mcp.server.mcpserver import MCPServer
 
 from transom.check.runner import Conversation, NoAnswer
 from transom.cli.serve import find_server
+from transom.connections.process import ServerProcess
 from transom.errors import UsageError
 from transom.json_values import as_object
-from transom.servers.process import ServerProcess
 
 
 def module(**names: object) -> ModuleType:

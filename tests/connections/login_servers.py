@@ -32,7 +32,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from transom.servers import login
+from transom.connections import login
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from mcp_types import DiscoverResult, ServerCapabilities
 
 from tests.gateway.chatty import streams
 from transom.channel import Channel, memory_pair
+from transom.connections.connection import ServerConnection
 from transom.errors import ChannelClosed, NotConnected
-from transom.servers.connection import ServerConnection
 
 Object = dict[str, Any]
 

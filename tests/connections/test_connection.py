@@ -8,12 +8,12 @@ from msgspec import Raw
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import begun, tool
+from transom.connections import connection as module
+from transom.connections.connection import ServerConnection
+from transom.connections.upstream import InputRequired, Server
 from transom.errors import ConnectionClosed, InvalidResult, NotConnected, ProtocolError
 from transom.protocol import wire
 from transom.protocol.peer import Progress
-from transom.servers import connection as module
-from transom.servers.connection import ServerConnection
-from transom.servers.server import InputRequired, Server
 
 TOOLS_CHANGED = "notifications/tools/list_changed"
 PROTOCOL_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -106,7 +106,7 @@ async def test_a_message_that_cannot_be_handled_does_not_cut_off_those_after_it(
 
     server = ScriptedServer(ADDING)
     async with server.connection(on_notification=handle):
-        with caplog.at_level(logging.ERROR, "transom.servers"):
+        with caplog.at_level(logging.ERROR, "transom.connections"):
             await server.notify("notifications/odd")
             await server.notify("notifications/message")
             assert await heard.get() == "notifications/message"
@@ -365,7 +365,7 @@ async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_ha
 async def test_a_server_that_will_not_be_listened_to_is_listed_again_when_asked(
     ending: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("transom.servers.server._RELIST_AFTER", 0.0)
+    monkeypatch.setattr("transom.connections.upstream._RELIST_AFTER", 0.0)
     server = ScriptedServer({**ADDING, "subscriptions/listen": ending}, modern=True)
     async with server.negotiated() as connection:
         await server.has("subscriptions/listen")

@@ -18,10 +18,10 @@ from tests.gateway.chatty import chatty
 from tests.host.bare_view import until
 from tests.host.shop import Heard
 from tests.server.clients import serving
+from transom.connections.connection import ServerConnection
+from transom.connections.http import connect_http
+from transom.connections.targets import server_of
 from transom.errors import ChannelClosed, ConnectionClosed, NotConnected, ProtocolError
-from transom.servers.connection import ServerConnection
-from transom.servers.http import connect_http
-from transom.servers.targets import server_of
 
 
 @asynccontextmanager

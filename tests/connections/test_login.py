@@ -31,11 +31,11 @@ from tests.connections.login_servers import (
     Site,
     nothing_kept,
 )
+from transom.connections import login
+from transom.connections.login import LoginStore
+from transom.connections.targets import RemoteServer
 from transom.errors import NotConnected, ProtocolError
 from transom.host.host import Host
-from transom.servers import login
-from transom.servers.login import LoginStore
-from transom.servers.targets import RemoteServer
 
 
 @pytest.fixture(autouse=True)

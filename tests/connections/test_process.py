@@ -10,9 +10,9 @@ import pytest
 import uvloop
 
 from tests.gateway.raw_client import alive
+from transom.connections.process import ServerProcess
+from transom.connections.spawn import spawn
 from transom.errors import ChannelClosed, NotConnected
-from transom.servers.process import ServerProcess
-from transom.servers.spawn import spawn
 
 
 async def started(script: str, *arguments: str, **options: object) -> ServerProcess:
@@ -195,7 +195,7 @@ async def test_a_standard_error_that_nobody_reads_blocks_nothing():
     )
     ours = (
         "import asyncio, sys\n"
-        "from transom.servers.process import ServerProcess\n"
+        "from transom.connections.process import ServerProcess\n"
         "async def main():\n"
         "    process = await ServerProcess.start([sys.executable, '-c', sys.argv[1]])\n"
         "    print((await process.receive()).decode(), flush=True)\n"
@@ -229,7 +229,7 @@ async def test_the_environment_can_be_kept_from_it(monkeypatch: pytest.MonkeyPat
 
 async def test_without_process_groups_the_process_itself_is_ended(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delattr(os, "killpg")
-    monkeypatch.setattr("transom.servers.process._LEAVES_WITHIN", 0.1)
+    monkeypatch.setattr("transom.connections.process._LEAVES_WITHIN", 0.1)
     process = await started("import time; print('ready', flush=True); time.sleep(600)")
     await process.receive()
     await process.aclose()

@@ -15,10 +15,10 @@ from tests.connections.scripted_server import ScriptedServer
 from tests.gateway.chatty import streams
 from tests.host.bare_view import ready, text, tool, until
 from tests.host.test_view_server import listing, modern
+from transom.connections import Server, sdk_client
+from transom.connections import server as server_module
+from transom.connections.sdk_client import sdk_server
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, UsageError
-from transom.servers import Server, sdk_client
-from transom.servers import server as server_module
-from transom.servers.sdk_client import sdk_server
 
 TOOLS_CHANGED = "notifications/tools/list_changed"
 

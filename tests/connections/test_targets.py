@@ -10,9 +10,9 @@ from mcp import Client
 from mcp.server.mcpserver import Context, MCPServer
 
 from tests.server.clients import serving
+from transom.connections import Server, ServerConnection, connect
+from transom.connections.targets import connected_server
 from transom.errors import NotConnected, UsageError
-from transom.servers import Server, ServerConnection, connect
-from transom.servers.targets import connected_server
 
 SERVER = (
     "from mcp.server.mcpserver import MCPServer\n"

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from transom.connections import server as module
+from transom.connections.upstream import ToolCache
 from transom.errors import ProtocolError
-from transom.servers import server as module
-from transom.servers.server import ToolCache
 
 
 class Listing:

@@ -16,14 +16,14 @@ from mcp.server.mcpserver import MCPServer
 from tests.gateway.memory import Raw
 from transom import AllowAlways, Host, Limits, Policy, Tool, ToolResult
 from transom.channel import Channel, memory_pair
+from transom.connections.targets import way_to
 from transom.errors import ProtocolError
+from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, ViewCalls
 from transom.host.renderers import Renderer
 from transom.server import Views
-from transom.servers.targets import way_to
 from transom.types import ViewProblem
 from transom.web.headless import HeadlessRenderer
 

@@ -167,7 +167,7 @@ ANSWERS = f"{_APP}on_call_tool {_JS}oncalltool"
 NOTIFIES = f"{_APP}send_tool_list_changed {_JS}sendToolListChanged"
 CONNECTS = f"{_APP}connect {_JS}connect"
 UPDATES = f"{_APP}update_tool {_MCP}updateTool"
-ASKS_AGAIN = "host/host.py:Host.list_tools gateway/views.py:ClientViews.tools"
+ASKS_AGAIN = "host/host.py:Host.list_tools gateway/client_views.py:ClientViews.tools"
 BUILDS = f"view/listing.py:Listing {_JS}listed"
 
 STATEMENTS = [

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from transom import Host, Limits
+from transom.connections.process import MAX_LINE
 from transom.gateway import inputs
 from transom.gateway.client import MAX_BYTES
 from transom.gateway.http import HttpGateway
-from transom.servers.process import MAX_LINE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 UNITS = {"": 1, " s": 1, " KB": 1024, " MB": 1024 * 1024}

@@ -21,12 +21,12 @@ from transom import Host, InProcessRenderer, Limits, Policy
 from transom.channel import Channel, memory_pair
 from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsafe
 from transom.check.scan import HtmlScan
+from transom.connections.connection import ServerConnection
 from transom.errors import PeerError
+from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 from transom.host.page import Page
 from transom.host.policy import Allow
-from transom.servers.connection import ServerConnection
 from transom.web.seat import Seat, Seats
 from transom.web.stage import Hello, Stage
 

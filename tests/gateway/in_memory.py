@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from transom.channel import Channel, memory_pair
+from transom.connections.connection import Connect
 from transom.errors import ChannelClosed, NotConnected
+from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
-from transom.servers.connection import Connect
 
 VERSION = "2025-11-25"
 HELLO = {

@@ -10,8 +10,8 @@ from typing import Any
 from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
+from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision, Deny
 

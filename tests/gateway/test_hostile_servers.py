@@ -8,8 +8,8 @@ import pytest
 
 from tests.gateway.memory import OPENS, TOOLS, URI, Odd, Server, gateway, text, tool, words
 from transom.channel import memory_pair
+from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 
 VIEW = "shop-1"
 

@@ -23,15 +23,15 @@ from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
 from transom.cli import gateway as cli_gateway
+from transom.connections.process import ServerProcess
 from transom.errors import UsageError
 from transom.gateway import http as http_module
 from transom.gateway.client import MAX_BYTES
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import ServerConfig
 from transom.gateway.http import HttpGateway, address_of, serve_http, serving
 from transom.gateway.http_session import HttpSession
 from transom.gateway.members import connect_to
-from transom.gateway.views import ClientViews
-from transom.servers.process import ServerProcess
 
 PLAIN = Path(__file__).parents[1] / "cli" / "plain_server.py"
 INITIALIZE = {

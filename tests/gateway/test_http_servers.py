@@ -17,10 +17,10 @@ from tests.host.shop import Heard
 from tests.server.clients import ERAS, serving
 from transom.channel import memory_pair
 from transom.errors import NotConnected
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 
 ROOT = Path(__file__).parents[2]
 

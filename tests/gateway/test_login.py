@@ -22,10 +22,10 @@ from transom.channel import memory_pair
 from transom.cli import gateway as command
 from transom.cli.main import find_command
 from transom.errors import NotConnected
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 
 
 @pytest.fixture(autouse=True)

@@ -32,10 +32,10 @@ from tests.check.test_runner import listening
 from tests.gateway.raw_client import PYTHON, ROOT
 from tests.gateway.test_clients import PlaysByView, openai_model, pydantic_model
 from tests.gateway.viewing_gateway import Screen
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
-from transom.gateway.views import ClientViews
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -17,10 +17,10 @@ from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
 from transom.cli.gateway import SharedPage
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import server_from_command
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-from transom.gateway.views import ClientViews
 from transom.host.surface import view_stem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.in_memory import HELLO, End, Fake, gateway, text
-from transom.gateway.views import ClientViews
+from transom.gateway.client_views import ClientViews
 
 COUNTS = pytest.mark.parametrize("count", [1, 2])
 
@@ -114,7 +114,7 @@ async def test_a_notification_that_cannot_be_handled_does_not_cut_off_those_afte
     async with gateway(*made) as client:
         await client.result("tools/list")
         odd = made[0]
-        notify = "transom.servers.connection.ServerConnection.notify"
+        notify = "transom.connections.connection.ServerConnection.notify"
 
         def failing(*_: Any) -> None:
             raise RuntimeError("odd")

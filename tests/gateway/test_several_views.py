@@ -13,9 +13,9 @@ from tests.gateway.raw_client import ROOT
 from tests.host.shop import editor
 from transom import InProcessRenderer
 from transom.channel import Channel
-from transom.gateway.views import ClientViews
+from transom.connections.process import ServerProcess
+from transom.gateway.client_views import ClientViews
 from transom.host.renderers import Renderer
-from transom.servers.process import ServerProcess
 
 
 @pytest.fixture(autouse=True)

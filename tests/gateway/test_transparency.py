@@ -10,10 +10,10 @@ import pytest
 
 from tests.gateway import everything, modern
 from tests.gateway.raw_client import GATEWAY, raw_client
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
-from transom.gateway.views import ClientViews
 
 # What may differ, by what was asked. The official server leaves these unanswered, so that whoever
 # asked waits for ever; the gateway cannot tell a server what it cannot read, and says so.

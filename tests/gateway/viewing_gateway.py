@@ -5,9 +5,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.stdio import serve_stdio
-from transom.gateway.views import ClientViews
 
 URI = "ui://orders/list.html"
 

@@ -12,9 +12,9 @@ from mcp.server.mcpserver import Context, MCPServer
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import begun, joined, ready, text, tool, until
+from transom.connections import ListChangedHandler
+from transom.connections import server as server_module
 from transom.errors import ProtocolError
-from transom.servers import ListChangedHandler
-from transom.servers import server as server_module
 from transom.types import Tool
 
 TOOLS_CHANGED = "notifications/tools/list_changed"

@@ -14,11 +14,11 @@ import pytest
 from tests.web.browser import PythonBrowser, music, play
 from transom import Host, Policy
 from transom.background import Background
+from transom.connections.targets import connect
 from transom.errors import Refused, UsageError, ViewClosed
 from transom.host import open_views
 from transom.host.page import Page
 from transom.host.view import View
-from transom.servers.targets import connect
 from transom.types import ResourceContents
 from transom.web.renderers import BrowserRenderer
 from transom.web.seat import file_of

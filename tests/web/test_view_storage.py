@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from transom.connections.targets import RemoteServer, identity_of
 from transom.errors import TransomError
 from transom.host.page import Page
-from transom.servers.targets import RemoteServer, identity_of
 from transom.web import view_storage
 from transom.web.view_storage import ViewStorage, origin_label
 

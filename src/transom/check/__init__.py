@@ -15,8 +15,8 @@ from transom.check.report import Report, apply_rules, nothing_checked
 from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, Progress, Unreachable, collect, unseen
-from transom.servers.connection import Connect
-from transom.servers.targets import Target, way_to
+from transom.connections.connection import Connect
+from transom.connections.targets import Target, way_to
 
 __all__ = ["Calling", "Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
 

@@ -37,17 +37,17 @@ from transom.check.snapshot import (
     Visit,
     texts,
 )
-from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
-from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
-from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
-from transom.servers.connection import Connect
-from transom.servers.versions import (
+from transom.connections.connection import Connect
+from transom.connections.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,
     HANDSHAKE_VERSIONS,
     PROTOCOL_KEY,
 )
+from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
+from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
+from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.version import __version__
 
 MAX_ITEMS = 20_000

@@ -24,9 +24,9 @@ from transom.check.runner import ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
+from transom.connections.targets import Target
 from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
-from transom.servers.targets import Target
 
 if TYPE_CHECKING:
     from transom.cli.main import CheckOptions

@@ -18,17 +18,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from transom.cli import run_async
+from transom.connections.spawn import Process, signal_group, spawn
 from transom.errors import TransomError, UsageError
-from transom.servers.spawn import Process, signal_group, spawn
 
 if TYPE_CHECKING:
     import asyncio
 
     from transom.cli.main import GatewayOptions
+    from transom.connections.process import ServerProcess
+    from transom.gateway.client_views import ClientViews
     from transom.gateway.config import ServerConfig
-    from transom.gateway.views import ClientViews
     from transom.host.renderers import Renderer
-    from transom.servers.process import ServerProcess
     from transom.web.csp import CspMode
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
@@ -88,8 +88,8 @@ def _set_up_logging(*, verbose: bool) -> None:
 async def _run(options: GatewayOptions, process: Process | None) -> None:
     import asyncio
 
+    from transom.connections.process import ServerProcess
     from transom.gateway.stdio import on_signals
-    from transom.servers.process import ServerProcess
 
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - for the type checker
@@ -120,8 +120,8 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
+    from transom.gateway.client_views import ClientViews
     from transom.gateway.merge import server_names
-    from transom.gateway.views import ClientViews
     from transom.host.policy import ViewSettings
 
     servers = _servers(options)
@@ -211,8 +211,8 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
 
 def _identities(servers: list[ServerConfig]) -> dict[str, str]:
     """The identity of each server, by its name in the gateway."""
+    from transom.connections.targets import identity_of
     from transom.gateway.merge import server_names
-    from transom.servers.targets import identity_of
 
     names = server_names([each.name for each in servers])
     found = [identity_of(s.url or s.command, env=s.env, cwd=s.cwd) for s in servers]

@@ -12,8 +12,8 @@ from typing import Any
 
 from transom.cli import run_async
 from transom.cli.main import LoginCommandOptions, LogoutOptions
+from transom.connections.targets import RemoteServer, Target, server_of
 from transom.errors import TransomError, UsageError
-from transom.servers.targets import RemoteServer, Target, server_of
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SECRET = "TRANSOM_CLIENT_SECRET"  # noqa: S105 - its name
@@ -44,8 +44,8 @@ def _checked(url: str) -> str:
 
 
 async def _log_in(url: str, options: LoginCommandOptions) -> None:
-    http: Any = import_module("transom.servers.http")
-    module: Any = import_module("transom.servers.login")
+    http: Any = import_module("transom.connections.http")
+    module: Any = import_module("transom.connections.login")
     login = module.LoginOptions(
         ask=page_opener("transom login", url, opens=not options.no_open, waits=True),
         client_id=options.client_id,
@@ -71,7 +71,7 @@ async def _log_in(url: str, options: LoginCommandOptions) -> None:
 
 
 def _log_out(url: str) -> None:
-    login: Any = import_module("transom.servers.login")
+    login: Any = import_module("transom.connections.login")
     found = run_async(login.log_out(url))
     if found is None:
         raise UsageError(f"There is no login at {server_of(url)}: see transom login --list")
@@ -79,7 +79,7 @@ def _log_out(url: str) -> None:
 
 
 def _print_logins() -> None:
-    login: Any = import_module("transom.servers.login")
+    login: Any = import_module("transom.connections.login")
     found = login.LoginStore().logins()
     for each in found:
         rights = f" ({each.scope})" if each.scope else ""

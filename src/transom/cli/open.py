@@ -20,6 +20,7 @@ from rich.text import Text
 from transom.check.schemas import schema_problem
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
+from transom.connections.targets import Target, identity_of
 from transom.errors import (
     SERVER_ERROR,
     NotConnected,
@@ -34,7 +35,6 @@ from transom.host.page import links_view
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
 from transom.host.view import View
-from transom.servers.targets import Target, identity_of
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.renderers import BrowserRenderer, open_in_browser

@@ -28,9 +28,9 @@ from mcp.server import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
+from transom.connections.process import cause
 from transom.errors import UsageError
 from transom.server.views import Views
-from transom.servers.process import cause
 
 
 class ServeError(UsageError):

@@ -25,17 +25,7 @@ import msgspec
 from msgspec import Raw
 
 from transom.channel import Channel, Throttled
-from transom.errors import (
-    SERVER_ERROR,
-    NotConnected,
-    PeerError,
-    ProtocolError,
-    TransomError,
-)
-from transom.json_values import member, members
-from transom.protocol import wire
-from transom.protocol.peer import Peer, Progress
-from transom.servers.versions import (
+from transom.connections.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,
@@ -48,6 +38,16 @@ from transom.servers.versions import (
     with_envelope,
     with_ui,
 )
+from transom.errors import (
+    SERVER_ERROR,
+    NotConnected,
+    PeerError,
+    ProtocolError,
+    TransomError,
+)
+from transom.json_values import member, members
+from transom.protocol import wire
+from transom.protocol.peer import Peer, Progress
 from transom.session import OnProgress, SentRequest, Session
 
 _log = logging.getLogger("transom.gateway")

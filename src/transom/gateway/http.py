@@ -35,6 +35,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from transom.bus import Bus, Lease, forward, serve_forwarded
 from transom.bus.forwarding import claim_or_reach
+from transom.connections.connection import Connect
+from transom.connections.versions import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    DISCOVERY_VERSION,
+    HANDSHAKE_VERSIONS,
+    PROTOCOL_KEY,
+)
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -48,6 +56,7 @@ from transom.errors import (
     UsageError,
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
+from transom.gateway.client_views import ClientViews
 from transom.gateway.config import ServerConfig
 from transom.gateway.http_session import (
     HEADER_MISMATCH,
@@ -61,17 +70,8 @@ from transom.gateway.http_session import (
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
-from transom.gateway.views import ClientViews
 from transom.json_values import clean, member, members
 from transom.protocol import wire
-from transom.servers.connection import Connect
-from transom.servers.versions import (
-    CAPABILITIES_KEY,
-    CLIENT_KEY,
-    DISCOVERY_VERSION,
-    HANDSHAKE_VERSIONS,
-    PROTOCOL_KEY,
-)
 from transom.serving import listen, serve
 
 _SIZES = wire.SizeLimits(max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)

@@ -29,6 +29,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
+from transom.connections.versions import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -40,7 +41,6 @@ from transom.errors import (
 )
 from transom.json_values import member, members, with_member
 from transom.protocol import wire
-from transom.servers.versions import LOG_LEVEL_KEY, SUBSCRIPTION_KEY
 
 _log = logging.getLogger("transom.gateway")
 

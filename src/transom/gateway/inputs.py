@@ -22,6 +22,8 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Raw
 
+from transom.connections.upstream import InputRequired
+from transom.connections.versions import CAPABILITIES_KEY
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client, ClientState
 from transom.host.policy import (
@@ -35,8 +37,6 @@ from transom.host.policy import (
 )
 from transom.json_values import as_object, member, members
 from transom.protocol import wire
-from transom.servers.server import InputRequired
-from transom.servers.versions import CAPABILITIES_KEY
 from transom.session import OnProgress, SentRequest
 
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})

@@ -25,6 +25,17 @@ from msgspec import Raw
 
 from transom.background import Background, logs_errors, retrieve
 from transom.channel import Channel
+from transom.connections.connection import Connect, ServerConnection, is_unsupported_version
+from transom.connections.process import ServerProcess
+from transom.connections.targets import RemoteServer, reach_remote
+from transom.connections.versions import (
+    DISCOVERY_VERSION,
+    LOG_LEVEL_KEY,
+    has_tasks,
+    is_modern,
+    task_id_in,
+    without_envelope,
+)
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -42,17 +53,6 @@ from transom.gateway.merge import as_newer, fits_template
 from transom.json_values import Json, as_list, as_object, members, with_member
 from transom.json_values import member as member_of
 from transom.protocol import wire
-from transom.servers.connection import Connect, ServerConnection, is_unsupported_version
-from transom.servers.process import ServerProcess
-from transom.servers.targets import RemoteServer, reach_remote
-from transom.servers.versions import (
-    DISCOVERY_VERSION,
-    LOG_LEVEL_KEY,
-    has_tasks,
-    is_modern,
-    task_id_in,
-    without_envelope,
-)
 from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")

@@ -28,6 +28,8 @@ from msgspec import Raw
 
 from transom.background import retrieve
 from transom.channel import Channel
+from transom.connections.connection import Connect, ServerConnection
+from transom.connections.versions import is_modern, task_id_in, without_task
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -45,6 +47,7 @@ from transom.gateway.client import (
     Stream,
     progress_relay,
 )
+from transom.gateway.client_views import STANDING_TOOLS, ClientViews, ToolCall, ToolHead
 from transom.gateway.inputs import ASKING, Inputs
 from transom.gateway.members import LISTS, RESOURCE_NOT_FOUND, Member, Members
 from transom.gateway.merge import (
@@ -58,13 +61,10 @@ from transom.gateway.merge import (
     server_names,
     with_own_capabilities,
 )
-from transom.gateway.views import STANDING_TOOLS, ClientViews, ToolCall, ToolHead
 from transom.host.policy import model_may_call
 from transom.json_values import as_object, members, with_entries, with_member, without_marks
 from transom.json_values import member as member_of
 from transom.protocol import wire
-from transom.servers.connection import Connect, ServerConnection
-from transom.servers.versions import is_modern, task_id_in, without_task
 from transom.session import SentRequest
 
 _RELIST_AFTER = 1.0  # seconds between listings that look for an unknown name

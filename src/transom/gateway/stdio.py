@@ -21,9 +21,9 @@ from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 
 if TYPE_CHECKING:
+    from transom.connections.connection import Connect
+    from transom.gateway.client_views import ClientViews
     from transom.gateway.config import ServerConfig
-    from transom.gateway.views import ClientViews
-    from transom.servers.connection import Connect
 
 
 def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:

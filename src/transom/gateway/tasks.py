@@ -16,17 +16,17 @@ from typing import cast
 import msgspec
 from msgspec import Raw
 
-from transom.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, ProtocolError
-from transom.json_values import member, members, with_member
-from transom.protocol import wire
-from transom.protocol.messages import CreateTaskResult, TaskRequest
-from transom.servers.versions import (
+from transom.connections.versions import (
     CAPABILITIES_KEY,
     MISSING_CAPABILITY,
     TASKS_EXTENSION,
     as_extension_task,
     is_modern,
 )
+from transom.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, ProtocolError
+from transom.json_values import member, members, with_member
+from transom.protocol import wire
+from transom.protocol.messages import CreateTaskResult, TaskRequest
 from transom.types import ToolResult
 from transom.view.tasks import TaskRecord, TaskStore
 

@@ -22,6 +22,9 @@ from msgspec import Raw
 
 from transom.background import Background, Debounced, ignore
 from transom.channel import Channel
+from transom.connections.targets import connected_server
+from transom.connections.upstream import Server
+from transom.connections.versions import task_in
 from transom.errors import (
     METHOD_NOT_FOUND,
     AlreadyConnected,
@@ -48,9 +51,6 @@ from transom.protocol.messages import ToolOutcome, object_json, result_json
 from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
 from transom.queues import NotificationQueue
-from transom.servers.server import Server
-from transom.servers.targets import connected_server
-from transom.servers.versions import task_in
 from transom.session import OnProgress, Session
 from transom.types import (
     AppCapabilities,

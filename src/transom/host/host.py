@@ -22,6 +22,7 @@ from typing import Any, Protocol, Self, TypedDict, Unpack, runtime_checkable
 import msgspec
 
 from transom.background import Background, Debounced, logs_errors
+from transom.connections.targets import Target
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
@@ -76,7 +77,6 @@ from transom.host.view import (
 from transom.host.view_requests import TaskRegister, owned_task
 from transom.json_values import clean
 from transom.protocol.methods import HOST
-from transom.servers.targets import Target
 from transom.session import OnProgress
 from transom.types import (
     HostContext,

@@ -12,12 +12,12 @@ from typing import Literal
 
 import msgspec
 
+from transom.connections.upstream import Server
 from transom.errors import Refused, ViewClosed
 from transom.host.policy import GivenGrant, Reuse
 from transom.host.renderers import Renderer
 from transom.host.surface import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
-from transom.servers.server import Server
 
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from transom.connections.upstream import Server, list_all
 from transom.errors import InvalidResult, ProtocolError
 from transom.json_values import as_object, member
 from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.methods import read_result
-from transom.servers.server import Server, list_all
 from transom.types import ReadResourceResult, ResourceContents, Tool
 
 __all__ = ["Page", "load_page", "view_uri"]

@@ -12,6 +12,10 @@ from typing import Any
 import msgspec
 
 from transom.background import Background
+from transom.connections.connection import ServerConnection
+from transom.connections.targets import Target, connect, connected_server
+from transom.connections.upstream import TOOLS_CHANGED, Server
+from transom.connections.versions import task_in
 from transom.errors import (
     ConnectionClosed,
     NotConnected,
@@ -30,10 +34,6 @@ from transom.host.view_requests import owned_task
 from transom.json_values import without_marks
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress
-from transom.servers.connection import ServerConnection
-from transom.servers.server import TOOLS_CHANGED, Server
-from transom.servers.targets import Target, connect, connected_server
-from transom.servers.versions import task_in
 from transom.session import OnProgress
 from transom.types import Task, Tool, ToolResult
 

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import msgspec
 
 from transom.channel import Channel
+from transom.connections.upstream import Server
 from transom.errors import (
     INVALID_PARAMS,
     CapabilityMissing,
@@ -62,7 +63,6 @@ from transom.protocol.messages import (
     is_ours,
     result_json,
 )
-from transom.servers.server import Server
 from transom.types import (
     ContentBlock,
     DisabledTool,

@@ -46,6 +46,8 @@ import msgspec
 from msgspec import Raw
 
 from transom.background import Debounced
+from transom.connections.upstream import Server
+from transom.connections.versions import has_tasks, task_in
 from transom.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -63,8 +65,6 @@ from transom.protocol import wire
 from transom.protocol.messages import object_json, result_json
 from transom.protocol.methods import VIEW, Method
 from transom.protocol.peer import Progress
-from transom.servers.server import Server
-from transom.servers.versions import has_tasks, task_in
 from transom.session import OnProgress
 from transom.types import (
     AppCapabilities,

@@ -47,6 +47,9 @@ from pydantic import ValidationError
 
 from transom.background import stop
 from transom.channel import memory_pair
+from transom.connections.login import LoginOptions, ServerLogin, is_challenge
+from transom.connections.targets import server_of
+from transom.connections.versions import PROTOCOL_KEY
 from transom.errors import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -55,9 +58,6 @@ from transom.errors import (
     NotConnected,
 )
 from transom.protocol import wire
-from transom.servers.login import LoginOptions, ServerLogin, is_challenge
-from transom.servers.targets import server_of
-from transom.servers.versions import PROTOCOL_KEY
 
 MAX_BYTES = 32 * 1024 * 1024
 _SIZES = wire.SizeLimits(max_bytes=MAX_BYTES)

@@ -11,10 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from transom.background import retrieve
-from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
-from transom.json_values import member, members
-from transom.protocol import wire
-from transom.servers.versions import (
+from transom.connections.versions import (
     as_handshake_task,
     is_complete,
     is_task,
@@ -22,6 +19,9 @@ from transom.servers.versions import (
     wants_task,
     without_hop_keys,
 )
+from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
+from transom.json_values import member, members
+from transom.protocol import wire
 from transom.session import OnProgress
 from transom.types import Tool
 

@@ -28,6 +28,8 @@ import msgspec
 from msgspec import Raw
 
 from transom.background import Background, Debounced, retrieve
+from transom.connections.connection import ServerConnection
+from transom.connections.versions import is_complete, without_hop_keys
 from transom.errors import (
     INVALID_PARAMS,
     InvalidResult,
@@ -55,8 +57,6 @@ from transom.json_values import clean, member, members, with_entries, without_ma
 from transom.protocol import wire
 from transom.protocol.messages import OPEN
 from transom.protocol.methods import read_result
-from transom.servers.connection import ServerConnection
-from transom.servers.versions import is_complete, without_hop_keys
 from transom.session import OnProgress
 from transom.types import (
     ImageContent,

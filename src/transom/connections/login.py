@@ -45,9 +45,9 @@ from mcp.shared.auth import (
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
+from transom.connections.targets import server_of
 from transom.errors import NotConnected
 from transom.json_values import as_list, as_object, clean
-from transom.servers.targets import server_of
 from transom.state_files import open_lock, state_folder, try_lock, write_private
 
 Ask = Callable[[str], object]
@@ -69,7 +69,7 @@ _UNUSABLE = "its issuer's answer cannot be used"
 _DONE = "You can close this page and go back to what you were doing.\n"
 _NOT_DONE = "The login was refused. You can close this page.\n"
 
-_log = logging.getLogger("transom.servers")
+_log = logging.getLogger("transom.connections")
 # It logs failures with the full answer, which may contain tokens; they are raised as well.
 logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
 

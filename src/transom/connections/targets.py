@@ -15,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from transom.channel import Channel
+from transom.connections.connection import Connect, ServerConnection
+from transom.connections.process import MAX_LINE, ServerProcess
+from transom.connections.upstream import Server
 from transom.errors import NotConnected, UsageError
-from transom.servers.connection import Connect, ServerConnection
-from transom.servers.process import MAX_LINE, ServerProcess
-from transom.servers.server import Server
 
 Target = Any
 """A command as a list of words, the URL of a streamable HTTP server or a `RemoteServer`, an
@@ -120,7 +120,7 @@ def connected_server(target: Target) -> Server | None:
     # If the target is an object of the SDK or FastMCP, that is loaded already; else do not load it.
     kinds = [*_classes("mcp", "Client", "ClientSession"), *_classes("fastmcp", "Client")]
     if isinstance(target, tuple(kinds)):
-        return cast("Server", import_module("transom.servers.sdk_client").sdk_server(target))
+        return cast("Server", import_module("transom.connections.sdk_client").sdk_server(target))
     return None
 
 
@@ -152,7 +152,7 @@ def way_to(
             max_line=max_bytes,
         )
     if "mcp.server" in sys.modules:
-        in_memory = import_module("transom.servers.sdk_client")
+        in_memory = import_module("transom.connections.sdk_client")
         if in_memory.is_server_object(target):
             return lambda: in_memory.connect_in_memory(target)
     raise UsageError(
@@ -171,7 +171,7 @@ def _named(target: Target) -> str:
 async def reach_remote(remote: RemoteServer, *, max_bytes: int = MAX_LINE) -> Channel:
     """Connect to a server by its URL; NotConnected if that fails."""
     # In a thread, because loading the SDK takes half a second.
-    http: Any = await asyncio.to_thread(import_module, "transom.servers.http")
+    http: Any = await asyncio.to_thread(import_module, "transom.connections.http")
     login = http.LoginOptions(ask=remote.ask, folder=remote.logins)
     channel = await http.connect_http(
         remote.url, headers=remote.headers, login=login, max_bytes=max_bytes

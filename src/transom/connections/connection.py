@@ -26,21 +26,8 @@ from msgspec import Raw
 
 from transom.background import stop
 from transom.channel import Channel, Throttled
-from transom.errors import (
-    METHOD_NOT_FOUND,
-    SERVER_ERROR,
-    ConnectionClosed,
-    InvalidResult,
-    NotConnected,
-    PeerError,
-    ProtocolError,
-    TransomError,
-    UsageError,
-)
-from transom.protocol import wire
-from transom.protocol.peer import Peer
-from transom.servers.server import CachingServer, announced_lists
-from transom.servers.versions import (
+from transom.connections.upstream import CachingServer, announced_lists
+from transom.connections.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     DISCOVERY_VERSION,
@@ -54,10 +41,23 @@ from transom.servers.versions import (
     with_ui,
     without_task,
 )
+from transom.errors import (
+    METHOD_NOT_FOUND,
+    SERVER_ERROR,
+    ConnectionClosed,
+    InvalidResult,
+    NotConnected,
+    PeerError,
+    ProtocolError,
+    TransomError,
+    UsageError,
+)
+from transom.protocol import wire
+from transom.protocol.peer import Peer
 from transom.session import OnProgress, SentRequest, Session
 from transom.version import __version__
 
-_log = logging.getLogger("transom.servers")
+_log = logging.getLogger("transom.connections")
 
 Connect = Callable[[], Awaitable[Channel]]
 """Starts or reaches a server, and returns the pipe to it."""

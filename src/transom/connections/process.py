@@ -4,7 +4,7 @@
    after two seconds the rest of the group is terminated, and then killed.
 2. A process that crashes is gone, even when something that it started still holds its pipes open.
 3. Its standard error is copied to ours, without records of the levels INFO and DEBUG (unless
-   `transom.servers` is logged at INFO). Before its first message, the copy is delayed by three
+   `transom.connections` is logged at INFO). Before its first message, the copy is delayed by three
    seconds: if it dies by then, the error contains it, and nothing is printed twice. If nobody reads
    our standard error, that output is dropped and never blocks us.
 4. A line that is not JSON in UTF-8 is passed on: the reader of messages refuses it. A line over the
@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from transom.channel import lines, pipe_streams
+from transom.connections.spawn import Process, signal_group, spawn
 from transom.errors import SERVER_ERROR, ChannelClosed
 from transom.protocol import wire
-from transom.servers.spawn import Process, signal_group, spawn
 
-_log = logging.getLogger("transom.servers")
+_log = logging.getLogger("transom.connections")
 
 MAX_LINE = 32 * 1024 * 1024
 

@@ -41,6 +41,7 @@ from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from transom.connections.upstream import TOOLS_CHANGED, CachingServer, announced_lists
 from transom.errors import (
     ChannelClosed,
     ConnectionClosed,
@@ -53,7 +54,6 @@ from transom.events import is_awaitable
 from transom.mcptypes import error_from_mcp
 from transom.protocol import wire
 from transom.protocol.peer import Progress
-from transom.servers.server import TOOLS_CHANGED, CachingServer, announced_lists
 from transom.session import OnProgress
 
 _LEAVES_WITHIN = 2.0
