@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeGuard
 from docstrings import code, prose
 from source import assignments, class_body, definition, signature, statement, tree
 
-from transom.cli.main import COMMANDS
+from transom.cli.options import COMMANDS
 from transom.events import Event
 
 ROOT = Path(__file__).resolve().parents[1]

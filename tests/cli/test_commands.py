@@ -9,7 +9,8 @@ import pytest
 
 from tests.cli.running import transom
 from transom.cli import run_async
-from transom.cli.main import COMMANDS, GatewayOptions, find_command, run
+from transom.cli.main import run
+from transom.cli.options import COMMANDS, GatewayOptions, find_command
 from transom.errors import UsageError
 from transom.version import __version__
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from transom.cli.main import COMMANDS, find_command
+from transom.cli.options import COMMANDS, find_command
 from transom.errors import UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from runpy import run_path
 import pytest
 
 import transom
-from transom.cli.main import COMMANDS
+from transom.cli.options import COMMANDS
 from transom.events import Event
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from tests.gateway.chatty import streams
 from tests.server.clients import ERAS
 from transom.channel import memory_pair
 from transom.cli import gateway as command
-from transom.cli.main import find_command
+from transom.cli.options import find_command
 from transom.errors import NotConnected
 from transom.gateway.client_views import ClientViews
 from transom.gateway.config import ServerConfig

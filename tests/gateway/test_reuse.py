@@ -10,7 +10,7 @@ import pytest
 from tests.gateway.memory import OPENS, Server, gateway, text, words
 from tests.host.shop import Heard
 from transom import Allow, App, Deny
-from transom.cli.main import find_command
+from transom.cli.options import find_command
 from transom.errors import UsageError
 from transom.gateway.config import read_config
 from transom.host.policy import ViewSettings

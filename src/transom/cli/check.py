@@ -29,7 +29,7 @@ from transom.errors import UsageError
 from transom.json_values import JsonObject, clean
 
 if TYPE_CHECKING:
-    from transom.cli.main import CheckOptions
+    from transom.cli.options import CheckOptions
 
 
 def run(options: CheckOptions) -> int:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from transom.cli.main import DemoOptions, JsOptions
+from transom.cli.options import DemoOptions, JsOptions
 from transom.errors import UsageError
 from transom.version import __version__
 

@@ -24,7 +24,7 @@ from transom.errors import TransomError, UsageError
 if TYPE_CHECKING:
     import asyncio
 
-    from transom.cli.main import GatewayOptions
+    from transom.cli.options import GatewayOptions
     from transom.connections.process import ServerProcess
     from transom.gateway.client_views import ClientViews
     from transom.gateway.config import ServerConfig

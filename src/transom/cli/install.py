@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transom.cli import run_async
-from transom.cli.main import InstallOptions, UninstallOptions, gateway_words
+from transom.cli.options import InstallOptions, UninstallOptions, gateway_words
 from transom.connections.connection import ServerConnection
 from transom.connections.process import ServerProcess
 from transom.errors import TransomError, UsageError

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from transom.cli import run_async
-from transom.cli.main import LoginCommandOptions, LogoutOptions
+from transom.cli.options import LoginCommandOptions, LogoutOptions
 from transom.connections.targets import RemoteServer, Target, server_of
 from transom.errors import TransomError, UsageError
 

@@ -41,7 +41,7 @@ from transom.web.renderers import BrowserRenderer, open_in_browser
 from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
-    from transom.cli.main import OpenOptions
+    from transom.cli.options import OpenOptions
 
 Event = dict[str, Any]
 """A step of `transom open`; `event` says which."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from transom.cli.main import StorageClearOptions, StorageOptions
+from transom.cli.options import StorageClearOptions, StorageOptions
 from transom.errors import TransomError, UsageError
 from transom.web.view_storage import StoredOrigin, ViewStorage
 
