@@ -37,7 +37,6 @@ from transom.errors import (
     ProtocolError,
     Refused,
     TransomError,
-    ViewClosed,
 )
 from transom.gateway.client import Client, ClientState
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
@@ -69,15 +68,15 @@ from transom.types import (
 )
 
 if TYPE_CHECKING:
-    from transom.host.host import Host
+    from transom.host.host import Host, ShownCall
     from transom.host.renderers import Renderer
     from transom.host.surface import Style
-    from transom.host.view import View, ViewOrigin
-
-    _OpenedView = tuple[View, ViewOrigin]
-    """A View, and the call that it is used for."""
+    from transom.host.view import View
 
 _log = logging.getLogger("transom.gateway")
+
+Forward = Callable[[], Awaitable[bytes]]
+"""Sends a client's call to its server; returns the result as JSON."""
 
 SCREENSHOT_VIEW: Final = "screenshot_view"
 _SCREENSHOT = Tool(
@@ -404,7 +403,7 @@ class ClientViews:
         return self._making
 
     async def _make_host(self) -> Host:
-        assert self._screen is not None  # noqa: S101 - see `opens`
+        assert self._screen is not None  # noqa: S101 - see `opened_by`
         # The SDK takes most of a second to load; the first answers should not wait for that.
         module: Any = await asyncio.to_thread(import_module, "transom.host.host")
         renderer = await self._screen.seat(self._label)
@@ -661,93 +660,89 @@ class ClientViews:
         except msgspec.DecodeError:
             return True
 
-    def opens(self, connection: ServerConnection, call: ToolCall) -> bool:
-        """Whether this call of a server's tool opens a View."""
+    def opened_by(self, connection: ServerConnection, call: ToolCall) -> Tool | None:
+        """The server's tool, if this call of it opens a View."""
         tool = connection.tool_cache.known(call.name)
         if self._screen is None or tool is None or not links_view(tool.meta):
-            return False
+            return None
         wanted = self._settings_of(connection).opening(tool) != "never"
-        return wanted and member(call.params, "_meta", OPEN) is not False
+        return tool if wanted and member(call.params, "_meta", OPEN) is not False else None
 
     async def open(
-        self,
-        connection: ServerConnection,
-        call: ToolCall,
-        forward: Callable[[], Awaitable[bytes]],
+        self, connection: ServerConnection, tool: Tool, call: ToolCall, forward: Forward
     ) -> bytes:
         """Make a call that opens a View; its result, with a text about the View."""
         if "task" in members(call.params):
             return await forward()  # there is no result to show yet
-        if call.modern:
-            result = await forward()
-            if not is_complete(result):
-                return result
-            opened = await self._open_view(connection, call)
-        else:
-            opening = asyncio.ensure_future(self._open_view(connection, call))
+        if not call.modern:
+            return await self._show(connection, tool, call, forward)
+        result = await forward()
+        return await self.show(connection, tool, call, result) if is_complete(result) else result
+
+    async def show(
+        self, connection: ServerConnection, tool: Tool, call: ToolCall, result: bytes
+    ) -> bytes:
+        """Open the View of a call that has ended; its result, with a text about the View."""
+
+        async def ended() -> bytes:
+            return result
+
+        return await self._show(connection, tool, call, ended)
+
+    async def _show(
+        self, connection: ServerConnection, tool: Tool, call: ToolCall, forward: Forward
+    ) -> bytes:
+        result, running = b"", None
+        asks = self._settings_of(connection).opening(tool) == "ask"
+        if not asks and (self._host is None or connection.name not in self._host.servers):
+            # The server works on the call while the host is made.
+            running = asyncio.ensure_future(forward())
+
+        async def call_server() -> ToolResult | None:
+            nonlocal result
+            result = await (forward() if running is None else running)
             try:
-                if self._asks(connection, call):
-                    await opening
-                result = await forward()
-                opened = await asyncio.shield(opening)
-            except BaseException as error:
-                cancelled = isinstance(error, asyncio.CancelledError)
-                reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(self._withdraw(opening, reason))
-                raise
-        if isinstance(opened, str):
-            about = f"The View of this tool could not be shown: {opened}"
-        else:
-            about = await self._show_result(*opened, result, modern=call.modern)
+                answer = without_hop_keys("tools/call", result)
+                return read_result("tools/call", ToolResult, answer)
+            except InvalidResult:
+                return None
+
+        try:
+            try:
+                host, arguments = await self._with_server(connection), call.arguments
+            except Exception as error:  # noqa: BLE001 - the call's result is not touched by it
+                await call_server()
+                about = self._not_shown(tool, error)
+            else:
+                name = connection.name
+                shown = await host.call_with_view(name, tool, arguments, call_server)
+                about = self._describe(tool, shown, modern=call.modern)
+        finally:
+            if running is not None:
+                running.cancel()
         return with_blocks(
             without_marks(result), [*self._messages.take_unseen(), text_block(about)]
         )
 
-    def _asks(self, connection: ServerConnection, call: ToolCall) -> bool:
-        tool = connection.tool_cache.known(call.name)
-        return tool is not None and self._settings_of(connection).opening(tool) == "ask"
-
-    async def _open_view(self, connection: ServerConnection, call: ToolCall) -> _OpenedView | str:
-        """Begin to open the View of a call; a text with the reason if it cannot be opened."""
-        try:
-            host = await self._with_server(connection)
-            view = await host.open_view(connection.name, call.name, call.arguments)
-            return view, view.newest_call
-        except TransomError as error:
-            reason = clean(str(error), _MAX_REASON)
-            _log.warning("The View of %s could not be opened: %s", call.name, reason)
-            return reason
-        except Exception:  # noqa: BLE001 - the call's result is not touched by it
-            _log.exception("a View could not be opened")
-            return "the gateway failed"
-
     @staticmethod
-    async def _withdraw(opening: asyncio.Future[_OpenedView | str], reason: str) -> None:
-        """Tell a View that there will be no result for it."""
-        await asyncio.wait([opening])
-        if not opening.cancelled() and not isinstance(opened := opening.result(), str):
-            view, origin = opened
-            await view.deliver(cancelled=reason, call=origin)
+    def _not_shown(tool: Tool, error: Exception | str) -> str:
+        if isinstance(error, str | TransomError):
+            reason = clean(str(error), _MAX_REASON)
+            _log.warning("The View of %s could not be opened: %s", tool.name, reason)
+        else:
+            reason = "the gateway failed"
+            _log.error("a View could not be opened", exc_info=error)
+        return f"The View of this tool could not be shown: {reason}"
 
-    async def _show_result(
-        self, view: View, call: ViewOrigin, result: bytes, *, modern: bool
-    ) -> str:
-        """Give a View the result of its call; returns the text about the View for the model."""
-        try:
-            answer = without_hop_keys("tools/call", result)
-            await view.deliver(read_result("tools/call", ToolResult, answer), call=call)
-        except InvalidResult:
-            await view.deliver(cancelled="The call's result cannot be read", call=call)
-        with suppress(ViewClosed):
-            await view.opened()
-        return self._describe(view, call, modern=modern)
-
-    def _describe(self, view: View, call: ViewOrigin, *, modern: bool) -> str:
+    def _describe(self, opener: Tool, shown: ShownCall[Any], *, modern: bool) -> str:
+        """The text for the model about the View of a call."""
         assert self._screen is not None  # noqa: S101 - there would be no View
         assert self._host is not None  # noqa: S101 - as above
-        where = self._screen.where()
-        if view.state != "live":
-            reason = clean(view.reason, _MAX_REASON)
+        view, where = shown.view, self._screen.where()
+        if view is None:
+            return self._not_shown(opener, shown.error or "it may not open one now")
+        if shown.error is not None:
+            reason = clean(shown.error, _MAX_REASON)
             _log.warning("View %s could not be opened: %s", view.id, reason)
             text = f"The View of this tool could not be opened: {reason}"
             return text if where is None else f"{text}\nViews are shown at {where}"
@@ -756,7 +751,7 @@ class ClientViews:
             if where is None
             else f"View {view.id} is open, and the user sees it at {where}"
         ]
-        if call.reused:
+        if shown.reused:
             lines.append("It was open already, and shows this call now.")
         names = [tool.name for tool in self._host.view_tools(view.id)]
         surface = self._surface(modern=modern)

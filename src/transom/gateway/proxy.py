@@ -66,6 +66,7 @@ from transom.json_values import as_object, members, with_entries, with_member, w
 from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.session import SentRequest
+from transom.types import Tool
 
 _RELIST_AFTER = 1.0  # seconds between listings that look for an unknown name
 _ACKNOWLEDGED_WITHIN = 10.0  # seconds that a stream waits for the last of several servers
@@ -133,7 +134,7 @@ class Proxy:
         self._tools = _Directory(Names(names, STANDING_TOOLS), self._relist_tools)
         self._prompts = _Directory(Names(names), self._relist_prompts)
         self._tasks: dict[str, Member] = {}
-        self._opening: dict[str, ToolCall] = {}  # by task: calls that open a View
+        self._opening: dict[str, tuple[Tool, ToolCall]] = {}  # by task: calls that open a View
         self._handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -629,8 +630,9 @@ class Proxy:
                 self._remember_task(server, id, ToolCall(own, plain, modern))
             return result
 
-        if self._views.opens(server.connection, call):
-            return await self._views.open(server.connection, call, forward)
+        opens = self._views.opened_by(server.connection, call)
+        if opens is not None:
+            return await self._views.open(server.connection, opens, call, forward)
         return self._views.with_messages(await forward())
 
     async def _get_prompt(self, request: wire.Request) -> bytes:
@@ -744,26 +746,18 @@ class Proxy:
             only = self._members.only
             able = [each for each in self._members.able() if each is only or each.has_tasks]
             return await self._forward_first(request, able, only=None)
-        call = self._opening.get(id) if isinstance(id, str) else None
-        if call is None:
-            return await self._forward(request, server)
-        return await self._open_for_task(request, server, call)
-
-    async def _open_for_task(self, request: wire.Request, server: Member, call: ToolCall) -> bytes:
-        """Forward a request about a task whose result opens a View."""
-        if request.method == ("tasks/get" if call.modern else "tasks/result"):
-            answer = await self._forward(request, server)
-            result = members(answer).get("result") if call.modern else answer
-            id = member_of(request.params, "taskId")
-            if result is None or self._opening.pop(id, None) is None:
-                return answer
-
-            async def forward() -> bytes:
-                return bytes(result)
-
-            shown = await self._views.open(server.connection, call, forward)
-            return with_member(answer, "result", Raw(shown)) if call.modern else shown
-        return await self._forward(request, server)
+        answer = await self._forward(request, server)
+        opening = self._opening.get(id) if isinstance(id, str) else None
+        if opening is None or not isinstance(id, str):
+            return answer
+        tool, call = opening
+        if request.method != ("tasks/get" if call.modern else "tasks/result"):
+            return answer
+        result = members(answer).get("result") if call.modern else answer
+        if result is None or self._opening.pop(id, None) is None:
+            return answer
+        shown = await self._views.show(server.connection, tool, call, bytes(result))
+        return with_member(answer, "result", Raw(shown)) if call.modern else shown
 
     def _remember_task(self, server: Member, id: object, call: ToolCall | None = None) -> None:
         """Record that a server has a task of that id."""
@@ -772,8 +766,9 @@ class Proxy:
         self._tasks.setdefault(id, server)
         if len(self._tasks) > _MAX_TASKS:
             del self._tasks[next(iter(self._tasks))]
-        if call is not None and self._views.opens(server.connection, call):
-            self._opening[id] = call
+        tool = None if call is None else self._views.opened_by(server.connection, call)
+        if call is not None and tool is not None:
+            self._opening[id] = tool, call
             if len(self._opening) > _MAX_TASKS:
                 del self._opening[next(iter(self._opening))]
 

@@ -13,11 +13,11 @@ import asyncio
 import inspect
 import logging
 from abc import abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypedDict, Unpack, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
 
 import msgspec
 
@@ -111,6 +111,9 @@ _MAX_PROBLEM = 2000
 _MAX_VIEW_PROBLEMS = 1000  # of one View, however often its page is loaded
 _MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
+
+
+_R = TypeVar("_R")
 
 
 @runtime_checkable
@@ -236,6 +239,32 @@ class ToolHost(CallsTools):
     async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the View or the server that has it."""
         ...
+
+
+class ShownCall(msgspec.Struct, Generic[_R], frozen=True):
+    """What `Host.call_with_view` returns: what the call returned, and the View that shows it."""
+
+    result: _R
+    view: View | None = None
+    """None if the tool links none, or if it could not even begin to open."""
+    reused: bool = False
+    """Whether the View was open before."""
+    error: str | None = None
+    """Why the View is not live."""
+
+    def with_note(self) -> _R:
+        """The result, whose `meta["transom/view"]` says what became of the View."""
+        note: dict[str, Any] = {}
+        if self.view is not None:
+            note = {"id": self.view.id, "state": self.view.state}
+        if self.reused:
+            note["reused"] = True
+        if self.error is not None:
+            note["error"] = self.error
+        if not note or not isinstance(self.result, ToolResult):
+            return self.result
+        meta = {**(self.result.meta or {}), "transom/view": note}
+        return msgspec.structs.replace(self.result, meta=meta)
 
 
 class Host(ToolHost):
@@ -590,42 +619,21 @@ class Host(ToolHost):
         )
         raise error
 
-    async def _call_server_tool(self, entry: Entry, call: OutgoingCall) -> Any:
-        origin, view, problem = None, None, None
-        try:
-            if call.open_view:
-                origin = self._view_call(entry.owner, entry.tool, call.arguments)
-            if origin is not None:
-                view = await self._view_for(origin)
-        except TransomError as error:
-            problem = str(error)
+    async def _call_server_tool(self, entry: Entry, call: OutgoingCall) -> ToolResult | Task:
         call.name = entry.tool.name
         if call.timeout is None:
             call.timeout = self._call_timeout
-        try:
+
+        async def call_server() -> ToolResult | Task:
             result = await self._servers.call(entry.owner, call)
-        except BaseException as error:
-            if view is not None:
-                cancelled = isinstance(error, asyncio.CancelledError)
-                reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(view.deliver(cancelled=reason, call=origin))
-            raise
-        if isinstance(result, ToolResult) and result.meta is not None:
-            result = without_our_meta(result)  # a server cannot say which View shows a result
-        if view is None:
-            return result if problem is None else _with_note(result, {"error": problem})
-        if isinstance(result, Task):
-            self._task_views[result.task_id] = view, origin
-            if len(self._task_views) > _MAX_TASK_VIEWS:
-                del self._task_views[next(iter(self._task_views))]
-        else:
-            await view.deliver(result, call=origin)
-        with suppress(ViewClosed):
-            await view.opened()
-        note: dict[str, Any] = {"id": view.id, "state": view.state}
-        if origin is not None and origin.reused:
-            note["reused"] = True
-        return _with_note(result, note if view.state == "live" else {**note, "error": view.reason})
+            if isinstance(result, ToolResult) and result.meta is not None:
+                return without_our_meta(result)  # a server cannot say which View shows a result
+            return result
+
+        if not call.open_view:
+            return await call_server()
+        shown = await self.call_with_view(entry.owner, entry.tool, call.arguments, call_server)
+        return shown.with_note()
 
     async def _list_view_tools(self, view_id: str | None) -> ToolResult:
         if view_id is None:
@@ -763,6 +771,59 @@ class Host(ToolHost):
         """The last context that each open View sent for the model, the oldest first."""
         found = [view.model_context for view in self._views.values()]
         return sorted((each for each in found if each is not None), key=lambda each: each.when)
+
+    async def call_with_view(
+        self,
+        server: str,
+        tool: Tool,
+        arguments: Mapping[str, Any] | None,
+        call_server: Callable[[], Awaitable[_R]],
+    ) -> ShownCall[_R]:
+        """Call a server's tool, and show the call in the View that the tool links, if it links one.
+
+        The View opens while the call runs. It gets the result, or a cancellation if the call fails
+        or its result cannot be shown. Whatever goes wrong with the View does not change what the
+        call returns or raises.
+
+        Args:
+            server: the name it was added under.
+            tool: the tool, as the server defines it.
+            arguments: the arguments of the call, which the View gets as its input.
+            call_server: makes the call; called once the View is opening, or cannot be opened. It
+                returns the result; a task, whose result the View gets from `task_result`; or
+                anything else, which no View can show.
+        """
+        view, origin, problem = None, None, None
+        try:
+            origin = self._view_call(server, tool, arguments)
+            view = None if origin is None else await self._view_for(origin)
+        except TransomError as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - the call does not depend on its View
+            self._report(error)
+            problem = "the host failed"
+        try:
+            result = await call_server()
+        except BaseException as error:
+            if view is not None:
+                cancelled = isinstance(error, asyncio.CancelledError)
+                reason = "The call was cancelled" if cancelled else "The call failed"
+                self._background.start(view.deliver(cancelled=reason, call=origin))
+            raise
+        if view is None or origin is None:
+            return ShownCall(result, error=problem)
+        if isinstance(result, Task):
+            self._task_views[result.task_id] = view, origin
+            if len(self._task_views) > _MAX_TASK_VIEWS:
+                del self._task_views[next(iter(self._task_views))]
+        elif isinstance(result, ToolResult):
+            await view.deliver(result, call=origin)
+        else:
+            await view.deliver(cancelled="The call's result cannot be read", call=origin)
+        with suppress(ViewClosed):
+            await view.opened()
+        error = None if view.state == "live" else view.reason
+        return ShownCall(result, view, reused=origin.reused, error=error)
 
     def _view_call(
         self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
@@ -947,10 +1008,3 @@ def _audit_log(given: AuditLog | str | Path | Sink | None) -> AuditLog:
     if given == ":memory:":
         return AuditLog(given, max_rows=10_000, max_bytes=8 * _MB)
     return AuditLog(given)
-
-
-def _with_note(result: ToolResult | Task, note: Mapping[str, Any]) -> ToolResult | Task:
-    if isinstance(result, Task):
-        return result
-    meta = {**(result.meta or {}), "transom/view": dict(note)}
-    return msgspec.structs.replace(result, meta=meta)
