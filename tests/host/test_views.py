@@ -20,7 +20,7 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
-from transom.host.open_views import HostRecords
+from transom.host.open_views import HostRecords, OpenViews
 from transom.host.policy import ApprovalRequest
 from transom.host.surface import owned_name
 from transom.host.view import View
@@ -103,6 +103,45 @@ async def test_the_view_opens_while_the_tool_still_works():
     async with Host(renderer=InProcessRenderer({URI: make})) as host:
         await host.add_server("orders", server)
         assert (await host.call_tool("wait_for_view")).text == "done"
+
+
+async def test_a_caller_that_calls_the_server_itself_has_the_call_shown_in_its_view():
+    log = Heard()
+    async with hosting(renderer=InProcessRenderer({URI: editor(log)})) as host:
+        tool = (await host._servers.server("orders").tools())["show_orders"]
+        opening: list[str] = []
+
+        async def call_server() -> ToolResult:
+            opening.extend(view.state for view in host.views.values())
+            return ToolResult(content=[TextContent("by myself")])
+
+        shown = await host.call_with_view("orders", tool, {"status": "mine"}, call_server)
+        assert opening == ["opening"]
+        assert shown.view is not None
+        assert (shown.view.state, shown.error) == ("live", None)
+        assert shown.with_note().meta == {"transom/view": {"id": shown.view.id, "state": "live"}}
+        await log.has(("input", {"status": "mine"}))
+
+        async def unreadable() -> None:
+            return None
+
+        assert (await host.call_with_view("orders", tool, {}, unreadable)).with_note() is None
+        await log.has(("cancelled", "The call's result cannot be read"))
+
+
+async def test_a_bug_in_opening_a_view_does_not_change_the_call(monkeypatch: pytest.MonkeyPatch):
+    reported: list[BaseException] = []
+    async with hosting() as host:
+        host.on_error = reported.append
+
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(OpenViews, "open", fail)
+        result = await host.call_tool("show_orders")
+        assert (result.meta or {})["transom/view"] == {"error": "the host failed"}
+        assert result.content
+        assert [type(error) for error in reported] == [ZeroDivisionError]
 
 
 async def test_a_view_is_told_which_tool_opened_it_and_what_the_host_can_do():

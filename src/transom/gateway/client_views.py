@@ -68,7 +68,8 @@ from transom.types import (
 )
 
 if TYPE_CHECKING:
-    from transom.host.host import Host, ShownCall
+    from transom.host.host import Host
+    from transom.host.open_views import ShownCall
     from transom.host.renderers import Renderer
     from transom.host.surface import Style
     from transom.host.view import View

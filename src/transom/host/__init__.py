@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
     from transom.host.bridge import Bridge
     from transom.host.host import AttachesToHost, Host, ToolHost
-    from transom.host.open_views import HostRecords
+    from transom.host.open_views import HostRecords, ShownCall
     from transom.host.page import Page
     from transom.host.policy import (
         Allow,
@@ -49,6 +49,7 @@ __all__ = [
     "Policy",
     "Redact",
     "Renderer",
+    "ShownCall",
     "Sink",
     "TakesScreenshots",
     "ToolHost",
@@ -61,7 +62,7 @@ _HOMES = {
     "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
     "bridge": ("Bridge",),
     "host": ("AttachesToHost", "Host", "ToolHost"),
-    "open_views": ("HostRecords",),
+    "open_views": ("HostRecords", "ShownCall"),
     "page": ("Page",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Limits", "Policy"),
     "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
+from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
 
 import msgspec
 
@@ -26,7 +26,6 @@ from transom.connections.targets import Target
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
-    InvalidResult,
     NotConnected,
     PeerError,
     ProtocolError,
@@ -39,8 +38,7 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
-from transom.host.open_views import HostRecords, OpenViews
-from transom.host.page import view_uri
+from transom.host.open_views import HostRecords, OpenViews, ShownCall
 from transom.host.policy import (
     ApprovalRequest,
     Approvals,
@@ -71,7 +69,6 @@ from transom.host.view import (
     ModelContext,
     View,
     ViewEnvironment,
-    ViewOrigin,
     without_our_meta,
 )
 from transom.host.view_requests import TaskRegister, owned_task
@@ -109,7 +106,6 @@ _MAX_PIN_REQUESTS = 5  # of one View; a user is not asked more often
 _MAX_PIN_REASON = 200
 _MAX_PROBLEM = 2000
 _MAX_VIEW_PROBLEMS = 1000  # of one View, however often its page is loaded
-_MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
 
 
@@ -241,32 +237,6 @@ class ToolHost(CallsTools):
         ...
 
 
-class ShownCall(msgspec.Struct, Generic[_R], frozen=True):
-    """What `Host.call_with_view` returns: what the call returned, and the View that shows it."""
-
-    result: _R
-    view: View | None = None
-    """None if the tool links none, or if it could not even begin to open."""
-    reused: bool = False
-    """Whether the View was open before."""
-    error: str | None = None
-    """Why the View is not live."""
-
-    def with_note(self) -> _R:
-        """The result, whose `meta["transom/view"]` says what became of the View."""
-        note: dict[str, Any] = {}
-        if self.view is not None:
-            note = {"id": self.view.id, "state": self.view.state}
-        if self.reused:
-            note["reused"] = True
-        if self.error is not None:
-            note["error"] = self.error
-        if not note or not isinstance(self.result, ToolResult):
-            return self.result
-        meta = {**(self.result.meta or {}), "transom/view": note}
-        return msgspec.structs.replace(self.result, meta=meta)
-
-
 class Host(ToolHost):
     """Connects servers, opens their Views, and offers the tools of both to a model.
 
@@ -359,7 +329,6 @@ class Host(ToolHost):
         self._stale: set[Refresh] = set()
         self._pulled: set[Refresh] = set()
         self._tasks = TaskRegister()
-        self._task_views: dict[str, tuple[View, ViewOrigin | None]] = {}
         self._approvals = Approvals(policy or Policy(), self.audit, self._report)
         self._approvals.grants.on_changed = self._grants_changed
         self._servers = ServerTools(
@@ -389,7 +358,13 @@ class Host(ToolHost):
             on_unresponsive=self._view_unresponsive,
             on_ended=self._view_ended,
         )
-        self._views = OpenViews(self._environment)
+        self._views = OpenViews(
+            self._environment,
+            self._servers,
+            lambda: self.renderer,
+            self._background,
+            self._report,
+        )
         self._stack: AsyncExitStack | None = None
         self._closed = False
 
@@ -703,12 +678,12 @@ class Host(ToolHost):
         definition = await self._servers.server(server).tool(tool)
         if definition is None:
             raise ProtocolError(INVALID_PARAMS, f"Server {server} has no tool {tool[:128]}")
-        call = self._view_call(server, definition, arguments)
+        call = self._views.call_of(server, definition, arguments)
         if call is None:
             raise UsageError(
                 f"Tool {tool[:128]} of server {server} links no View, or may open none"
             )
-        return await self._view_for(call)
+        return await self._views.view_for(call)
 
     async def reopen(self, view_id: str) -> View:
         """Open a closed View again, under its old id, with its input and result.
@@ -730,8 +705,7 @@ class Host(ToolHost):
         origin = closed.origin
         if origin.result is None and origin.cancelled is None:
             origin.cancelled = "The call had not ended when the View was closed"
-        server = self._servers.server(origin.server)
-        view = self._views.open(view_id, origin, server, self.renderer)
+        view = self._views.open(view_id, origin)
         await view.opened()
         return view
 
@@ -781,9 +755,9 @@ class Host(ToolHost):
     ) -> ShownCall[_R]:
         """Call a server's tool, and show the call in the View that the tool links, if it links one.
 
-        The View opens while the call runs. It gets the result, or a cancellation if the call fails
-        or its result cannot be shown. Whatever goes wrong with the View does not change what the
-        call returns or raises.
+        For callers that call the server themselves. The View opens while the call runs. It gets the
+        result, or a cancellation if the call fails or its result cannot be shown. Whatever goes
+        wrong with the View does not change what the call returns or raises.
 
         Args:
             server: the name it was added under.
@@ -793,74 +767,7 @@ class Host(ToolHost):
                 returns the result; a task, whose result the View gets from `task_result`; or
                 anything else, which no View can show.
         """
-        view, origin, problem = None, None, None
-        try:
-            origin = self._view_call(server, tool, arguments)
-            view = None if origin is None else await self._view_for(origin)
-        except TransomError as error:
-            problem = str(error)
-        except Exception as error:  # noqa: BLE001 - the call does not depend on its View
-            self._report(error)
-            problem = "the host failed"
-        try:
-            result = await call_server()
-        except BaseException as error:
-            if view is not None:
-                cancelled = isinstance(error, asyncio.CancelledError)
-                reason = "The call was cancelled" if cancelled else "The call failed"
-                self._background.start(view.deliver(cancelled=reason, call=origin))
-            raise
-        if view is None or origin is None:
-            return ShownCall(result, error=problem)
-        if isinstance(result, Task):
-            self._task_views[result.task_id] = view, origin
-            if len(self._task_views) > _MAX_TASK_VIEWS:
-                del self._task_views[next(iter(self._task_views))]
-        elif isinstance(result, ToolResult):
-            await view.deliver(result, call=origin)
-        else:
-            await view.deliver(cancelled="The call's result cannot be read", call=origin)
-        with suppress(ViewClosed):
-            await view.opened()
-        error = None if view.state == "live" else view.reason
-        return ShownCall(result, view, reused=origin.reused, error=error)
-
-    def _view_call(
-        self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
-    ) -> ViewOrigin | None:
-        """The View's record of a call; None if the call should not open a View."""
-        if self.renderer is None:
-            return None
-        try:
-            uri = view_uri(tool)
-            if uri is None or self._servers.view_settings(server).opening(tool) == "never":
-                return None
-            self._servers.server(server)
-        except (InvalidResult, ConnectionClosed) as error:
-            self._report(error)
-            self.audit.record("view", "failed", server=server, tool=tool.name, detail=str(error))
-            raise
-        return ViewOrigin(server, uri, tool, dict(arguments or {}))
-
-    async def _view_for(self, call: ViewOrigin) -> View:
-        """The View for a call: an open one if it may be reused, else a new one.
-
-        Raises:
-            Refused: the user wants none.
-        """
-        settings = self._servers.view_settings(call.server)
-        reuse = settings.reuse_of(call.tool)
-        view = self._views.to_use_again(call, reuse)
-        if view is None and settings.opening(call.tool) == "ask":
-            await self._approvals.check_opening(call.server, call.tool, call.arguments)
-            view = self._views.to_use_again(call, reuse)  # another call may have opened one
-        if view is not None:
-            view.use_again(call)
-            return view
-        assert self.renderer is not None  # noqa: S101 - see `_view_call`
-        view_id = self._views.new_id(call.server, self._servers.names)
-        server = self._servers.server(call.server)
-        return self._views.open(view_id, call, server, self.renderer)
+        return await self._views.call_with_view(server, tool, arguments, call_server)
 
     def _attach(self, view: View, bridge: Bridge) -> None:
         bridge.on_request_teardown = partial(self._teardown_requested, view)
@@ -960,9 +867,8 @@ class Host(ToolHost):
             answer = HOST[method].read_result(raw)
         if isinstance(answer, Task):
             return owned_task(owner, answer)
-        if (waiting := self._task_views.pop(task_id, None)) is not None:
-            view, call = waiting
-            await view.deliver(answer, call=call)
+        if answer is not None:
+            await self._views.deliver_task(task_id, answer)
         return answer
 
     # --- events ------------------------------------------------------------------------------

@@ -1,24 +1,33 @@
-"""The Views of a host: open ones, and records of closed ones.
+"""The Views of a host: how a call opens one, which are open, and records of closed ones.
 
-When there are too many open Views, the least recently used one is closed.
+1. A View opens while the tool's call runs. Whatever goes wrong with it does not change the call.
+2. A call may use a View that is open already, if the settings of its server say so.
+3. When there are too many open Views, the least recently used one is closed.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping, ValuesView
+from contextlib import suppress
 from itertools import islice
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from transom.connections.upstream import Server
-from transom.errors import Refused, ViewClosed
+from transom.background import Background
+from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
+from transom.host.page import view_uri
 from transom.host.policy import GivenGrant, Reuse
 from transom.host.renderers import Renderer
+from transom.host.server_tools import ServerTools
 from transom.host.surface import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
+from transom.types import Task, Tool, ToolResult
 
+_R = TypeVar("_R")
+_MAX_TASK_VIEWS = 1000  # Views that wait for the result of a task
 _MAX_CLOSED = 1000
 _MAX_CLOSED_BYTES = 32 * 1024 * 1024
 _REASON_ONLY = 100  # bytes that a closed View costs without its input and result
@@ -50,11 +59,49 @@ class HostRecords(msgspec.Struct, frozen=True):
     """The user's permanent grants."""
 
 
+class ShownCall(msgspec.Struct, Generic[_R], frozen=True):
+    """What `Host.call_with_view` returns: what the call returned, and the View that shows it."""
+
+    result: _R
+    view: View | None = None
+    """None if the tool links none, or if it could not even begin to open."""
+    reused: bool = False
+    """Whether the View was open before."""
+    error: str | None = None
+    """Why the View is not live."""
+
+    def with_note(self) -> _R:
+        """The result, whose `meta["transom/view"]` says what became of the View."""
+        note: dict[str, Any] = {}
+        if self.view is not None:
+            note = {"id": self.view.id, "state": self.view.state}
+        if self.reused:
+            note["reused"] = True
+        if self.error is not None:
+            note["error"] = self.error
+        if not note or not isinstance(self.result, ToolResult):
+            return self.result
+        meta = {**(self.result.meta or {}), "transom/view": note}
+        return msgspec.structs.replace(self.result, meta=meta)
+
+
 class OpenViews(Mapping[str, View]):
     """Opens Views, and maps ids to open Views, the least recently used one first."""
 
-    def __init__(self, environment: ViewEnvironment) -> None:
+    def __init__(
+        self,
+        environment: ViewEnvironment,
+        servers: ServerTools,
+        renderer: Callable[[], Renderer | None],
+        background: Background,
+        report: Callable[[BaseException], object],
+    ) -> None:
         self._environment = environment
+        self._servers = servers
+        self._renderer = renderer
+        self._background = background
+        self._report = report
+        self._task_views: dict[str, tuple[View, ViewOrigin]] = {}
         self._max_live = environment.limits.max_live_views
         self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ViewRecord] = OrderedDict()
@@ -83,11 +130,11 @@ class OpenViews(Mapping[str, View]):
     def _in_order(self) -> dict[str, View]:
         return {view.id: view for view in sorted(self._open.values(), key=_last_used)}
 
-    def new_id(self, server: str, taken: list[str]) -> str:
-        """An id that no View of this host had, and that is not in `taken`."""
+    def _new_id(self, server: str) -> str:
+        """An id that no View of this host had, and no server has."""
         stem = view_stem(server)
         number = self._numbers.get(stem, 0) + 1
-        while f"{stem}-{number}" in taken:
+        while f"{stem}-{number}" in self._servers.names:
             number += 1
         self._numbers[stem] = number
         return f"{stem}-{number}"
@@ -148,7 +195,91 @@ class OpenViews(Mapping[str, View]):
             if view_id not in self._open and view_id not in self._closed:
                 self._keep(view_id, record)
 
-    def to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
+    # --- opening -----------------------------------------------------------------------------
+
+    async def call_with_view(
+        self,
+        server: str,
+        tool: Tool,
+        arguments: Mapping[str, Any] | None,
+        call_server: Callable[[], Awaitable[_R]],
+    ) -> ShownCall[_R]:
+        """See `Host.call_with_view`."""
+        view, origin, problem = None, None, None
+        try:
+            origin = self.call_of(server, tool, arguments)
+            view = None if origin is None else await self.view_for(origin)
+        except TransomError as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - the call does not depend on its View
+            self._report(error)
+            problem = "the host failed"
+        try:
+            result = await call_server()
+        except BaseException as error:
+            if view is not None:
+                cancelled = isinstance(error, asyncio.CancelledError)
+                reason = "The call was cancelled" if cancelled else "The call failed"
+                self._background.start(view.deliver(cancelled=reason, call=origin))
+            raise
+        if view is None or origin is None:
+            return ShownCall(result, error=problem)
+        if isinstance(result, Task):
+            self._task_views[result.task_id] = view, origin
+            if len(self._task_views) > _MAX_TASK_VIEWS:
+                del self._task_views[next(iter(self._task_views))]
+        elif isinstance(result, ToolResult):
+            await view.deliver(result, call=origin)
+        else:
+            await view.deliver(cancelled="The call's result cannot be read", call=origin)
+        with suppress(ViewClosed):
+            await view.opened()
+        error = None if view.state == "live" else view.reason
+        return ShownCall(result, view, reused=origin.reused, error=error)
+
+    async def deliver_task(self, task_id: str, result: ToolResult) -> None:
+        """Give the View of a call that ran as a task its result, if there is one."""
+        if (waiting := self._task_views.pop(task_id, None)) is not None:
+            view, call = waiting
+            await view.deliver(result, call=call)
+
+    def call_of(
+        self, server: str, tool: Tool, arguments: Mapping[str, Any] | None
+    ) -> ViewOrigin | None:
+        """The View's record of a call; None if the call should not open a View."""
+        if self._renderer() is None:
+            return None
+        try:
+            uri = view_uri(tool)
+            if uri is None or self._servers.view_settings(server).opening(tool) == "never":
+                return None
+            self._servers.server(server)
+        except (InvalidResult, ConnectionClosed) as error:
+            self._report(error)
+            self._environment.audit.record(
+                "view", "failed", server=server, tool=tool.name, detail=str(error)
+            )
+            raise
+        return ViewOrigin(server, uri, tool, dict(arguments or {}))
+
+    async def view_for(self, call: ViewOrigin) -> View:
+        """The View for a call: an open one if it may be reused, else a new one.
+
+        Raises:
+            Refused: the user wants none.
+        """
+        settings = self._servers.view_settings(call.server)
+        reuse = settings.reuse_of(call.tool)
+        view = self._to_use_again(call, reuse)
+        if view is None and settings.opening(call.tool) == "ask":
+            await self._environment.approvals.check_opening(call.server, call.tool, call.arguments)
+            view = self._to_use_again(call, reuse)  # another call may have opened one
+        if view is not None:
+            view.use_again(call)
+            return view
+        return self.open(self._new_id(call.server), call)
+
+    def _to_use_again(self, call: ViewOrigin, reuse: Reuse) -> View | None:
         """The open or opening View of another call of the same tool, if this call may reuse it."""
         if reuse == "never":
             return None
@@ -179,10 +310,10 @@ class OpenViews(Mapping[str, View]):
             other.begin_closing(f"it was the least recently used of {self._max_live} Views")
         return closing
 
-    # --- opening -----------------------------------------------------------------------------
-
-    def open(self, view_id: str, origin: ViewOrigin, server: Server, renderer: Renderer) -> View:
+    def open(self, view_id: str, origin: ViewOrigin) -> View:
         """Begin to open a View; `view.opened()` waits until it is live or has failed."""
+        renderer, server = self._renderer(), self._servers.server(origin.server)
+        assert renderer is not None  # noqa: S101 - see `call_of`
         view = View(view_id, origin, self._environment, server, renderer)
         if (reopened := self._closed.pop(view_id, None)) is not None:
             self._closed_bytes -= reopened.size
