@@ -12,7 +12,7 @@ from mcp_types import DiscoverResult, ServerCapabilities
 
 from tests.gateway.chatty import streams
 from transom.channel import Channel, memory_pair
-from transom.connections.connection import ServerConnection
+from transom.connections.connection import ServerConnection, ServerListener
 from transom.errors import ChannelClosed, NotConnected
 
 Object = dict[str, Any]
@@ -22,6 +22,13 @@ ANNOUNCING = {
     "resources": {"listChanged": True},
     "prompts": {"listChanged": True},
 }
+
+
+class Listener(ServerListener):
+    """A listener that has these functions as its methods."""
+
+    def __init__(self, **methods: Any) -> None:
+        vars(self).update(methods)
 
 
 class ScriptedServer:
@@ -77,9 +84,12 @@ class ScriptedServer:
         return ours
 
     @asynccontextmanager
-    async def connection(self, **options: Any) -> AsyncIterator[ServerConnection]:
-        """A connection to this server, before the handshake."""
-        connection = ServerConnection("shop", self.connect, **options)
+    async def connection(
+        self, *, reconnect: bool = False, **listener: Any
+    ) -> AsyncIterator[ServerConnection]:
+        """A connection to this server, before the handshake; `listener` has its methods."""
+        listening = Listener(**listener)
+        connection = ServerConnection("shop", self.connect, listening, reconnect=reconnect)
         await connection.start()
         try:
             yield connection

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 from mcp.server.mcpserver import Context, MCPServer
 
+from tests.connections.scripted_server import Listener
 from tests.server.clients import serving
 from transom.connections import Server, ServerConnection, connect
 from transom.connections.targets import connected_server
@@ -142,7 +143,7 @@ async def test_the_end_of_a_server_object_is_noticed():
         running.extend(tasks)
         return ""
 
-    connection = await connect(server, on_lost=lambda _, reason: lost.put_nowait(reason))
+    connection = await connect(server, listener=Listener(on_lost=lost.put_nowait))
     await connection.request("tools/call", {"name": "find", "arguments": {}})
     running[0].cancel()
     assert await lost.get() == "the server closed the connection"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from transom.connections import server as module
+from transom.connections import upstream as module
 from transom.connections.upstream import ToolCache
 from transom.errors import ProtocolError
 

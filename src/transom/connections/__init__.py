@@ -11,26 +11,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transom.connections.connection import ServerConnection
+    from transom.connections.connection import ConnectionState, ServerConnection, ServerListener
     from transom.connections.sdk_client import ListChangedHandler
     from transom.connections.targets import RemoteServer, connect
     from transom.connections.upstream import InputRequired, Server
 
 __all__ = [
+    "ConnectionState",
     "InputRequired",
     "ListChangedHandler",
     "RemoteServer",
     "Server",
     "ServerConnection",
+    "ServerListener",
     "connect",
 ]
 
 _HOMES = {
+    "ConnectionState": "transom.connections.connection",
     "InputRequired": "transom.connections.upstream",
     "ListChangedHandler": "transom.connections.sdk_client",
     "RemoteServer": "transom.connections.targets",
     "Server": "transom.connections.upstream",
     "ServerConnection": "transom.connections.connection",
+    "ServerListener": "transom.connections.connection",
     "connect": "transom.connections.targets",
 }
 

@@ -19,14 +19,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from enum import Enum, auto
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Raw
 
 from transom.background import stop
 from transom.channel import Channel, Throttled
-from transom.connections.upstream import CachingServer, announced_lists
+from transom.connections.handshake import IntroductionRefused, introduce
+from transom.connections.upstream import CachingServer, InputRequired, announced_lists
 from transom.connections.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -45,7 +47,6 @@ from transom.errors import (
     METHOD_NOT_FOUND,
     SERVER_ERROR,
     ConnectionClosed,
-    InvalidResult,
     NotConnected,
     PeerError,
     ProtocolError,
@@ -62,7 +63,6 @@ _log = logging.getLogger("transom.connections")
 Connect = Callable[[], Awaitable[Channel]]
 """Starts or reaches a server, and returns the pipe to it."""
 
-Handler = Callable[[wire.Request], bytes | Awaitable[bytes | Raw]]
 Envelope = Callable[[], Mapping[str, Raw] | None]
 
 _BACKOFF: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -72,8 +72,63 @@ _MAX_DEPTH: Final = 200
 _MAX_IN_FLIGHT: Final = 10_000
 _LOOKS: Final = 20  # how often to see whether a server that may hang has sent something
 _DISCOVER_WITHIN: Final = 10.0
-_UNSUPPORTED_VERSION: Final = -32022
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_CLIENT: Final = {"name": "transom", "version": __version__}
+
+
+class ConnectionState(Enum):
+    """Whether a connection can be used."""
+
+    DOWN = auto()
+    """The server was not reached yet, or was lost."""
+    UP = auto()
+    CLOSED = auto()
+    """This side closed it, for good."""
+
+
+class ServerListener(Protocol):
+    """What a connection asks of its owner, and notifies it of. Derive from it for its defaults."""
+
+    def on_request(self, request: wire.Request) -> bytes | Awaitable[bytes | Raw]:
+        """Answer a request of the server; by default only `ping`."""
+        if request.method == "ping":
+            return b"{}"
+        raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
+
+    def on_notification(self, notification: wire.Notification) -> object:
+        """The server sent a notification; by default it is ignored.
+
+        The progress of our requests and what belongs to a subscription of `listen` do not come
+        here.
+        """
+
+    def on_lost(self, reason: str) -> None:
+        """The server has gone away."""
+
+    def on_restored(self) -> None:
+        """The server can be used again; after `start(resume=True)` also the first time."""
+
+    async def resume(self, connection: ServerConnection) -> None:
+        """Bring a server that was reached again up to date; by default the handshake.
+
+        It has to end: what it raises counts as the loss of the server.
+        """
+        await connection.negotiate()
+
+    async def answer_input(self, result: bytes) -> dict[str, Any]:
+        """The `inputResponses` for a result that requires input; InputRequired if there are none.
+
+        By default nobody can be asked.
+        """
+        raise InputRequired(result)
+
+    def wait_writable(self) -> Awaitable[None] | None:
+        """Called before each message is read: an awaitable while it could not be handled."""
+        return None
+
+
+class _NoListener(ServerListener):
+    """The owner does not listen."""
 
 
 class ServerConnection(CachingServer):
@@ -82,17 +137,8 @@ class ServerConnection(CachingServer):
     Args:
         name: what the server is called in messages.
         connect: starts or reaches it.
+        listener: answers the server, and is notified of what it sends and of its end.
         reconnect: whether to reach it again when it is lost.
-        resume: brings a reconnected server up to date; by default the handshake.
-        resume_timeout: seconds for that; None: `resume` has its own limit.
-        on_request: answers the server's requests; by default `ping` only.
-        on_notification: called with each notification of the server, except the progress of our
-            requests and what belongs to a subscription made with `listen`.
-        on_lost: called with this connection and the reason when the server goes away.
-        on_restored: called when it can be used again; after `start(resume=True)` also the first
-            time.
-        backpressure: called before each message is read; what it returns is awaited first. It
-            returns None when the message can be handled at once.
         hung_after: seconds of silence after which a server that owes an answer is lost; 0: never.
     """
 
@@ -100,68 +146,49 @@ class ServerConnection(CachingServer):
         self,
         name: str,
         connect: Connect,
+        listener: ServerListener | None = None,
         *,
         reconnect: bool = False,
-        resume: Callable[[ServerConnection], Awaitable[None]] | None = None,
-        resume_timeout: float | None = 30.0,
-        on_request: Handler | None = None,
-        on_notification: Callable[[wire.Notification], object] | None = None,
-        on_lost: Callable[[ServerConnection, str], object] | None = None,
-        on_restored: Callable[[ServerConnection], object] | None = None,
-        backpressure: Callable[[], Awaitable[None] | None] | None = None,
         hung_after: float = 0.0,
     ) -> None:
         super().__init__()
         self.name = name
         self.identity = ""
         """Identifies the server, also in the next run; "" if nothing does."""
-        self.up = False
-        """Whether the connection is up."""
+        self.state = ConnectionState.DOWN
         self.reason = "it was not started"
         """Why it is not up."""
-        self.starts = 0
-        """How often it was reached."""
         self.protocol_version: str | None = None
         """The version that `negotiate` agreed on."""
         self._connect = connect
+        self._listener = _NoListener() if listener is None else listener
         self._reconnect = reconnect
-        self.resume = resume or _negotiate
-        self.resume_timeout = resume_timeout
-        self._on_request = on_request or _answer_ping
-        self._on_notification = on_notification
-        self.on_lost = on_lost
-        self.on_restored = on_restored
-        self._backpressure = backpressure
         self._hung_after = hung_after
-        self._suspected: Session | None = None  # the session whose server may hang
-        self.answer_input: Callable[[bytes], Awaitable[dict[str, Any]]] | None = None
-        """Gives the `inputResponses` for a result that requires input; None: cannot be asked."""
         self._envelope: Envelope = _no_envelope
-        self._channel: Channel | None = None
-        self._incoming: Throttled | None = None
-        self._session: Session | None = None
-        self._subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
-        self._must_listen = False  # whether changed tools are announced only on a subscription
-        self._listening = False
-        self._listener: asyncio.Task[None] | None = None
+        self._link: _Link | None = None
+        self._list_changes: _ListChanges | None = None
         self._state_changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
 
     # --- life --------------------------------------------------------------------------------
+
+    @property
+    def up(self) -> bool:
+        """Whether the server can be used."""
+        return self.state is ConnectionState.UP
 
     async def start(self, *, resume: bool = False) -> None:
         """Reach the server for the first time.
 
         Args:
-            resume: whether it is up only after `resume` has run.
+            resume: whether it is up only after the listener's `resume`.
 
         Raises:
             NotConnected: it cannot be reached.
         """
-        self._attach(await self._connect())
+        self._open_link(await self._connect())
         if not resume:
-            self._set_up()
+            self._set_state(ConnectionState.UP)
         self._keep(0)
 
     def start_later(self, reason: str) -> None:
@@ -176,7 +203,7 @@ class ServerConnection(CachingServer):
         """Wait until the connection is up, without limit for None; returns whether it is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not self.up and not self._closed:
+                while self.state is ConnectionState.DOWN:
                     self._state_changed.clear()
                     await self._state_changed.wait()
         return self.up
@@ -184,38 +211,34 @@ class ServerConnection(CachingServer):
     @property
     def writable(self) -> bool:
         """Whether the server reads what it is sent."""
-        return self._session is None or self._session.writable
+        return self._link is None or self._link.session.writable
 
     async def wait_writable(self) -> None:
         """Wait while the server is slow to read."""
-        if self._session is not None:
+        if self._link is not None:
             self._suspect()
-            await self._session.wait_writable()
+            await self._link.session.wait_writable()
 
     async def drop(self, reason: str) -> None:
         """Treat the server as lost, for this reason; with `reconnect` it is reached again."""
-        if self._session is not None:
-            await self._session.aclose(reason)
+        if self._link is not None:
+            await self._link.session.aclose(reason)
 
     async def aclose(self) -> None:
         """Close the connection for good. Safe to repeat."""
-        self._closed = True
+        self.state = ConnectionState.CLOSED
         task, self._task = self._task, None
         await stop(task)
-        session, self._session = self._session, None
-        if session is not None:
-            await session.aclose()
-        if self._channel is not None:
-            await self._channel.aclose()
+        link, self._link = self._link, None
+        if link is not None:
+            await link.session.aclose()
         self._set_down("this side closed the connection")
 
-    def _attach(self, channel: Channel) -> None:
-        self._channel = channel
-        if self._backpressure is not None:
-            channel = self._incoming = Throttled(channel, self._backpressure)
-        self._session = Session(
-            channel,
-            on_request=lambda request: self._on_request(request),
+    def _open_link(self, channel: Channel) -> None:
+        incoming = Throttled(channel, self._listener.wait_writable)
+        session = Session(
+            incoming,
+            on_request=self._listener.on_request,
             on_notification=self._handle_notification,
             on_problem=self._report,
             on_closed=self._set_down,
@@ -231,41 +254,37 @@ class ServerConnection(CachingServer):
                 may_cancel_ours=True,
             ),
         )
-        self._session.start()
-        self.starts += 1
+        self._link = _Link(incoming, session)
+        session.start()
         self.tool_cache.invalidate()
 
-    def _set_up(self) -> None:
-        self.up = True
+    def _set_state(self, state: ConnectionState) -> None:
+        self.state = state
         self._state_changed.set()
 
     def _set_down(self, reason: str) -> None:
-        self.up = False
         self.reason = reason
-        self._listening = False
-        self._subscriptions.clear()
-        self._state_changed.set()
-        if self._listener is not None:
-            self._listener.cancel()
-            self._listener = None
+        if self._list_changes is not None:
+            self._list_changes.stop()
+        closed = self.state is ConnectionState.CLOSED
+        self._set_state(ConnectionState.CLOSED if closed else ConnectionState.DOWN)
 
     async def _run(self, attempts: int) -> None:
         """Run the connection until it is closed, or lost without `reconnect`."""
         clock = asyncio.get_running_loop().time
         began = clock()
         while True:
-            if self._session is None:
+            if self._link is None:
                 attempts = await self._reach_again(attempts)
                 began = clock()
-            session = self._session
-            assert session is not None  # noqa: S101 - for the type checker
+            assert self._link is not None  # noqa: S101 - for the type checker
+            session = self._link.session
             failure = None if self.up else await self._restore(session)
             reason = failure or await session.wait_closed()
             self._set_down(reason)
-            self._session = None
-            if self.on_lost is not None:
-                self._guard(self.on_lost, self, reason)
+            self._notify(lambda reason=reason: self._listener.on_lost(reason))
             await session.aclose(reason)
+            self._link = None  # only now: `aclose` ends what this could not
             if not self._reconnect:
                 return
             attempts = 0 if clock() - began > _HEALTHY else attempts
@@ -280,28 +299,21 @@ class ServerConnection(CachingServer):
             except Exception as error:  # noqa: BLE001 - whatever it is, the next try may work
                 self.reason = _text(error)
                 continue
-            self._attach(channel)
+            self._open_link(channel)
             return attempts
 
     async def _restore(self, session: Session) -> str | None:
-        """Run `resume`; returns why it failed, unless the server was lost again."""
-        resuming = asyncio.ensure_future(self.resume(self))
+        """Have the server brought up to date; why that failed, unless it was lost again."""
+        resuming = asyncio.ensure_future(self._listener.resume(self))
         closed = asyncio.ensure_future(session.wait_closed())
         try:
-            await asyncio.wait(
-                [resuming, closed],
-                timeout=self.resume_timeout,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            await asyncio.wait([resuming, closed], return_when=asyncio.FIRST_COMPLETED)
             if session.closed:
                 return None
-            if not resuming.done():
-                return f"it did not answer within {self.resume_timeout:g} s"
             if (error := resuming.exception()) is not None:
                 return _text(error)
-            self._set_up()
-            if self.on_restored is not None:
-                self._guard(self.on_restored, self)
+            self._set_state(ConnectionState.UP)
+            self._notify(self._listener.on_restored)
             return None
         finally:
             resuming.cancel()
@@ -310,14 +322,12 @@ class ServerConnection(CachingServer):
 
     def _suspect(self, _: object = None) -> None:
         """A request timed out, was cancelled or not sent: find out whether the server hangs."""
-        session, incoming = self._session, self._incoming
-        if session is None or incoming is None or not self._hung_after:
-            return
-        if self._suspected is not session and not session.closed:
-            self._suspected = session
-            session.background.start(self._drop_if_hung(session, incoming))
+        link = self._link
+        if link is not None and self._hung_after and not link.suspected and not link.session.closed:
+            link.suspected = True
+            link.session.background.start(self._drop_if_hung(link))
 
-    async def _drop_if_hung(self, session: Session, incoming: Throttled) -> None:
+    async def _drop_if_hung(self, link: _Link) -> None:
         """Drop a server that sends nothing, not even an answer to a ping."""
         envelope = self._envelope()
         method = "ping" if envelope is None else "server/discover"
@@ -325,28 +335,29 @@ class ServerConnection(CachingServer):
             answer = self.send_request(method, with_envelope(None, envelope))
         except TransomError:
             return
+        incoming = link.incoming
         silent, reads = 0, incoming.reads
         while silent < _LOOKS:
             # In steps: while this process is stopped, or does not read, a server does not count as
             # silent.
             if (await asyncio.wait([answer], timeout=self._hung_after / _LOOKS))[0]:
-                self._suspected = None
+                link.suspected = False
                 return
             silent = silent + 1 if incoming.reads == reads and not incoming.waiting else 0
             reads = incoming.reads
-        await session.aclose(f"it has sent nothing for {self._hung_after:g} s, and hangs")
+        await link.session.aclose(f"it has sent nothing for {self._hung_after:g} s, and hangs")
 
     # --- from the server ---------------------------------------------------------------------
 
     def _handle_notification(self, notification: wire.Notification) -> object:
         if notification.method.endswith("/list_changed"):
             self._list_changed(notification.method)
-        if self._subscriptions:
+        if self._link is not None and self._link.subscriptions:
             id = subscription_of(notification.params)
-            callback = self._subscriptions.get(id) if isinstance(id, str | int) else None
+            callback = self._link.subscriptions.get(id) if isinstance(id, str | int) else None
             if callback is not None:
                 return callback(notification)
-        return None if self._on_notification is None else self._on_notification(notification)
+        return self._listener.on_notification(notification)
 
     def _report(self, error: BaseException) -> None:
         if isinstance(error, PeerError):
@@ -354,11 +365,11 @@ class ServerConnection(CachingServer):
         else:
             _log.error("a message of server %s was lost", self.name, exc_info=error)
 
-    def _guard(self, call: Callable[..., object], *arguments: object) -> None:
+    def _notify(self, call: Callable[[], object]) -> None:
         try:
-            call(*arguments)
-        except Exception as error:  # noqa: BLE001 - a callback must not end the connection
-            _log.error("server %s: a callback failed", self.name, exc_info=error)
+            call()
+        except Exception as error:  # noqa: BLE001 - a listener must not end the connection
+            _log.error("server %s: a listener failed", self.name, exc_info=error)
 
     # --- raw JSON to the server --------------------------------------------------------------
 
@@ -380,9 +391,9 @@ class ServerConnection(CachingServer):
             ProtocolError: too many requests wait for it.
         """
         try:
-            if self._session is not None:
+            if self._link is not None:
                 raw = None if params is None else bytes(params)
-                return self._session.send(method, raw, on_progress=on_progress)
+                return self._link.session.send(method, raw, on_progress=on_progress)
         except NotConnected:
             pass  # the session has ended, which is handled soon
         except UsageError as error:
@@ -409,9 +420,9 @@ class ServerConnection(CachingServer):
 
     def notify(self, method: str, params: bytes | Raw | None = None) -> None:
         """Send a notification, unless the server is gone."""
-        if self._session is not None:
+        if self._link is not None:
             with suppress(NotConnected):
-                self._session.notify_soon(method, None if params is None else bytes(params))
+                self._link.session.notify_soon(method, None if params is None else bytes(params))
 
     def listen(
         self,
@@ -436,14 +447,13 @@ class ServerConnection(CachingServer):
         """
         given = with_envelope(params, self._envelope()) if stamp else params
         ended = self.send_request("subscriptions/listen", given)
-        self._subscriptions[ended.id] = on_notification
-        ended.add_done_callback(lambda _: self._subscriptions.pop(ended.id, None))
+        subscriptions = self._link.subscriptions if self._link is not None else {}
+        subscriptions[ended.id] = on_notification
+        ended.add_done_callback(lambda _: subscriptions.pop(ended.id, None))
         return ended
 
     async def _answer_input(self, result: bytes) -> dict[str, Any]:
-        if self.answer_input is None:
-            return await super()._answer_input(result)
-        return await self.answer_input(result)
+        return await self._listener.answer_input(result)
 
     async def _send(
         self, method: str, params: bytes | None, on_progress: OnProgress | None = None
@@ -462,7 +472,7 @@ class ServerConnection(CachingServer):
         return self._envelope() is not None
 
     def _announces_tools(self) -> bool:
-        return self._listening or not self._must_listen
+        return self._list_changes is None or self._list_changes.announces_tools
 
     # --- the handshake -----------------------------------------------------------------------
 
@@ -475,7 +485,7 @@ class ServerConnection(CachingServer):
         """
         self._capabilities = capabilities
         self._envelope = envelope or _no_envelope
-        self._must_listen = False
+        self._stop_listening()
         self.tool_cache.invalidate()
 
     async def negotiate(self, *, timeout: float = 30.0) -> None:
@@ -486,125 +496,131 @@ class ServerConnection(CachingServer):
         Raises:
             NotConnected: the server does not answer in time, refuses, or is gone.
         """
+        capabilities = with_ui(None)
+        envelope = {
+            PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
+            CLIENT_KEY: wire.raw(_CLIENT),
+            CAPABILITIES_KEY: capabilities,
+        }
+        params = {
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
+            "capabilities": capabilities,
+            "clientInfo": _CLIENT,
+        }
+        introductions = [
+            ("server/discover", with_envelope(None, envelope)),
+            ("initialize", wire.encode(params)),
+        ]
+        within = min(_DISCOVER_WITHIN, timeout / 2)
         try:
             async with asyncio.timeout(timeout):
-                if not await self._discover(min(_DISCOVER_WITHIN, timeout / 2)):
-                    await self._initialize(timeout)
+                method, raw = await introduce(self.forward, introductions, discover_within=within)
         except TimeoutError:
             raise NotConnected(f"it did not answer within {timeout:g} s") from None
         except ConnectionClosed:
             raise NotConnected(self.reason) from None
-        except ProtocolError as error:
-            raise NotConnected(f"it refused the connection: {error}") from None
-        except InvalidResult as error:
-            raise NotConnected(str(error)) from None
-
-    async def _discover(self, timeout: float) -> bool:
-        """Open with `server/discover`; returns whether the server supports it."""
-        envelope = {
-            PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
-            CLIENT_KEY: wire.raw(_CLIENT),
-            CAPABILITIES_KEY: with_ui(None),
-        }
-        params = with_envelope(None, envelope)
+        except IntroductionRefused as refused:
+            prefix = "it refused the connection: " if _is_refusal(refused) else ""
+            raise NotConnected(f"{prefix}{refused}") from None
         try:
-            async with asyncio.timeout(timeout):
-                raw = await self.forward("server/discover", params)
-        except TimeoutError:
-            return False  # some servers do not answer unknown methods
-        except ProtocolError as error:
-            # Any error but "unsupported version" comes from an older server.
-            if is_unsupported_version(error):
-                raise
-            return False
-        try:
-            answer = msgspec.json.decode(raw, type=_Discovered)
+            answer = msgspec.json.decode(raw, type=_Introduced)
         except msgspec.DecodeError:
-            return False
-        if DISCOVERY_VERSION not in answer.supported_versions:
-            return False
-        self.protocol_version = DISCOVERY_VERSION
-        self.introduced(answer.capabilities, lambda: envelope)
-        self.listen_to_lists()
-        return True
-
-    async def _initialize(self, timeout: float) -> None:
-        params = {
-            "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": with_ui(None),
-            "clientInfo": _CLIENT,
-        }
-        try:
-            raw = await self.forward("initialize", wire.encode(params))
-        except ProtocolError as error:
-            # A slow server that answered `server/discover` late does not go back to `initialize`.
-            if DISCOVERY_VERSION in _supported(error) and await self._discover(timeout):
-                return
-            raise
-        try:
-            answer = msgspec.json.decode(raw, type=_Initialized)
-        except msgspec.DecodeError:
-            raise InvalidResult("its answer to initialize cannot be read") from None
+            raise NotConnected(f"its answer to {method} cannot be read") from None
+        if method == "server/discover":
+            self.protocol_version = DISCOVERY_VERSION
+            self.introduced(answer.capabilities, lambda: envelope)
+            self.listen_to_lists()
+            return
         if answer.protocol_version not in HANDSHAKE_VERSIONS:
             version = answer.protocol_version[:40]
-            raise InvalidResult(f"it speaks protocol version {version!r}, which is unknown here")
+            raise NotConnected(f"it speaks protocol version {version!r}, which is unknown here")
         self.protocol_version = answer.protocol_version
         self.introduced(answer.capabilities)
         self.notify("notifications/initialized")
 
     def listen_to_lists(self) -> None:
         """Subscribe to list changes of a 2026-07-28 server, as far as it announces them."""
+        self._stop_listening()
         lists = announced_lists(self._capabilities)
-        self._must_listen = "tools" in lists
-        if self._listener is not None:
-            self._listener.cancel()
-        self._listener = asyncio.create_task(self._keep_listening(lists)) if lists else None
+        self._list_changes = _ListChanges(self, lists, self._list_changed)
 
-    async def _keep_listening(self, lists: list[str]) -> None:
-        """Subscribe to changes of these lists, and again when the subscription is lost."""
-        params = wire.encode({"notifications": {f"{kind}ListChanged": True for kind in lists}})
-        attempts = 0
+    def _stop_listening(self) -> None:
+        if self._list_changes is not None:
+            self._list_changes.stop()
+            self._list_changes = None
 
-        def handle(notification: wire.Notification) -> None:
-            nonlocal attempts
-            if notification.method == _ACKNOWLEDGED:
-                self._listening = True
-                self.tool_cache.invalidate()  # a change may have been missed
-                if attempts:
-                    for kind in lists:
-                        self._list_changed(f"notifications/{kind}/list_changed")
-                attempts = 0
 
+class _Link:
+    """A running server: the session with it, and the subscriptions at it. Lost with the server."""
+
+    def __init__(self, incoming: Throttled, session: Session) -> None:
+        self.incoming = incoming
+        self.session = session
+        self.subscriptions: dict[wire.RequestId, Callable[[wire.Notification], object]] = {}
+        self.suspected = False
+        """Whether the server may hang, which is being found out."""
+
+
+class _ListChanges:
+    """Keeps a subscription to changes of these lists at a 2026-07-28 server."""
+
+    def __init__(
+        self, connection: ServerConnection, lists: list[str], on_changed: Callable[[str], object]
+    ) -> None:
+        self._connection = connection
+        self._lists = lists
+        self._on_changed = on_changed
+        self._subscribed = False
+        self._attempts = 0
+        self._task = asyncio.create_task(self._keep_subscribed()) if lists else None
+
+    @property
+    def announces_tools(self) -> bool:
+        """Whether a change of the tools will be known, or the server never changes them."""
+        return self._subscribed or "tools" not in self._lists
+
+    def stop(self) -> None:
+        """Subscribe no more."""
+        self._subscribed = False
+        if self._task is not None:
+            self._task.cancel()
+
+    def _handle(self, notification: wire.Notification) -> None:
+        if notification.method != _ACKNOWLEDGED:
+            return
+        self._subscribed = True
+        self._connection.tool_cache.invalidate()  # a change may have been missed
+        if self._attempts:
+            for kind in self._lists:
+                self._on_changed(f"notifications/{kind}/list_changed")
+        self._attempts = 0
+
+    async def _keep_subscribed(self) -> None:
+        wanted = {f"{kind}ListChanged": True for kind in self._lists}
+        params = wire.encode({"notifications": wanted})
         while True:
             try:
-                await self.listen(params, handle, stamp=True)
+                await self._connection.listen(params, self._handle, stamp=True)
                 return  # the server ended it: changes are not announced any more
             except ConnectionClosed:
                 return
             except TransomError:
-                if not self._listening:
+                if not self._subscribed:
                     return  # the server does not offer it
             finally:
-                self._listening = False
-            attempts += 1
-            await asyncio.sleep(_BACKOFF[min(attempts, len(_BACKOFF) - 1)])
+                self._subscribed = False
+            self._attempts += 1
+            await asyncio.sleep(_BACKOFF[min(self._attempts, len(_BACKOFF) - 1)])
 
 
-_CLIENT: Final = {"name": "transom", "version": __version__}
-
-
-class _Discovered(msgspec.Struct, rename="camel"):
-    supported_versions: list[str]
+class _Introduced(msgspec.Struct, rename="camel"):
+    protocol_version: str = ""
     capabilities: dict[str, Any] = {}
 
 
-class _Initialized(msgspec.Struct, rename="camel"):
-    protocol_version: str
-    capabilities: dict[str, Any] = {}
-
-
-async def _negotiate(connection: ServerConnection) -> None:
-    await connection.negotiate()
+def _is_refusal(refused: IntroductionRefused) -> bool:
+    """Whether the server refused, rather than answered what cannot be read."""
+    return isinstance(refused.refusals[-1], ProtocolError)
 
 
 def _to_error(error: BaseException) -> ProtocolError | None:
@@ -616,26 +632,6 @@ def _to_error(error: BaseException) -> ProtocolError | None:
 
 def _no_envelope() -> None:
     return None
-
-
-def _answer_ping(request: wire.Request) -> bytes:
-    if request.method == "ping":
-        return b"{}"
-    raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
-
-
-def is_unsupported_version(error: BaseException) -> bool:
-    """Whether a 2026-07-28 server refused the version of a request."""
-    supported = _supported(error) if isinstance(error, ProtocolError) else []
-    return bool(supported) and not any(version in HANDSHAKE_VERSIONS for version in supported)
-
-
-def _supported(error: ProtocolError) -> list[str]:
-    """The versions that a server names when it refuses another one."""
-    if error.code != _UNSUPPORTED_VERSION or not isinstance(error.data, dict):
-        return []
-    named: object = error.data.get("supported")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return [each for each in named if isinstance(each, str)] if isinstance(named, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _text(error: BaseException) -> str:

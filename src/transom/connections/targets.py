@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from transom.channel import Channel
-from transom.connections.connection import Connect, ServerConnection
+from transom.connections.connection import Connect, ServerConnection, ServerListener
 from transom.connections.process import MAX_LINE, ServerProcess
 from transom.connections.upstream import Server
 from transom.errors import NotConnected, UsageError
@@ -51,7 +51,7 @@ async def connect(
     *,
     name: str = "server",
     timeout: float = 30.0,
-    on_lost: Callable[[ServerConnection, str], object] | None = None,
+    listener: ServerListener | None = None,
 ) -> ServerConnection:
     """Connect to a server and make the handshake as a client that shows Views.
 
@@ -60,7 +60,7 @@ async def connect(
             `RemoteServer`, or an `MCPServer` or `FastMCP` object, which then runs in this process.
         name: what the server is called in messages.
         timeout: seconds for all of this, without the time that a user takes to log in.
-        on_lost: called with the connection and the reason when the server goes away.
+        listener: answers the server, and is notified of what it sends and of its end.
 
     Returns:
         The connection, which is a `Server`. Close it with `aclose`.
@@ -69,7 +69,7 @@ async def connect(
         UsageError: `target` is none of these.
         NotConnected: the server cannot be reached; the text says why.
     """
-    connection = ServerConnection(name, way_to(target))
+    connection = ServerConnection(name, way_to(target), listener)
     connection.identity = identity_of(target)
     try:
         may_ask = isinstance(target, RemoteServer) and target.ask is not None
@@ -85,7 +85,6 @@ async def connect(
             text = f"Server {name} ({_named(target)}) could not be connected: {error}"
             raise NotConnected(text) from error
         raise
-    connection.on_lost = on_lost
     return connection
 
 

@@ -17,19 +17,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
 from transom.background import Background, logs_errors, retrieve
 from transom.channel import Channel
-from transom.connections.connection import Connect, ServerConnection, is_unsupported_version
+from transom.connections.connection import Connect, ServerConnection, ServerListener
+from transom.connections.handshake import (
+    IntroductionRefused,
+    check_answer,
+    introduce,
+    is_unsupported_version,
+    may_speak_other,
+)
 from transom.connections.process import ServerProcess
 from transom.connections.targets import RemoteServer, reach_remote
 from transom.connections.versions import (
-    DISCOVERY_VERSION,
     LOG_LEVEL_KEY,
     has_tasks,
     is_modern,
@@ -38,8 +45,6 @@ from transom.connections.versions import (
 )
 from transom.errors import (
     INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     SERVER_ERROR,
     InvalidResult,
     NotConnected,
@@ -50,7 +55,7 @@ from transom.errors import (
 from transom.gateway.client import ClientState
 from transom.gateway.config import ServerConfig
 from transom.gateway.merge import as_newer, fits_template
-from transom.json_values import Json, as_list, as_object, members, with_member
+from transom.json_values import Json, as_object, members, with_member
 from transom.json_values import member as member_of
 from transom.protocol import wire
 from transom.session import OnProgress
@@ -63,8 +68,6 @@ _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
 }  # assumed capabilities of a server that was never asked
 RESOURCE_NOT_FOUND: Final = -32002
-_NO_INITIALIZE: Final = (METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, -32020, -32022)
-"""Error codes with which a server that speaks only 2026-07-28 may answer `initialize`."""
 _PATIENCE = 15.0  # seconds a request waits for a server that is restarting
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
@@ -86,18 +89,58 @@ def connect_to(server: ServerConfig) -> Connect:
     return connect
 
 
-class Member:
+class MembersListener(Protocol):
+    """What the servers of a proxy ask of it, and notify it of."""
+
+    def on_server_request(
+        self, member: Member, request: wire.Request
+    ) -> bytes | Awaitable[bytes | Raw]:
+        """Answer a request of a server."""
+        ...
+
+    def on_server_notification(self, member: Member, notification: wire.Notification) -> None:
+        """A server sent a notification."""
+        ...
+
+    def on_server_lists_changed(self, member: Member, method: str) -> None:
+        """A server announced that a list changed."""
+        ...
+
+    def on_resource_updated(self, notification: wire.Notification) -> None:
+        """A resource changed that an older client subscribed to at a 2026-07-28 server."""
+        ...
+
+    def on_server_lost(self, member: Member, reason: str) -> None:
+        """A server that could be used has gone away."""
+        ...
+
+    def on_server_came(self, member: Member) -> None:
+        """A server can be used, for the first time or again."""
+        ...
+
+    async def answer_input(self, member: Member, result: bytes) -> dict[str, Any]:
+        """The `inputResponses` for a server's result that requires input."""
+        ...
+
+    def wait_client_writable(self) -> Awaitable[None] | None:
+        """An awaitable while the client is slow to read."""
+        ...
+
+
+class Member(ServerListener):
     """One server of a proxy."""
 
-    def __init__(self, connection: ServerConnection) -> None:
-        self.name = connection.name
-        self.connection = connection
+    def __init__(self, name: str, connect: Connect, members: Members, *, hung_after: float) -> None:
+        self.name = name
+        self.connection = ServerConnection(
+            name, connect, self, reconnect=True, hung_after=hung_after
+        )
+        self._members = members
+        self._listener = members.listener
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""
         self.modern: bool | None = None
         """Whether it was introduced with 2026-07-28; None if that is not known yet."""
-        self.on_updated: Callable[[wire.Notification], object] = lambda _: None
-        """Called when a resource changed that an older client subscribed to."""
         self.failure: str | None = None
         """Why it cannot be used, if known."""
         self.capabilities: dict[str, Json] | None = None
@@ -114,6 +157,44 @@ class Member:
         self.uris: frozenset[str] = frozenset()
         """The resources that it listed."""
         self.templates: tuple[str, ...] = ()
+        self.connection.subscribe(partial(self._listener.on_server_lists_changed, self))
+
+    # --- as the listener of its connection ---------------------------------------------------
+
+    def on_request(self, request: wire.Request) -> bytes | Awaitable[bytes | Raw]:
+        """See `ServerListener`."""
+        return self._listener.on_server_request(self, request)
+
+    def on_notification(self, notification: wire.Notification) -> None:
+        """See `ServerListener`."""
+        self._listener.on_server_notification(self, notification)
+
+    def on_lost(self, reason: str) -> None:
+        """See `ServerListener`."""
+        self._members.lost(self, reason)
+
+    def on_restored(self) -> None:
+        """See `ServerListener`."""
+        self._members.restored(self)
+
+    async def resume(self, connection: ServerConnection) -> None:
+        """See `ServerListener`."""
+        try:
+            async with asyncio.timeout(_INTRODUCED_WITHIN):
+                await self._members.resume(self)
+        except TimeoutError:
+            text = f"{connection.name} did not answer within {_INTRODUCED_WITHIN:g} s"
+            raise NotConnected(text) from None
+
+    async def answer_input(self, result: bytes) -> dict[str, Any]:
+        """See `ServerListener`."""
+        return await self._listener.answer_input(self, result)
+
+    def wait_writable(self) -> Awaitable[None] | None:
+        """See `ServerListener`."""
+        return self._listener.wait_client_writable()
+
+    # --- its state ---------------------------------------------------------------------------
 
     @property
     def present(self) -> bool:
@@ -229,7 +310,8 @@ class Member:
             if notification.method == "notifications/resources/updated":
                 given = members(notification.params)
                 given.pop("_meta", None)
-                self.on_updated(wire.Notification(notification.method, wire.raw(given)))
+                updated = wire.Notification(notification.method, wire.raw(given))
+                self._listener.on_resource_updated(updated)
 
         if uri not in self._listening or self._listening[uri].done():
             wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
@@ -242,26 +324,24 @@ class Members:
 
     def __init__(
         self,
-        connections: Sequence[ServerConnection],
+        servers: Iterable[tuple[str, Connect]],
         state: ClientState,
+        listener: MembersListener,
         *,
-        on_lost: Callable[[Member, str], None],
-        on_came: Callable[[Member], None],
+        hung_after: float,
     ) -> None:
         self._state = state
-        self._on_lost = on_lost
-        self._on_came = on_came
+        self.listener = listener
         self._background = Background(_report)
         self._changed = asyncio.Event()
         self._introducing = False  # whether the client waits for the answer to its introduction
         self._starting: list[asyncio.Task[bool]] = []
-        self._all = [Member(each) for each in connections]
+        self._all = [
+            Member(name, connect, self, hung_after=hung_after) for name, connect in servers
+        ]
         self._by_name = {each.name: each for each in self._all}
         self.only = self._all[0] if len(self._all) == 1 else None
         """The only server, if there is just one: everything passes through to it."""
-        for each in connections:
-            each.on_lost, each.on_restored = self._lost, self._restored
-            each.resume, each.resume_timeout = self._resume, _INTRODUCED_WITHIN
         if self.only is not None:
             self.only.connection.introduced(_ASSUMED, lambda: state.envelope)
 
@@ -331,21 +411,21 @@ class Members:
         member.introduction = None
         self._changed.set()
 
-    def _lost(self, connection: ServerConnection, reason: str) -> None:
-        member = self[connection.name]
+    def lost(self, member: Member, reason: str) -> None:
+        """The connection to a server was lost."""
         was_used = member.introduction is not None or member is self.only
         self._failed(member, reason)
         if was_used:
-            self._on_lost(member, reason)
+            self.listener.on_server_lost(member, reason)
 
-    def _restored(self, connection: ServerConnection) -> None:
-        member = self[connection.name]
+    def restored(self, member: Member) -> None:
+        """The connection to a server is up again."""
         if member.introduction is None and member is not self.only:
             return  # there is no client yet, or the server does not speak its version
         _log.warning("Server %s is there", member.name)
         member.failure = None
         self._changed.set()
-        self._on_came(member)
+        self.listener.on_server_came(member)
 
     def _failures(self) -> str:
         return "; ".join(
@@ -395,7 +475,7 @@ class Members:
             return  # it is gone, and is introduced again when it is back
         self._changed.set()
         if member.present and not self._introducing:
-            self._on_came(member)
+            self.listener.on_server_came(member)
 
     async def introduce(self, member: Member, params: Raw | bytes | None = None) -> None:
         """Introduce the client to a server: in the client's version, or else in the server's.
@@ -407,53 +487,36 @@ class Members:
         Raises:
             ProtocolError, InvalidResult, NotConnected: what the server answered to the first.
         """
-        attempts = self._state.introductions
-        if not attempts:
+        introductions = self._state.introductions
+        if not introductions:
             return
-        first, began = attempts[0][0], len(attempts)
+        first = introductions[0][0]
         if params is not None:
-            attempts[0] = (first, bytes(params))
-        refusal: TransomError | None = None
-        for count, (method, given) in enumerate(attempts):
-            patient = count >= began or method == "initialize"
-            try:
-                async with asyncio.timeout(None if patient else _DISCOVERED_WITHIN):
-                    answer = await member.connection.forward(method, given)
-                self._check(member, method, answer)
-            except TimeoutError:
-                # It may not answer unknown methods, or may have taken long to start.
-                refusal = refusal or NotConnected(f"Server {member.name} does not answer {method}")
-                if count == 0:
-                    attempts.append((method, given))
-            except (ProtocolError, InvalidResult) as error:
-                refusal = refusal or error
-                if count == 0 and not self._knows_other(member, method, error):
-                    break
-            else:
-                if self._state.introductions[0][0] == first:  # else the client has reconnected
-                    self.take_answer(member, answer, modern=method == "server/discover")
-                return
-        if refusal is not None:
-            raise refusal
+            introductions[0] = (first, bytes(params))
 
-    def _knows_other(
-        self, member: Member, method: str, error: ProtocolError | InvalidResult
-    ) -> bool:
-        """Whether a server that refuses one introduction may support the other."""
-        if method == "server/discover":
-            return not is_unsupported_version(error)
-        if member is self.only and self._state.tried_modern and is_unsupported_version(error):
-            return False  # it was slow to start: its client falls back by itself
-        return isinstance(error, InvalidResult) or error.code in _NO_INITIALIZE
+        def check(method: str, answer: bytes) -> None:
+            # With a single server, its answer goes to the client unchecked.
+            if member is not self.only or self._state.introductions[0][0] != method:
+                check_answer(method, answer)
 
-    def _check(self, member: Member, method: str, answer: bytes) -> None:
-        if method == "initialize":
-            known = isinstance(member_of(answer, "protocolVersion"), str)
-        else:
-            known = DISCOVERY_VERSION in as_list(member_of(answer, "supportedVersions"))
-        # With a single server, its answer goes to the client unchecked.
-        if not known and (member is not self.only or self._state.introductions[0][0] != method):
-            raise InvalidResult(f"its answer to {method} cannot be read")
+        def try_next(method: str, error: TransomError) -> bool:
+            falls_back = first == "initialize" and self._state.tried_modern
+            if member is self.only and falls_back and is_unsupported_version(error):
+                return False  # it was slow to start: its client falls back by itself
+            return may_speak_other(method, error)
+
+        try:
+            method, answer = await introduce(
+                member.connection.forward,
+                introductions,
+                discover_within=_DISCOVERED_WITHIN,
+                check=check,
+                try_next=try_next,
+            )
+        except IntroductionRefused as refused:
+            raise refused.refusals[0] from None
+        if self._state.introductions[0][0] == first:  # else the client has reconnected
+            self.take_answer(member, answer, modern=method == "server/discover")
 
     def take_answer(self, member: Member, answer: bytes, *, modern: bool) -> None:
         """A server has answered the client's introduction, or the other one."""
@@ -471,9 +534,8 @@ class Members:
         if self._state.envelope is None:  # an older client expects notifications
             connection.listen_to_lists()
 
-    async def _resume(self, connection: ServerConnection) -> None:
+    async def resume(self, member: Member) -> None:
         """Bring a restarted server up to date."""
-        member = self[connection.name]
         if self.only is None or self._state.initialize is not None or member.modern is False:
             await self.introduce(member)
         # If it refuses some of it now, it can still be used.

@@ -28,7 +28,7 @@ from msgspec import Raw
 
 from transom.background import retrieve
 from transom.channel import Channel
-from transom.connections.connection import Connect, ServerConnection
+from transom.connections.connection import Connect
 from transom.connections.versions import is_modern, task_id_in, without_task
 from transom.errors import (
     INVALID_PARAMS,
@@ -107,29 +107,10 @@ class Proxy:
         )
         self._state = ClientState(self._client.notify)
         self._inputs = Inputs(self._client, self._state)
-        connections = [
-            ServerConnection(
-                name,
-                connect,
-                reconnect=True,
-                on_request=lambda request, name=name: self._handle_server_request(
-                    self._members[name], request
-                ),
-                on_notification=lambda notification, name=name: self._handle_server_notification(
-                    self._members[name], notification
-                ),
-                backpressure=self._client.wait_writable,
-                hung_after=hung_after,
-            )
-            for name, (_, connect) in zip(names, servers, strict=True)
-        ]
+        connects = [connect for _, connect in servers]
         self._members = Members(
-            connections, self._state, on_lost=self._server_lost, on_came=self._server_came
+            zip(names, connects, strict=True), self._state, self, hung_after=hung_after
         )
-        for each in self._members:
-            each.connection.answer_input = partial(self._inputs.answer, server=each.name)
-            each.connection.subscribe(partial(self._server_list_changed, each))
-            each.on_updated = self._notify_client
         self._introducing: asyncio.Future[Any] | None = None
         self._tools = _Directory(Names(names, STANDING_TOOLS), self._relist_tools)
         self._prompts = _Directory(Names(names), self._relist_prompts)
@@ -267,7 +248,7 @@ class Proxy:
     async def _forward_any(self, request: wire.Request) -> bytes:
         return await self._forward_first(request, self._members.able())
 
-    def _handle_server_request(
+    def on_server_request(
         self, member: Member, request: wire.Request
     ) -> bytes | Awaitable[bytes | Raw]:
         """Forward a server's request to the client."""
@@ -288,7 +269,7 @@ class Proxy:
         sent.add_done_callback(answered)
         return sent
 
-    def _handle_server_notification(self, member: Member, notification: wire.Notification) -> None:
+    def on_server_notification(self, member: Member, notification: wire.Notification) -> None:
         """Forward a server's notification to the client, or to streams that subscribed to it."""
         method = notification.method
         if member.modern is False:
@@ -304,27 +285,36 @@ class Proxy:
         unsolicited = self._state.initialize is not None and not self._state.initialized
         if unsolicited and self._members.only is None and method.endswith("/list_changed"):
             return  # the client has not listed anything yet
-        self._notify_client(notification)
+        self.on_resource_updated(notification)
 
-    def _notify_client(self, notification: wire.Notification) -> None:
+    def on_resource_updated(self, notification: wire.Notification) -> None:
+        """Forward the notification to the client."""
         params = notification.params
         self._client.notify(notification.method, None if params is None else bytes(params))
 
-    def _server_list_changed(self, member: Member, method: str) -> None:
+    def on_server_lists_changed(self, member: Member, method: str) -> None:
         """A list changed: a client that began with `initialize` is notified of any server's."""
         if member.modern and self._state.initialized:
             self._client.notify(method)
 
-    def _server_lost(self, member: Member, reason: str) -> None:
+    def on_server_lost(self, member: Member, reason: str) -> None:
         """A server was lost: close its Views and drop what it listed."""
         self._views.server_lost(member.name, reason)
-        self._server_came(member)
+        self.on_server_came(member)
 
-    def _server_came(self, member: Member) -> None:
+    def on_server_came(self, member: Member) -> None:
         """A server can be used: its lists have changed."""
         for name in LISTS:
             if member.can(name):
                 self._state.notify_list_changed(name)
+
+    async def answer_input(self, member: Member, result: bytes) -> dict[str, Any]:
+        """Have the client answer what a server's result asks for."""
+        return await self._inputs.answer(result, member.name)
+
+    def wait_client_writable(self) -> Awaitable[None] | None:
+        """An awaitable while the client is slow to read."""
+        return self._client.wait_writable()
 
     # --- the introduction --------------------------------------------------------------------
 

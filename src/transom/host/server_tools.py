@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from transom.background import Background
-from transom.connections.connection import ServerConnection
+from transom.connections.connection import ServerConnection, ServerListener
 from transom.connections.targets import Target, connect, connected_server
 from transom.connections.upstream import TOOLS_CHANGED, Server
 from transom.connections.versions import task_in
@@ -63,6 +63,17 @@ class _Connected:
         self.stop_watching()
         if self.connection is not None:
             await self.connection.aclose()
+
+
+class _LossListener(ServerListener):
+    """Calls `lost` with the reason when a server goes away."""
+
+    def __init__(self, lost: Callable[[str], None]) -> None:
+        self._lost = lost
+
+    def on_lost(self, reason: str) -> None:
+        """See `ServerListener`."""
+        self._lost(reason)
 
 
 class ServerTools:
@@ -146,7 +157,7 @@ class ServerTools:
                     target,
                     name=name,
                     timeout=timeout,
-                    on_lost=lambda _, reason: self._lost(entry, reason),
+                    listener=_LossListener(partial(self._lost, entry)),
                 )
             entry.unsubscribe = server.subscribe(partial(self._list_changed, entry))
             tools = await self._first_listing(name, server, timeout)
