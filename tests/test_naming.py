@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from transom.errors import UsageError
 from transom.gateway.config import fitted_name, name_of_command, name_of_url, unique_names
-from transom.host.surface import check_server_name
+from transom.host.tool_names import check_server_name
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_tool_with_a_plain_json_schema_loads_no_validator_before_it_is_called(
 
 
 @pytest.mark.parametrize(
-    "module", ["host.host", "gateway.views", "check.runner", "web.headless", "cli.open"]
+    "module", ["host.host", "gateway.client_views", "check.runner", "web.headless", "cli.open"]
 )
 def test_nothing_waits_for_the_sdk_that_does_not_use_it(module: str):
     """Its models take a second to build."""

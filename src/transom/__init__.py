@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from transom.errors import ProtocolError, ToolError
     from transom.host.bridge import Bridge
     from transom.host.host import Host
-    from transom.host.policy import Allow, AllowAlways, Deny, Limits, Policy
+    from transom.host.limits import Limits
+    from transom.host.policy import Allow, AllowAlways, Deny, Policy
     from transom.host.renderers import InProcessRenderer
     from transom.types import Tool, ToolResult
     from transom.view.app import App, CallContext
@@ -51,7 +52,7 @@ _HOMES = {
     "Deny": "transom.host.policy",
     "Host": "transom.host.host",
     "InProcessRenderer": "transom.host.renderers",
-    "Limits": "transom.host.policy",
+    "Limits": "transom.host.limits",
     "Policy": "transom.host.policy",
     "ProtocolError": "transom.errors",
     "RegisteredTool": "transom.view.tools",

@@ -176,7 +176,7 @@ STATEMENTS = [
               (REGISTRY, END_TO_END)),
     Statement("000-2", "A View calls tools of its server (`callServerTool`).",
               f"{_APP}call_server_tool {_JS}callServerTool "
-              "host/view_requests.py:ViewServer.forward",
+              "host/view_server.py:ViewServer.forward",
               (ORDERS, _JS_MESSAGES + "each_has_its_method_and_params")),
     Statement("000-3", "Tools for the DOM and the selection.", REGISTERS,
               (END_TO_END, _EDITOR + "the_model_reads_what_the_user_selects_with_the_keyboard")),
@@ -320,7 +320,7 @@ STATEMENTS = [
               (STRAWMAN,)),
     Statement("002-3", "`updateTool` enables and disables.", UPDATES, (STRAWMAN,)),
     Statement("002-4", "A tool stays the same through that.",
-              f"{_HANDLE}enabled host/policy.py:Grants",
+              f"{_HANDLE}enabled host/grants.py:Grants",
               (GRANTS, _JS_WIRE
                + "a_registration_has_a_number_of_its_own_that_no_change_takes_away")),
     Statement("002-5", "The strawman runs as written.", f"{_MCP}registerTool",
@@ -358,12 +358,12 @@ STATEMENTS = [
     Statement("002-19", "What is out of date is so from one listing to the next only.", ASKS_AGAIN,
               (LAZY,)),
     Statement("002-20", "To replace a tool is to unregister and register: another tool.",
-              f"{_HANDLE}remove host/policy.py:Grants",
+              f"{_HANDLE}remove host/grants.py:Grants",
               (GRANTS, _JS_WIRE
                + "a_registration_has_a_number_of_its_own_that_no_change_takes_away")),
     Statement("002-21", "`unregisterTool` removes a tool.",
               f"{_MCP}unregisterTool {_HANDLE}remove", (COME_AND_GO, HANDLE)),
-    Statement("002-22", "Open: does a grant last through a toggle? Yes.", "host/policy.py:Grants",
+    Statement("002-22", "Open: does a grant last through a toggle? Yes.", "host/grants.py:Grants",
               (GRANTS, _HOST
                + "what_was_allowed_for_good_is_not_asked_again_even_after_it_was_disabled")),
     Statement("002-23", "Open: what if a lazy schema throws? Its tool is left out, and it is told.",
@@ -437,7 +437,7 @@ STATEMENTS = [
     Statement("003-22", "The threejs server's View has tools, and sends errors of the scene.",
               "host/host.py:Host.model_context", (OFFICIAL, SCRIPTS)),
     Statement("003-23", "Descriptions say that tools are found with `list_widget_tools`.",
-              "host/surface.py:INDIRECT_TOOLS",
+              "host/indirect_tools.py:INDIRECT_TOOLS",
               (_GATEWAY + "a_client_that_never_lists_again_calls_through_call_view_tool",
                _HOST + "two_tools_list_and_call_every_views_tools"),
               "the tool is named `list_view_tools` here, and the result of the call that opens a "
@@ -454,7 +454,7 @@ STATEMENTS = [
               (OFFICIAL, _CAPABILITIES + "in_memory", _SHAPES
                + "a_plain_tool_is_only_marked_as_the_models_alone")),
     Statement("003-28", "Asked: what if two Views have the same tool? They are told apart.",
-              "host/surface.py:owned_name",
+              "host/tool_names.py:owned_name",
               (_SURFACE + "two_views_with_the_same_tools_are_told_apart",
                _VIEWS + "two_views_of_one_resource_never_mix",
                _SEVERAL_VIEWS
@@ -576,7 +576,7 @@ STATEMENTS = [
     Statement("004-4", "A helper: for the View, not for the model.", "server/views.py:Views.helper",
               (ORDERS, _SHAPES + "the_tool_for_the_view_alone")),
     Statement("004-5", "A plain tool of the backend: for the model, not for the View.",
-              "host/policy.py:view_may_call host/view_requests.py:ViewServer.check_allowed",
+              "host/policy.py:view_may_call host/view_server.py:ViewServer.check_allowed",
               (ORDERS, _FUNCTIONS + "plain_tools_are_the_models_alone_on_a_server_with_views",
                _HOST + "which_tools_a_view_may_call_is_the_policys"),
               "the spec lets a View call what says nothing: servers made with Transom say it, and "
@@ -611,14 +611,14 @@ STATEMENTS = [
               "server/views.py:Views.helper", (ORDERS,
                _ORDERS + "a_refresh_shows_what_is_true_now")),
     Statement("004-14", "A helper may have a `resourceUri`; calling it opens no View.",
-              "host/view_requests.py:ViewServer.forward",
+              "host/view_server.py:ViewServer.forward",
               (_HOST + "a_tool_that_a_view_calls_opens_no_view", ORDERS)),
     Statement("004-15", "The sample of `registerAppTool`.", "server/views.py:register_app_tool",
               (ORDERS, _GIVEN + "the_sample_of_the_document_answers_what_it_returns")),
     Statement("004-16", "The host hides helpers from the model.", "host/policy.py:model_may_call",
               (ORDERS, MODEL_HIDES, _HOST + "the_model_cannot_call_what_is_only_for_views")),
     Statement("004-17", "The host refuses a View's call to what is not for it.",
-              "host/view_requests.py:ViewServer.check_allowed",
+              "host/view_server.py:ViewServer.check_allowed",
               (ORDERS, _VIEW_SERVER + "a_tool_that_views_may_not_call_is_refused")),
     Statement("004-18", "The page's CSP metadata.", "web/csp.py:build_csp",
               (_SHAPES + "the_page_and_what_it_asks_for",

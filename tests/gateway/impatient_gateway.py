@@ -8,7 +8,7 @@ from transom.cli import gateway as cli
 from transom.cli.main import main
 from transom.gateway import views
 from transom.host.host import Host
-from transom.host.policy import Limits
+from transom.host.limits import Limits
 from transom.web.stage import Stage
 
 

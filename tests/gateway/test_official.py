@@ -21,7 +21,7 @@ from transom.gateway.client_views import ClientViews
 from transom.gateway.config import server_from_command
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-from transom.host.surface import view_stem
+from transom.host.tool_names import view_stem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

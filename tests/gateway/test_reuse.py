@@ -13,7 +13,7 @@ from transom import Allow, App, Deny
 from transom.cli.options import find_command
 from transom.errors import UsageError
 from transom.gateway.config import read_config
-from transom.host.policy import ViewSettings
+from transom.host.view_settings import ViewSettings
 
 AGAIN = "It was open already, and shows this call now."
 ASK = {"shop": ViewSettings(open="ask")}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.host.bare_view import ready, text, tool
 from transom.errors import ProtocolError, Refused
-from transom.host.view_requests import Download
+from transom.host.downloads import Download
 from transom.protocol.messages import LogParams, ModelContextParams
 from transom.types import EmbeddedResource, ResourceContents, ResourceLink, TextContent, ToolResult
 

@@ -8,15 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
-from transom.host.policy import (
-    ApprovalRequest,
-    Grants,
-    fingerprint,
-    link_problem,
-    model_may_call,
-    safe_filenames,
-    view_may_call,
-)
+from transom.host.downloads import safe_filenames
+from transom.host.grants import Grantee, Grants, fingerprint
+from transom.host.links import link_problem
+from transom.host.policy import ApprovalRequest, model_may_call, view_may_call
 from transom.types import Implementation, ToolAnnotations
 
 PLAY = Tool(
@@ -30,6 +25,7 @@ PLAY = Tool(
     },
     annotations=ToolAnnotations(read_only_hint=False),
 )
+MUSIC, MUSIC_2 = Grantee("model", "music-1"), Grantee("model", "music-2")
 READ = Tool("read", annotations=ToolAnnotations(read_only_hint=True))
 
 
@@ -108,7 +104,7 @@ def test_an_approver_that_answers_nonsense_has_not_allowed_anything(answer: Any)
     decision = Policy(never).settle(request(PLAY), answer, grants)
     assert isinstance(decision, Deny)
     assert type(answer).__name__ in decision.reason
-    assert not grants.covers("music-1", PLAY)
+    assert not grants.covers(MUSIC, PLAY)
 
 
 # --- grants ----------------------------------------------------------------------------------
@@ -116,17 +112,17 @@ def test_an_approver_that_answers_nonsense_has_not_allowed_anything(answer: Any)
 
 def test_a_grant_is_for_one_tool_of_one_view():
     grants = Grants()
-    grants.give("music-1", PLAY)
-    assert grants.covers("music-1", PLAY)
-    assert not grants.covers("music-2", PLAY)
-    assert not grants.covers("music-1", changed(PLAY, name="stop"))
+    grants.give(MUSIC, PLAY)
+    assert grants.covers(MUSIC, PLAY)
+    assert not grants.covers(MUSIC_2, PLAY)
+    assert not grants.covers(MUSIC, changed(PLAY, name="stop"))
 
 
 def test_a_tool_that_is_gone_for_a_while_keeps_its_grant():
     grants = Grants()
-    grants.give("music-1", PLAY)
-    grants.give("music-1", READ)
-    assert grants.covers("music-1", msgspec.json.decode(msgspec.json.encode(PLAY), type=Tool))
+    grants.give(MUSIC, PLAY)
+    grants.give(MUSIC, READ)
+    assert grants.covers(MUSIC, msgspec.json.decode(msgspec.json.encode(PLAY), type=Tool))
 
 
 @pytest.mark.parametrize(
@@ -145,16 +141,16 @@ def test_a_tool_that_changes_its_meaning_loses_its_grant_and_the_user_can_be_tol
     changes: dict[str, Any],
 ):
     grants = Grants()
-    grants.give("music-1", PLAY)
+    grants.give(MUSIC, PLAY)
     other = changed(PLAY, **changes)
-    assert not grants.covers("music-1", other)
-    assert grants.outdated("music-1", other)
-    assert not grants.outdated("music-1", PLAY)
-    assert grants.covers("music-1", PLAY)
+    assert not grants.covers(MUSIC, other)
+    assert grants.outdated(MUSIC, other)
+    assert not grants.outdated(MUSIC, PLAY)
+    assert grants.covers(MUSIC, PLAY)
 
 
 def test_a_tool_never_granted_is_not_outdated():
-    assert not Grants().outdated("music-1", PLAY)
+    assert not Grants().outdated(MUSIC, PLAY)
 
 
 def test_what_a_lazy_schema_changes_from_listing_to_listing_is_not_its_meaning():
@@ -191,11 +187,11 @@ def test_adding_an_enum_is_a_change_of_meaning():
 
 def test_the_grants_of_a_view_that_is_gone_are_forgotten():
     grants = Grants()
-    grants.give("music-1", PLAY)
-    grants.give("music-2", PLAY)
+    grants.give(MUSIC, PLAY)
+    grants.give(MUSIC_2, PLAY)
     grants.forget("music-1")
-    assert not grants.covers("music-1", PLAY)
-    assert grants.covers("music-2", PLAY)
+    assert not grants.covers(MUSIC, PLAY)
+    assert grants.covers(MUSIC_2, PLAY)
 
 
 # --- visibility ------------------------------------------------------------------------------

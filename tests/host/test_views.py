@@ -22,7 +22,7 @@ from transom.errors import (
 )
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.policy import ApprovalRequest
-from transom.host.surface import owned_name
+from transom.host.tool_names import owned_name
 from transom.host.view import View
 from transom.host.view_tools import _shared_definitions
 from transom.types import TextContent, ToolResult

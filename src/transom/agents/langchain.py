@@ -19,7 +19,7 @@ from transom.agents.content import (
 )
 from transom.host.host import ToolHost
 from transom.host.policy import Allow, ApprovalRequest, Deny
-from transom.host.surface import tools_for
+from transom.host.tool_list import tools_for
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse

@@ -13,7 +13,7 @@ import mcp.types as mcp
 from transom.agents.content import Image, as_text, parts_for_model
 from transom.host.host import ToolHost
 from transom.host.policy import Allow, AllowAlways, Deny
-from transom.host.surface import tools_for
+from transom.host.tool_list import tools_for
 
 try:
     from agents import AgentBase, RunContextWrapper

@@ -22,7 +22,7 @@ from transom.agents.content import (
 )
 from transom.host.host import ToolHost
 from transom.host.policy import Allow, AllowAlways, Deny
-from transom.host.surface import tools_for
+from transom.host.tool_list import tools_for
 from transom.json_values import as_object
 from transom.types import Tool, ToolResult
 

@@ -21,8 +21,8 @@ from transom.check.snapshot import (
 )
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
+from transom.host.limits import Limits
 from transom.host.page import Page
-from transom.host.policy import Limits
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer

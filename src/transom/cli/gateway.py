@@ -122,7 +122,7 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
     from transom.gateway.client_views import ClientViews
     from transom.gateway.merge import server_names
-    from transom.host.policy import ViewSettings
+    from transom.host.view_settings import ViewSettings
 
     servers = _servers(options)
     names = server_names([server.name for server in servers])

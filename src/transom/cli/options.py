@@ -15,8 +15,9 @@ from transom.errors import UsageError
 
 if TYPE_CHECKING:
     from transom.gateway.inputs import Approval
-    from transom.host.policy import Opening, Reuse, ViewCalls
+    from transom.host.policy import ViewCalls
     from transom.host.surface import Style
+    from transom.host.view_settings import Opening, Reuse
     from transom.web.csp import CspMode
 
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."

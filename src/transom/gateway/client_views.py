@@ -41,17 +41,12 @@ from transom.errors import (
 from transom.gateway.client import Client, ClientState
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
 from transom.gateway.tasks import MAX_TASK_TIME, CallTasks, task_request
+from transom.host.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
+from transom.host.limits import Limits
 from transom.host.page import links_view
-from transom.host.policy import (
-    ApprovalRequest,
-    Decision,
-    Deny,
-    Limits,
-    ViewCalls,
-    ViewSettings,
-    model_may_call,
-)
-from transom.host.surface import INDIRECT_TOOLS, LIST_VIEW_TOOLS, owner_of
+from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls, model_may_call
+from transom.host.tool_names import owner_of
+from transom.host.view_settings import ViewSettings
 from transom.json_values import clean, member, members, with_entries, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN

@@ -26,7 +26,7 @@ import msgspec
 
 from transom.errors import UsageError
 from transom.gateway.jsonc import read_object
-from transom.host.policy import Opening, Reuse
+from transom.host.view_settings import Opening, Reuse
 
 Entry = dict[str, Any]
 

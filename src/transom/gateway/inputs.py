@@ -26,15 +26,7 @@ from transom.connections.upstream import InputRequired
 from transom.connections.versions import CAPABILITIES_KEY
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
 from transom.gateway.client import Client, ClientState
-from transom.host.policy import (
-    Allow,
-    AllowAlways,
-    ApprovalRequest,
-    Approve,
-    Decision,
-    Deny,
-    Policy,
-)
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
 from transom.json_values import as_object, member, members
 from transom.protocol import wire
 from transom.session import OnProgress, SentRequest

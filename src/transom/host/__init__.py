@@ -10,22 +10,15 @@ TYPE_CHECKING = False  # type checkers take it for True; importing it would cost
 if TYPE_CHECKING:
     from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
     from transom.host.bridge import Bridge
+    from transom.host.downloads import Download
     from transom.host.host import AttachesToHost, Host, ToolHost
+    from transom.host.limits import Limits
     from transom.host.open_views import HostRecords, ShownCall
     from transom.host.page import Page
-    from transom.host.policy import (
-        Allow,
-        AllowAlways,
-        ApprovalRequest,
-        Approve,
-        Deny,
-        Limits,
-        Policy,
-    )
+    from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Deny, Policy
     from transom.host.renderers import InProcessRenderer, MakeApp, Renderer, TakesScreenshots
-    from transom.host.surface import ToolList
+    from transom.host.tool_list import ToolList
     from transom.host.view import ModelContext, View
-    from transom.host.view_requests import Download
 
 __all__ = [
     "Allow",
@@ -61,14 +54,15 @@ __all__ = [
 _HOMES = {
     "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
     "bridge": ("Bridge",),
+    "downloads": ("Download",),
     "host": ("AttachesToHost", "Host", "ToolHost"),
+    "limits": ("Limits",),
     "open_views": ("HostRecords", "ShownCall"),
     "page": ("Page",),
-    "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Limits", "Policy"),
+    "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Policy"),
     "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),
-    "surface": ("ToolList",),
+    "tool_list": ("ToolList",),
     "view": ("ModelContext", "View"),
-    "view_requests": ("Download",),
 }
 
 

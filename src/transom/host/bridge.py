@@ -40,8 +40,9 @@ from transom.errors import (
     UsageError,
 )
 from transom.events import Event, Slot
-from transom.host.policy import Limits
-from transom.host.view_requests import ViewRequests, ViewServer
+from transom.host.limits import Limits
+from transom.host.view_requests import ViewRequests
+from transom.host.view_server import ViewServer
 from transom.host.view_tools import ToolDefinitions
 from transom.json_values import without_marks
 from transom.protocol import messages as m

@@ -36,42 +36,27 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.events import Event, Slot
+from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
+from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
+from transom.host.limits import Limits
 from transom.host.open_views import HostRecords, OpenViews, ShownCall
-from transom.host.policy import (
-    ApprovalRequest,
-    Approvals,
-    Decision,
-    Limits,
-    Opening,
-    Policy,
-    Reuse,
-    ViewSettings,
-)
+from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
-from transom.host.surface import (
-    LIST_VIEW_TOOLS,
-    Api,
-    Change,
-    Entry,
-    IndirectCall,
-    Style,
-    Surface,
-    ToolList,
-    owner_of,
-    tools_for,
-    view_listing,
-)
+from transom.host.surface import Change, Entry, Style, Surface
+from transom.host.tasks import TaskRegister, owned_task
+from transom.host.tool_list import Api, ToolList, tools_for
+from transom.host.tool_names import owner_of
 from transom.host.view import (
     ModelContext,
     View,
     ViewEnvironment,
     without_our_meta,
 )
-from transom.host.view_requests import TaskRegister, owned_task
+from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.json_values import clean
 from transom.protocol.methods import HOST
 from transom.session import OnProgress
@@ -329,8 +314,12 @@ class Host(ToolHost):
         self._stale: set[Refresh] = set()
         self._pulled: set[Refresh] = set()
         self._tasks = TaskRegister()
-        self._approvals = Approvals(policy or Policy(), self.audit, self._report)
-        self._approvals.grants.on_changed = self._grants_changed
+        self._approvals = Approvals(
+            policy or Policy(),
+            self.audit,
+            on_problem=self._report,
+            on_grants_changed=self._grants_changed,
+        )
         self._servers = ServerTools(
             self._surface,
             self.audit,

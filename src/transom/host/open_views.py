@@ -18,12 +18,13 @@ import msgspec
 
 from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
+from transom.host.grants import GivenGrant
 from transom.host.page import view_uri
-from transom.host.policy import GivenGrant, Reuse
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
-from transom.host.surface import view_stem
+from transom.host.tool_names import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
+from transom.host.view_settings import Reuse
 from transom.types import Task, Tool, ToolResult
 
 _R = TypeVar("_R")

@@ -27,10 +27,11 @@ from transom.errors import (
 from transom.events import is_awaitable
 from transom.host.audit import AuditLog
 from transom.host.bridge import OutgoingCall
-from transom.host.policy import ViewSettings
 from transom.host.refresh import LATE, Refresh
-from transom.host.surface import Change, Surface, check_server_name
-from transom.host.view_requests import owned_task
+from transom.host.surface import Change, Surface
+from transom.host.tasks import owned_task
+from transom.host.tool_names import check_server_name
+from transom.host.view_settings import ViewSettings
 from transom.json_values import without_marks
 from transom.protocol.methods import HOST
 from transom.protocol.peer import Progress

@@ -39,22 +39,19 @@ from transom.errors import (
     UsageError,
     ViewClosed,
 )
+from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
+from transom.host.grants import Grant, same_tool
+from transom.host.limits import Limits
 from transom.host.page import load_page
-from transom.host.policy import (
-    ApprovalRequest,
-    Approvals,
-    Grant,
-    Label,
-    Limits,
-    model_may_call,
-    same_tool,
-)
+from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
-from transom.host.surface import SEPARATOR, owned_name
-from transom.host.view_requests import TaskRegister, ViewServer, owned_task
+from transom.host.tasks import TaskRegister, owned_task
+from transom.host.tool_names import SEPARATOR, owned_name
+from transom.host.tool_texts import Label
+from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
     ModelContextParams,

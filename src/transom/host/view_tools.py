@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import Raw
 
-from transom.host.policy import Limits
+from transom.host.limits import Limits
 from transom.json_values import as_object, depth_exceeds
 from transom.protocol import wire
 from transom.protocol.messages import ListToolsResult

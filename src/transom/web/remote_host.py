@@ -30,7 +30,7 @@ from transom.events import Event
 from transom.host.bridge import OutgoingCall
 from transom.host.host import Host, ToolHost
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
-from transom.host.surface import ToolList
+from transom.host.tool_list import ToolList
 from transom.host.view import ModelContext, View, ViewState
 from transom.protocol import wire
 from transom.protocol.messages import TaskRequest

@@ -24,11 +24,12 @@ import msgspec
 from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
+from transom.host.downloads import Download
+from transom.host.grants import Grant
 from transom.host.host import Host
 from transom.host.page import Page
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny, Grant
+from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.view import View
-from transom.host.view_requests import Download
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.web.stage import DisplayMode, GoneView, Stage
 from transom.web.view_storage import MAX_RECENT, RecentView, ViewStorage

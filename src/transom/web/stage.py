@@ -25,8 +25,8 @@ import msgspec
 
 from transom.background import ignore
 from transom.errors import PeerError, Refused, TransomError, UsageError
+from transom.host.grants import Grant
 from transom.host.page import Page
-from transom.host.policy import Grant
 from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries

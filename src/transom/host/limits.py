@@ -1,0 +1,56 @@
+"""How much a View may cost its host."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a View may cost. Times are in seconds."""
+
+    max_tools: int = 50
+    """Tools of one View; the rest are left out."""
+    max_pages: int = 100
+    """Pages of one listing."""
+    max_definition_bytes: int = 64 * 1024
+    """One tool's definition with its schemas; a larger one is left out."""
+    max_schema_depth: int = 32
+    """Nesting of one tool's definition; a deeper one is left out."""
+    max_description: int = 4096
+    """Characters of a description; the rest is cut off."""
+    max_result_bytes: int = 10 * 1024 * 1024
+    """One result of a View's tool."""
+    max_message_bytes: int = 16 * 1024 * 1024
+    """Any one message."""
+    max_message_depth: int = 100
+    """Nesting of any one message."""
+    max_message_containers: int = 250_000
+    """Arrays and objects of any one message."""
+    call_timeout: float = 30.0
+    """A call of a View's tool, or the time between two of its progress notices."""
+    max_call_time: float = 600.0
+    """A call of a View's tool, whatever progress it claims to make."""
+    list_timeout: float = 10.0
+    """Listing a View's tools, all pages together."""
+    fresh_timeout: float = 0.5
+    """How long a host waits for a View's list before it shows the last one."""
+    fresh: bool = False
+    """Whether each listing for a model lists every View again, not only those that announced a
+    change or have a lazy schema.
+    """
+    relist_interval: float = 1.0
+    """The least time between two listings of one View, on average: five may come at once."""
+    initialize_timeout: float = 30.0
+    """How long a View may take to initialise."""
+    unresponsive_after: float = 5.0
+    """How long a View may leave calls and pings unanswered before its tools leave the list."""
+    teardown_timeout: float = 2.0
+    """How long a View may take to clean up before it is closed."""
+    max_requests: int = 256
+    """Requests of one View that are being worked on."""
+    max_queued: int = 256
+    """Messages queued for a View until it is initialised."""
+    max_files: int = 100
+    """Files that a View may offer to save with one request."""
+    max_live_views: int = 32
+    """Live Views of one host; the least recently used one is closed to make room."""

@@ -1,0 +1,107 @@
+"""What a model reads about a tool: where it comes from, and its texts, cleaned.
+
+The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`, written
+by the host. What a View or a server wrote has no such brackets, so no description can claim another
+origin.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+import msgspec
+
+from transom.json_values import as_list, as_object, clean, is_clean, without_marks
+from transom.types import Implementation, Tool
+
+_IN_LABEL = re.compile(r'["·]')
+_MAX_LABEL_PART = 60
+_MAX_TITLE = 128
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Which View, server and app tools belong to."""
+
+    view: str
+    server: str
+    app: Implementation | None
+
+    def text(self) -> str:
+        """The beginning of every description."""
+        who = ""
+        if self.app is not None:
+            name, version = _label_part(self.app.name), _label_part(self.app.version)
+            who = f' · app "{name} {version}"'
+        return f"⟦View {self.view} · server {self.server}{who}⟧"
+
+
+def _label_part(text: str) -> str:
+    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
+
+
+def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
+    """A View's tool as the model sees it. `lead` is its `Label.text()`."""
+    description = clean(tool.description or "", max_description)
+    return Tool(
+        name=name,
+        title=None if tool.title is None else clean(tool.title, _MAX_TITLE),
+        description=f"{lead} {description}".rstrip(),
+        input_schema=_clean_schema(tool.input_schema, max_description),
+        output_schema=None
+        if tool.output_schema is None
+        else _clean_schema(tool.output_schema, max_description),
+        annotations=tool.annotations
+        if tool.annotations is None or tool.annotations.title is None
+        else msgspec.structs.replace(
+            tool.annotations, title=clean(tool.annotations.title, _MAX_TITLE)
+        ),
+        execution=tool.execution,
+    )
+
+
+def as_server_tool(tool: Tool, name: str) -> Tool:
+    """A server's tool as the model sees it: unchanged, except for the host's brackets."""
+    data = msgspec.json.encode(tool)
+    if (unmarked := without_marks(data)) is not data:
+        tool = msgspec.json.decode(unmarked, type=Tool)
+    return tool if name == tool.name else msgspec.structs.replace(tool, name=name)
+
+
+def _clean_schema(schema: dict[str, Any], limit: int) -> dict[str, Any]:
+    text = msgspec.json.encode(schema).decode()
+    return schema if "\\" not in text and is_clean(text) else _clean_texts(schema, limit)
+
+
+def _clean_texts(value: Any, limit: int) -> Any:
+    """A schema with every text cleaned, including names and values: a model reads them all."""
+    if isinstance(value, str):
+        return clean(value, limit)
+    if isinstance(value, list):
+        return [_clean_texts(inner, limit) for inner in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {clean(key, limit): _clean_texts(inner, limit) for key, inner in members.items()}
+    return value
+
+
+def with_originals(value: Any, schema: object, limit: int) -> Any:
+    """A model's arguments, with the schema's original names and values in place of cleaned ones."""
+    node: Any = as_object(schema)
+    if isinstance(value, str):
+        known = [*as_list(node.get("enum")), node.get("const")]
+        meant = [each for each in known if isinstance(each, str) and clean(each, limit) == value]
+        return value if value in known or not meant else meant[0]
+    if isinstance(value, list) and node:
+        entries = cast("list[Any]", value)
+        return [with_originals(inner, node.get("items"), limit) for inner in entries]
+    if isinstance(value, dict) and node:
+        properties = as_object(node.get("properties"))
+        names = {clean(name, limit): name for name in properties}
+        names |= {name: name for name in properties}
+        members = cast("dict[str, Any]", value)
+        return {
+            (name := names.get(key, key)): with_originals(inner, properties.get(name), limit)
+            for key, inner in members.items()
+        }
+    return cast("Any", value)

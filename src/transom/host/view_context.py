@@ -1,0 +1,56 @@
+"""The host's context, which tells a View about its surroundings.
+
+1. A change is a difference in value: the order of keys does not matter, and setting a key to the
+   value it has changes nothing.
+2. Changed keys are sent in one `host-context-changed`. Removed keys are sent as null, in a
+   notification of their own: the protocol has no other way to remove a key, Transom's Views
+   understand null, and a View that refuses null still gets the changed keys.
+3. Until the View has sent `ui/initialize` nothing is sent: the answer will contain all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from transom.types import HostContext
+
+_WIRE_NAMES = {f.name: f.encode_name for f in msgspec.structs.fields(HostContext)}
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ViewContext:
+    """The host's context in its wire form, and the part of it that the View has."""
+
+    def __init__(self, context: HostContext | Mapping[str, Any] | None) -> None:
+        if isinstance(context, HostContext):
+            self.values: dict[str, Any] = msgspec.json.decode(context.to_wire())
+        else:
+            self.values = msgspec.json.decode(msgspec.json.encode(dict(context or {})))
+        self._sent: dict[str, bytes] | None = None
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Set keys, by their Python or their wire name; None removes one."""
+        for name, value in changes.items():
+            key = _WIRE_NAMES.get(name, name)
+            if value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = msgspec.json.decode(msgspec.json.encode(value))
+
+    def take_all(self) -> bytes:
+        """All of it as JSON, for `ui/initialize`."""
+        self._sent = {key: _encode(value) for key, value in self.values.items()}
+        return msgspec.json.encode(self.values)
+
+    def take_changes(self) -> list[bytes]:
+        """The params of the notifications that bring the View up to date, if any are needed."""
+        if self._sent is None:
+            return []
+        now = {key: _encode(value) for key, value in self.values.items()}
+        changed = {key: self.values[key] for key in now if self._sent.get(key) != now[key]}
+        removed = {key: None for key in self._sent if key not in now}
+        self._sent = now
+        return [msgspec.json.encode(part) for part in (changed, removed) if part]
