@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check lint format docs docs-site bench faults soak fuzz compat dist test-all
+.PHONY: help setup demo test check lint format docs docs-site js bench faults soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -45,6 +45,10 @@ format: ## fix what lint and formatting can fix by themselves
 	@scripts/setup python
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
 	@$(PYTHON_IN_VENV) -m ruff format --quiet
+
+js: ## build what pages carry, load and import, from js/src into src/transom/web/static
+	@scripts/setup node
+	@node js/build.mjs
 
 docs: ## write the reference from docstrings and help, and put samples into the pages
 	@scripts/setup python

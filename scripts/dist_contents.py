@@ -11,6 +11,7 @@ NEEDED = (
     "transom/py.typed",
     "transom/check/contract.md",
     "transom/web/static/transom.js",
+    "transom/web/static/inline-webmcp.js",
     "transom/web/static/react.d.ts",
     "transom/examples/demo.py",
     "transom/examples/music.py",

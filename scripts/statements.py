@@ -31,7 +31,7 @@ complete, and every place and test that it names to exist.
 def _place(place: str) -> str:
     file, _, name = place.partition(":")
     shown = f"`{name}`" if file.endswith(".py") else f"`{name}` in {file.rpartition('/')[2]}"
-    return f"[{shown}](../src/transom/{file})"
+    return f"[{shown}]({'..' if file.startswith('js/') else '../src/transom'}/{file})"
 
 
 def _test(test: str) -> str:

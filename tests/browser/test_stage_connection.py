@@ -120,7 +120,7 @@ async def test_the_address_alone_is_worth_nothing_in_another_browser(browser: Ch
 
 
 MANY = """async (number) => {
-  const { Link } = await import("/link.js");
+  const { Link } = await import("/stage.js");
   const sockets = [];
   globalThis.WebSocket = class {
     constructor() { sockets.push(this); }

@@ -13,7 +13,7 @@ from tests.browser.transomjs_host import LIBRARY, PAGES, ROOT
 
 STATIC = LIBRARY.parent
 TYPES = PAGES / "types"
-TSC = str(ROOT / "node_modules" / ".bin" / "tsc")
+TSC = str(ROOT / "node_modules" / "typescript-7" / "bin" / "tsc")
 
 # What only the modules themselves use, and what is there to say that it is gone.
 INTERNAL = {
@@ -107,8 +107,4 @@ def test_they_declare_what_there_is_and_nothing_else(members: dict[str, list[str
 
 def test_react_is_a_peer_and_nothing_else_is_needed():
     code = (STATIC / "react.js").read_text()
-    assert re.findall(r'^(?:import|export) .*from "(.*)";$', code, re.MULTILINE) == [
-        "react",
-        "./transom.js",
-        "./transom.js",
-    ]
+    assert set(re.findall(r'from"(.*?)"', code)) == {"react", "./transom.js"}

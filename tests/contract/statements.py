@@ -159,8 +159,8 @@ NO_DOM = "tests/browser/test_sandbox.py::test_a_view_sees_neither_the_stage_nor_
 
 _APP = "view/app.py:App."
 _HANDLE = "view/tools.py:RegisteredTool."
-_JS = "web/static/transom.js:"
-_MCP = "web/static/webmcp.js:"
+_JS = "js/src/transom.js:"
+_MCP = "js/src/webmcp.js:"
 REGISTERS = f"{_APP}register_tool {_JS}registerTool"
 LISTS = f"{_APP}on_list_tools {_JS}onlisttools"
 ANSWERS = f"{_APP}on_call_tool {_JS}oncalltool"
@@ -194,9 +194,9 @@ STATEMENTS = [
               f"view/tools.py:RegisteredTool {_JS}registerTool", (HANDLE,)),
     Statement("000-10", "The SDK builds the list and dispatches calls.",
               f"{BUILDS} view/tool_service.py:ToolService", (REGISTRY,)),
-    Statement("000-11", "The hook `useAppTools`.", "web/static/react.js:useAppTools",
+    Statement("000-11", "The hook `useAppTools`.", "js/src/react.js:useAppTools",
               (HOOKS, THEIR_HOOKS, _REACT + "fixed_lists_of_several_components_are_one")),
-    Statement("000-12", "The hook `useRegisterTool`.", "web/static/react.js:useRegisterTool",
+    Statement("000-12", "The hook `useRegisterTool`.", "js/src/react.js:useRegisterTool",
               (HOOKS, THEIR_HOOKS,
                _REACT + "what_changes_between_renders_changes_the_tool_and_keeps_it")),
     Statement("000-13", "The host asks only Views that declared tools.",
@@ -279,7 +279,7 @@ STATEMENTS = [
     Statement("000-44", "`sendToolListChanged` announces a tool that was added.", NOTIFIES,
               (END_TO_END,)),
     Statement("000-45", "Related pages: the handlers, tool `_meta`, the React hooks.",
-              "web/static/react.js:useApp", (),
+              "js/src/react.js:useApp", (),
               "a list of links: what they lead to is in 000-8 to 000-41"),
 
     # --- 001: onlisttools ------------------------------------------------------------------------

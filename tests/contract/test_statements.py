@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "transom"
 def is_there(place: str) -> bool:
     """Whether `FILE:NAME` names something: what Python defines, or a word of a script."""
     file, _, name = place.partition(":")
-    path = SOURCE / file
+    path = (ROOT if file.startswith("js/") else SOURCE) / file
     if not path.is_file():
         return False
     if path.suffix != ".py":

@@ -11,7 +11,7 @@ NAMED = sorted(set(re.findall(r"`([\w/]+(?:\.py|\.js|/))`", PAGE)))
 
 
 def test_every_file_and_folder_that_the_page_names_exists():
-    places = (SOURCE, ROOT, SOURCE / "web" / "static")
+    places = (SOURCE, ROOT, ROOT / "js" / "src")
     missing = [name for name in NAMED if not any((place / name).exists() for place in places)]
     assert missing == []
 

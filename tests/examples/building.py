@@ -13,6 +13,7 @@ from transom.cli.files import FILES
 
 ROOT = EXAMPLES.parent
 TOOLS = ROOT / "node_modules" / ".bin"
+TSC = ROOT / "node_modules" / "typescript-7" / "bin" / "tsc"
 STATIC = ROOT / "src" / "transom" / "web" / "static"
 MADE = {"__pycache__", "dist", "node_modules", "transom"}
 """What someone who tried the example has left in its folder."""
@@ -43,7 +44,7 @@ def _build(source: Path, built: Path) -> None:
     shutil.copytree(source, work, ignore=shutil.ignore_patterns(*MADE))
     copy = [sys.executable, "-m", "transom", *_script(source, "transom").split()[1:]]
     assert _script(source, "build") == "tsc && vite build"
-    for command in (copy, [TOOLS / "tsc"], [TOOLS / "vite", "build"]):
+    for command in (copy, [TSC], [TOOLS / "vite", "build"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
         assert done.returncode == 0, done.stdout + done.stderr
     work.rename(built)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,13 @@ KNOWN = Path(__file__).parents[2] / ".venv" / ".chromium"
 
 LIBRARY = """
 /** Closes itself: </script> and <!-- */
-export class App {
-  constructor(name) { this.name = name; }
-  html() { return "</script><!--"; }
-}
-export const VERSION = "1";
+(() => {
+  class App {
+    constructor(name) { this.name = name; }
+    html() { return "</script><!--"; }
+  }
+  globalThis.transom = { App, VERSION: "1" };
+})();
 """
 
 PAGE = """<!doctype html>
@@ -42,9 +45,10 @@ PAGE = """<!doctype html>
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    file = tmp_path / "transom.js"
+    file = tmp_path / "web" / "static" / "inline.js"
+    file.parent.mkdir(parents=True)
     file.write_text(LIBRARY)
-    monkeypatch.setattr(inline, "_file", lambda: file)
+    monkeypatch.setattr(importlib.resources, "files", lambda _: tmp_path)
     inline._library.cache_clear()
     yield
     inline._library.cache_clear()

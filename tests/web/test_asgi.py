@@ -52,13 +52,7 @@ def sandbox(stage: Stage, view_id: str) -> tuple[str, str]:
     [
         ("/", "text/html"),
         ("/stage.js", "text/javascript"),
-        ("/agents.js", "text/javascript"),
-        ("/agent.js", "text/javascript"),
-        ("/link.js", "text/javascript"),
-        ("/views.js", "text/javascript"),
-        ("/questions.js", "text/javascript"),
         ("/stage.css", "text/css"),
-        ("/views.css", "text/css"),
     ],
 )
 async def test_the_stage_is_served_with_headers_that_let_nobody_else_in(

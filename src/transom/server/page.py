@@ -6,10 +6,8 @@
    `import { App } from "transom"` in an inline module. Either way it gets one inline classic script
    that sets `window.transom`; an import becomes a destructuring of it. Nothing else runs under
    `script-src 'unsafe-inline'`: no data: or blob: module, no import map.
-3. `transom.js` is a module without imports. Its `export` statements start a line, and those that
-   declare do so one name at a time. The inlined copy makes members of `window.transom` of them.
-4. `webmcp.js` goes in with it where the page mentions WebMCP. It imports from `transom.js` alone,
-   in one line, and exports nothing.
+3. `inline.js` is that script, `inline-webmcp.js` the same with WebMCP, for pages that mention it.
+   Both are built from `js/src`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Unpack, cast
 
@@ -38,13 +35,7 @@ _IMPORT: Final = re.compile(
         (?P<quote>["'])(?:transom|(?:\./)?transom\.js)(?P=quote)[ \t]*;?""",
     re.VERBOSE,
 )
-_EXPORT_DECLARATION: Final = re.compile(
-    r"^export\s+(?=(?:async\s+)?(?:class|function\*?|const|let)\s+(?P<name>[\w$]+))", re.MULTILINE
-)
-_EXPORT_LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\}\s*;?", re.MULTILINE)
-_OWN_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./transom\.js\";$", re.MULTILINE)
 _WEBMCP: Final = re.compile(r"\bmodelContext|\btoolname\b")
-_STRAY: Final = re.compile(r"^\s*(?:export\b|import\b(?!\s*\())", re.MULTILINE)
 
 
 class _Script(NamedTuple):
@@ -134,48 +125,21 @@ def _destructured(uri: str, match: re.Match[str]) -> str:
 
 @functools.cache
 def _library(webmcp: bool) -> str:
+    # By path inside the package: importing transom.web from here would go up a layer.
+    static = importlib.resources.files("transom").joinpath("web", "static")
     try:
-        module = _file().read_text(encoding="utf-8")
-        more = _file("webmcp.js").read_text(encoding="utf-8") if webmcp else ""
+        script = static.joinpath("inline-webmcp.js" if webmcp else "inline.js").read_text("utf-8")
     except OSError:
         raise RegistrationError(
             "the page asks for transom.js, and this installation of Transom does not have it. "
             "Install Transom again from a complete package."
         ) from None
-    return f"<script>{_as_classic(module, _OWN_IMPORT.sub('', more))}</script>"
+    return f"<script>{_inside_script(script)}</script>"
 
 
-def _file(name: str = "transom.js") -> Traversable:
-    # By path inside the package: importing transom.web from here would go up a layer.
-    return importlib.resources.files("transom").joinpath("web", "static", name)
-
-
-def _as_classic(module: str, more: str = "") -> str:
-    members: list[str] = []
-
-    def declared(match: re.Match[str]) -> str:
-        members.append(match["name"])
-        return ""
-
-    def listed(match: re.Match[str]) -> str:
-        for entry in filter(None, (part.strip() for part in match["names"].split(","))):
-            inner, _, outer = entry.partition(" as ")
-            members.append(f"{outer.strip()}: {inner.strip()}" if outer else inner)
-        return ""
-
-    body = _EXPORT_DECLARATION.sub(declared, module)
-    body = _EXPORT_LIST.sub(listed, body)
-    body += f"{{\n{more}}}"  # a block: its names are its own
-    if stray := _STRAY.search(body):
-        line = body[stray.start() :].lstrip().partition("\n")[0]
-        raise RegistrationError(
-            f"transom.js cannot be put into a page because of this line: {line}"
-        )
-    body = (
-        f'(() => {{ "use strict";\n{body}\nglobalThis.transom = {{ {", ".join(members)} }};\n}})();'
-    )
+def _inside_script(script: str) -> str:
     # Inside a script only these end or bend it. Both stay what they were in any JS string.
-    return re.sub(r"<(?=/script|!--)", r"<\\", body, flags=re.IGNORECASE)
+    return re.sub(r"<(?=/script|!--)", r"<\\", script, flags=re.IGNORECASE)
 
 
 Source = str | Path | Callable[[], str]

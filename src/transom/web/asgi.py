@@ -36,10 +36,7 @@ from transom.web.stage import Hello, MountedView, Stage
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
 _BURST = 64  # frames handled before other tasks get a turn
-SHARED_FILES = ("agent.js", "link.js", "views.js", "questions.js", "views.css")
-"""The files that every page with Views needs."""
-
-_STAGE = ("stage.js", "agents.js", "tabs.js", "stage.css")
+_STAGE = ("stage.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
     "Cache-Control": "no-store",
@@ -119,7 +116,7 @@ def stage_app(stage: Stage) -> Starlette:
     return Starlette(
         routes=[
             Route("/", serve("stage.html")),
-            *(Route(f"/{name}", serve(name)) for name in (*SHARED_FILES, *_STAGE)),
+            *(Route(f"/{name}", serve(name)) for name in _STAGE),
             WebSocketRoute("/socket", socket),
         ],
         exception_handlers={HTTPException: _missing},

@@ -45,7 +45,7 @@ from transom.errors import (
 from transom.host.host import Host
 from transom.host.page import Page
 from transom.host.policy import Policy
-from transom.web.asgi import SHARED_FILES, PageSocket, sandbox_app, static_file, unavailable
+from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
 from transom.web.csp import CspMode
 from transom.web.remote_host import RemoteHost, SharedHost, refuse
 from transom.web.seat import Seat
@@ -163,10 +163,9 @@ class WebViews:
         self._background = Background(_report)
         self._sweeping = False
         self._sandbox_app = sandbox_app(self)
-        files = ("elements.js", *SHARED_FILES)
         self._pages_app = Starlette(
             routes=[
-                *(Route(f"/{name}", static_file(name)) for name in files),
+                Route("/elements.js", static_file("elements.js")),
                 WebSocketRoute("/socket", self._socket),
             ]
         )

@@ -3,6 +3,8 @@
  * by its window and origin, and can speak for itself only. Everything shown about one is set
  * as text.
  */
+import styles from "./views.css";
+
 const SANDBOX = "ui/notifications/sandbox-";
 const MODES = ["inline", "fullscreen", "pip"];
 const FLAGS = "allow-scripts allow-same-origin allow-forms";
@@ -26,9 +28,7 @@ const ICONS = {
 
 /** The styles of everything here, independent of those of the page around it. */
 const looks = new CSSStyleSheet();
-fetch(new URL("views.css", import.meta.url))
-  .then((answer) => answer.text())
-  .then((text) => looks.replaceSync(text));
+looks.replaceSync(styles);
 
 /** A root of its own for what is shown in an element. */
 export function rootOf(place) {
