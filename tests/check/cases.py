@@ -1030,7 +1030,7 @@ CASES: list[Case] = [
     ),
     Case(
         "L1",
-        Server(relists=lambda tools, did: tools[: did["connection"] - 2]),
+        Server(relists=lambda tools, did: tools[: did["connection"] - 1]),
         "tools/list differs on another connection: `count_orders` more",
         "error",
         # By the client's capabilities it may differ, and by what changes meanwhile.

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+from dataclasses import dataclass, field
 from typing import Any
 
 import fastmcp
@@ -34,7 +35,7 @@ from transom.check import Calling, Options, check
 from transom.check.rule import selected
 from transom.check.rules import RULES
 from transom.check.runner import Conversation, Unreachable, collect
-from transom.check.snapshot import Snapshot, ViewObservation
+from transom.check.snapshot import Snapshot, ViewObservation, Visit
 from transom.connections.targets import way_to
 from transom.errors import UsageError
 
@@ -377,7 +378,7 @@ async def test_a_list_that_comes_too_slowly_is_cut(monkeypatch):
 
     monkeypatch.setattr("transom.check.runner.LIST_TIMEOUTS", 0)
     channel = await Paged().connect()
-    items, problem = await Conversation(channel, {}, 10).list_all("tools/list", "tools")
+    items, problem = await Conversation(channel, 10).list_all("tools/list", "tools")
 
     assert problem == "tools/list takes too long; stopped after 1"
     assert len(items) == 1
@@ -391,27 +392,68 @@ async def test_no_more_pages_are_read_than_the_limit():
     assert "only the first 2 UI resources were read" in seen.notes
 
 
-async def test_the_server_is_visited_as_three_clients():
-    visits: list[Any] = []
+WITH_VIEWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
+WITHOUT_TYPES = {"extensions": {EXTENSION: {"mimeTypes": []}}}
 
-    class Watched(Server):
-        def answer(self, message: Any, session: Any) -> Any:
-            if message["method"] == "initialize":
-                visits.append(message["params"]["capabilities"])
-            return super().answer(message, session)
 
-    await collect(Watched().connect, Options())
+@dataclass
+class Watched(Server):
+    """Keeps, for each connection, the method of each request and the client's capabilities."""
 
-    assert visits == [
-        {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}},
-        {},
-        {"extensions": {EXTENSION: {"mimeTypes": []}}},
+    asked: list[tuple[int, str, Any]] = field(default_factory=list)
+    knows_discover: bool = True
+
+    def answer(self, message: Any, session: Any) -> Any:
+        params = message.get("params", {})
+        stamped = params.get("_meta", {}).get("io.modelcontextprotocol/clientCapabilities")
+        capabilities = stamped if stamped is not None else params.get("capabilities")
+        self.asked.append((session["connection"], message["method"], capabilities))
+        if message["method"] == "server/discover" and not self.knows_discover:
+            return error(-32601, "Method not found")
+        return super().answer(message, session)
+
+
+async def test_a_client_without_types_is_listed_on_a_connection_that_serves_any_client():
+    server = Watched()
+    seen = await collect(server.connect, Options())
+
+    opened = [each for each in server.asked if each[1] in ("initialize", "server/discover")]
+    assert opened == [
+        (1, "initialize", WITH_VIEWS),
+        (2, "initialize", {}),
+        (3, "server/discover", WITH_VIEWS),
+        (4, "server/discover", WITH_VIEWS),
     ]
+    assert (3, "tools/list", WITHOUT_TYPES) in server.asked
+    assert [tool.link for tool in seen.no_mime.tools] == [None, None]
+
+
+async def test_a_server_that_refuses_discover_is_asked_on_the_same_connection():
+    server = Watched(knows_discover=False)
+    seen = await collect(server.connect, Options())
+
+    opened = [each for each in server.asked if each[1] in ("initialize", "server/discover")]
+    assert opened == [
+        (1, "initialize", WITH_VIEWS),
+        (2, "initialize", {}),
+        (3, "server/discover", WITH_VIEWS),
+        (3, "initialize", WITHOUT_TYPES),
+    ]
+    assert seen.no_mime.problem is None
+    assert seen.lists.problem is not None
+
+
+async def test_a_server_that_links_views_for_everyone_is_not_asked_without_types():
+    server = Watched(knows_discover=False, gated=lambda _: True)
+    seen = await collect(server.connect, Options())
+
+    assert server.connections == 3
+    assert seen.no_mime == Visit()
 
 
 @pytest.mark.parametrize(
     ("select", "visits"),
-    [("B", 1), ("A2", 2), ("A4", 3), ("A5", 2), ("L", 3), ("B,N,L2", 3), ("A,L", 5), ("", 5)],
+    [("B", 1), ("A2", 2), ("A4", 2), ("A5", 2), ("L", 3), ("B,N,L2", 3), ("A,L", 4), ("", 4)],
 )
 async def test_only_the_visits_that_the_rules_need_are_made(select: str, visits: int):
     connect, made = way_to(apps_server()), []

@@ -306,7 +306,7 @@ async def test_an_answer_that_is_no_result_is_the_hosts_fault() -> None:
             await app.call_server_tool("t")
         with pytest.raises(InvalidResult, match="mode"):
             await app.request_display_mode("inline")
-        with pytest.raises(InvalidResult, match="pages do not end"):
+        with pytest.raises(InvalidResult, match="tools repeats a cursor"):
             await app.list_server_tools()
 
 

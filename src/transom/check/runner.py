@@ -1,13 +1,16 @@
 """Collects the facts about a server, within time and size, whatever it does.
 
-1. There are up to five visits (see `snapshot`), one after the other, of which those are made that
-   the rules need. Only the first has to succeed: if it cannot even be opened there is nothing to
-   check, and `Unreachable` says why. Everything that goes wrong after that becomes part of the
-   snapshot.
+1. There are up to four visits (see `snapshot`), one after the other, of which those are made that
+   the rules need: each may start the server again, which takes long. Only the first has to succeed:
+   if it cannot even be opened there is nothing to check, and `Unreachable` says why. Everything
+   that goes wrong after that becomes part of the snapshot.
 2. The checker reads the bytes itself, not through a `Session`, because it looks for mistakes of the
    server. Answers are returned unchanged; lines that are not messages are counted and skipped.
 3. It begins with `initialize`. A server that refuses that gets `server/discover`, and the client's
    name and capabilities in every request, as the later revision of the protocol requires.
+4. A connection of that revision serves any client: what a client without types is listed is asked
+   for on it. A server that refuses `server/discover` is asked on the same connection, after
+   `initialize`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -38,6 +41,7 @@ from transom.check.snapshot import (
     texts,
 )
 from transom.connections.connection import Connect
+from transom.connections.handshake import IntroductionRefused, introduce
 from transom.connections.versions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -45,16 +49,16 @@ from transom.connections.versions import (
     HANDSHAKE_VERSIONS,
     PROTOCOL_KEY,
 )
-from transom.errors import METHOD_NOT_FOUND, ChannelClosed, TransomError
+from transom.errors import METHOD_NOT_FOUND, ChannelClosed, ProtocolError, TransomError
 from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.protocol.pages import Pages
 from transom.version import __version__
 
 MAX_ITEMS = 20_000
 MAX_LIST_PAGES = 1_000
 # How long all pages of a list may take together: a server must not stretch one by slow answers.
 LIST_TIMEOUTS = 3
-_UNSUPPORTED_VERSION = -32022
 _CACHEABLE = {
     *("server/discover", "tools/list", "prompts/list", "resources/list"),
     *("resources/templates/list", "resources/read"),
@@ -65,72 +69,70 @@ class NoAnswer(TransomError):
     """The server did not answer with valid JSON-RPC. The text says what it did instead."""
 
 
-class Answered(TransomError):
-    """The server answered with a JSON-RPC error."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(f"{message} ({code})")
-        self.code = code
-        self.message = message
-
-
 class Conversation:
     """One connection, used by one task. `noise` counts what the server wrote that is no message."""
 
-    def __init__(self, channel: Channel, capabilities: JsonObject, timeout: float) -> None:
+    def __init__(self, channel: Channel, timeout: float) -> None:
         self._channel = channel
         self._timeout = timeout
         self._last_id = 0
         self._stamp: JsonObject = {}
-        self._capabilities = capabilities
         self.hints: list[CacheHint] = []
         """The cache hints of answers in MCP 2026-07-28."""
         self.closed: str | None = None
         self.noise = 0
         self.first_noise = ""
 
-    async def open(self, *, handshake: bool = True) -> JsonObject:
-        """Introduce ourselves; return what the server answers about itself.
+    async def open(
+        self, capabilities: JsonObject, *methods: Literal["initialize", "server/discover"]
+    ) -> JsonObject:
+        """Introduce ourselves as a client with these capabilities; the server's answer.
 
-        Args:
-            handshake: whether to begin with `initialize`, as before 2026-07-28.
+        The methods are tried in this order, by default `initialize` first.
+
+        Raises:
+            NoAnswer: the server did not answer, or its answer accepts nothing.
+            ProtocolError: it refused the first of them.
         """
         client: JsonObject = {"name": "transom-check", "version": __version__}
-        if not handshake:
-            return await self._discover(client)
-        params: JsonObject = {
-            "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": self._capabilities,
-            "clientInfo": client,
-        }
-        try:
-            answer = await self.request("initialize", params)
-        except Answered as refusal:
-            if refusal.code not in (_UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
-                raise
-            return await self._discover(client)
-        if not isinstance(answer.get("protocolVersion"), str):
-            raise NoAnswer("the server answered initialize without a protocolVersion")
-        await self._send(method="notifications/initialized")
-        return answer
+        answered: JsonObject = {}
 
-    async def _discover(self, client: JsonObject) -> JsonObject:
-        self._stamp = {
-            PROTOCOL_KEY: DISCOVERY_VERSION,
-            CLIENT_KEY: client,
-            CAPABILITIES_KEY: self._capabilities,
-        }
-        answer = await self.request("server/discover", {})
-        if DISCOVERY_VERSION not in as_list(answer.get("supportedVersions")):
-            raise NoAnswer(f"the server answered server/discover without {DISCOVERY_VERSION}")
-        return answer
+        async def send(method: str, _: bytes | None) -> bytes:
+            nonlocal answered
+            self._stamp = {}
+            if method == "initialize":
+                version = HANDSHAKE_VERSIONS[-1]
+                names: JsonObject = {"protocolVersion": version, "clientInfo": client}
+                answered = await self.request(method, {**names, "capabilities": capabilities})
+            else:
+                self._stamp = {PROTOCOL_KEY: DISCOVERY_VERSION, CLIENT_KEY: client}
+                self.present_as(capabilities)
+                answered = await self.request(method, {})
+            return msgspec.json.encode(answered)
+
+        tried = methods or ("initialize", "server/discover")
+        try:
+            method, _ = await introduce(
+                send, [(each, None) for each in tried], discover_within=None
+            )
+        except IntroductionRefused as refused:
+            if isinstance(refused.refusals[0], ProtocolError):
+                raise refused.refusals[0] from None
+            raise NoAnswer(f"the server's answer is wrong: {refused.refusals[0]}") from None
+        if method == "initialize":
+            await self._send(method="notifications/initialized")
+        return answered
+
+    def present_as(self, capabilities: JsonObject) -> None:
+        """Have the next requests on a connection of 2026-07-28 name these capabilities."""
+        self._stamp = {**self._stamp, CAPABILITIES_KEY: capabilities}
 
     async def request(self, method: str, params: JsonObject) -> JsonObject:
         """Send a request and wait for its result.
 
         Raises:
             NoAnswer: none came in time, it was too long or no object, or the server is gone.
-            Answered: the answer is a JSON-RPC error.
+            ProtocolError: the answer is a JSON-RPC error.
         """
         if self.closed is not None:
             raise NoAnswer(self.closed)
@@ -161,13 +163,13 @@ class Conversation:
         clock = asyncio.get_running_loop().time
         end = clock() + LIST_TIMEOUTS * self._timeout
         items: list[JsonObject] = []
-        cursors: set[str] = set()
-        params: JsonObject = {}
+        pages = Pages(MAX_LIST_PAGES)
         while True:
+            params: JsonObject = {} if pages.cursor is None else {"cursor": pages.cursor}
             try:
                 page = await self.request(method, params)
-            except Answered as error:
-                missing = error.code == METHOD_NOT_FOUND and not cursors
+            except ProtocolError as error:
+                missing = error.code == METHOD_NOT_FOUND and pages.cursor is None
                 return items, None if missing else f"{method} failed: {clean(str(error), 200)}"
             except NoAnswer as error:
                 return items, str(error)
@@ -176,17 +178,12 @@ class Conversation:
             # An entry that is not an object is kept: a rule has to report it.
             items.extend(as_object(entry) for entry in as_list(page[key]))
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return items, None
-            if cursor in cursors:
-                return items, f"{method} gives the same cursor again and again"
-            if len(items) >= MAX_ITEMS or len(cursors) >= MAX_LIST_PAGES:
-                problem = f"{method} goes on for ever; stopped after {len(items)} entries"
-                return items[:MAX_ITEMS], problem
+            if not pages.follow(cursor if isinstance(cursor, str) and cursor else None):
+                return items, None if pages.problem is None else f"{method} {pages.problem}"
+            if len(items) >= MAX_ITEMS:
+                return items[:MAX_ITEMS], f"{method} has more than {MAX_ITEMS} entries"
             if clock() >= end:
                 return items, f"{method} takes too long; stopped after {len(items)}"
-            cursors.add(cursor)
-            params = {"cursor": cursor}
 
     async def _send(self, **message: Json) -> None:
         await self._channel.send(msgspec.json.encode({"jsonrpc": "2.0", **message}))
@@ -206,7 +203,7 @@ class Conversation:
             elif "error" in incoming:
                 fault = as_object(incoming["error"])
                 code, text = fault.get("code"), clean(str(fault.get("message", "")), 300)
-                raise Answered(code if isinstance(code, int) else 0, text)
+                raise ProtocolError(code if isinstance(code, int) else 0, text)
             elif isinstance(result := incoming.get("result"), dict):
                 return result
             else:
@@ -308,20 +305,25 @@ class _Collection:
         self._calling = options.calling or Calling()
         self._calls: list[TrialCall] = []
         self._uncalled: list[tuple[str, str]] = []
+        self._typeless: Visit | None = None  # as a client that accepts no type, if that is known
 
     async def run(self) -> Snapshot:
-        apps = await self._visit(APPS, self._as_host)
+        apps = await self._visit(self._as_host)
         if apps.handshake is None:
             raise Unreachable(apps.problem)
         seen = Snapshot(apps=apps)
         if self._begin_for("visiting as a text-only client", "text", "no_mime", "text_call"):
-            text = await self._visit(TEXT, lambda server: self._as_text(server, apps))
+            text = await self._visit(lambda server: self._as_text(server, apps))
             seen = replace(seen, text=self._noted("text-only", text))
-        if self._begin_for("visiting as a client without types", "no_mime"):
-            no_mime = await self._visit(NO_MIME, _list_only)
-            seen = replace(seen, no_mime=self._noted("no-types", no_mime))
+        # Where a text-only client gets every link, a client without types cannot get more.
+        unlinked = {tool.name for tool in apps.tools if tool.link is not None}
+        unlinked -= {tool.name for tool in seen.text.tools if tool.link is not None}
+        self._typeless = None if unlinked else Visit()
         if self._begin_for("listing in MCP 2026-07-28", "lists", "lists_call"):
             seen = replace(seen, lists=await self._visit_modern())
+        if self._begin_for("visiting as a client without types", "no_mime"):
+            typeless = self._typeless or await self._visit(lambda each: _list_only(each, NO_MIME))
+            seen = replace(seen, no_mime=self._noted("no-types", typeless))
         snapshot = replace(
             seen,
             pages=tuple(self._pages),
@@ -362,24 +364,22 @@ class _Collection:
             self._notes.append(f"as a {who} client: {visit.problem}")
         return visit
 
-    async def _visit(
-        self, capabilities: JsonObject, look: Callable[[Conversation], Awaitable[Visit]]
-    ) -> Visit:
-        """Connect as the client with these capabilities, and collect what `look` wants."""
+    async def _visit(self, look: Callable[[Conversation], Awaitable[Visit]]) -> Visit:
+        """Connect to the server, and collect what `look` wants."""
         try:
             channel = await self._connect()
         except TransomError as error:
             return Visit(problem=f"the server cannot be reached: {error}")
         try:
-            return await look(Conversation(channel, capabilities, self._options.timeout))
-        except (NoAnswer, Answered, ChannelClosed) as error:
+            return await look(Conversation(channel, self._options.timeout))
+        except (NoAnswer, ProtocolError, ChannelClosed) as error:
             return Visit(problem=str(error))
         finally:
             await channel.aclose()
 
     async def _as_host(self, server: Conversation) -> Visit:
         self._begin("initializing")
-        handshake = await server.open()
+        handshake = await server.open(APPS)
         self._begin("listing tools")
         tools, problem = await server.list_all("tools/list", "tools")
         self._begin("listing resources")
@@ -398,7 +398,7 @@ class _Collection:
 
     async def _as_text(self, server: Conversation, apps: Visit) -> Visit:
         """List the tools, and call those that have a View for a host."""
-        visit = await _list_only(server)
+        visit = await _list_only(server, TEXT)
         if self._options.calling is not None:
             await self._call_as_text(server, apps, visit)
         return visit
@@ -417,7 +417,11 @@ class _Collection:
             listings.append(ListedTools.from_entries(when, tools, after_calls=after_calls))
 
         async def look(server: Conversation) -> Visit:
-            await server.open(handshake=False)
+            try:
+                await server.open(APPS, "server/discover")
+            except ProtocolError:
+                await self._list_typeless(server, modern=False)
+                raise
             await listed(server, "at first")
             await listed(server, "when it is asked for again")
             hints.extend(server.hints)
@@ -431,29 +435,38 @@ class _Collection:
             if served := [page.uri for page in self._pages if page.result is not None]:
                 await _read(server, served[0])
             hints.extend(server.hints)
+            await self._list_typeless(server, modern=True)
             return Visit()
 
         async def look_again(server: Conversation) -> Visit:
-            await server.open(handshake=False)
+            await server.open(APPS, "server/discover")
             await listed(server, "on another connection")
             return Visit()
 
-        problem = (await self._visit(APPS, look)).problem
+        problem = (await self._visit(look)).problem
         if not listings:
             return Lists(problem=f"the server does not speak MCP 2026-07-28: {problem}")
         if problem is None:
-            problem = (await self._visit(APPS, look_again)).problem
+            problem = (await self._visit(look_again)).problem
         if problem is not None:
             self._notes.append(f"in MCP 2026-07-28: {problem}")
         different = {msgspec.json.encode(hint): hint for hint in hints}  # JSON has no hash
         return Lists(tuple(listings), tuple(different.values()))
+
+    async def _list_typeless(self, server: Conversation, *, modern: bool) -> None:
+        """List the tools as a client without types does, on this connection, if that works."""
+        if self._typeless is None:
+            with suppress(NoAnswer, ProtocolError):
+                if modern:
+                    server.present_as(NO_MIME)
+                self._typeless = await _list_only(server, None if modern else NO_MIME)
 
     async def _call_again(self, server: Conversation) -> list[str]:
         """Call some of those tools again that answered; their names."""
         called: dict[str, None] = {}
         for call in self._calls:
             if call.kind == "example" and call.client == "apps" and call.result is not None:
-                with suppress(Answered):
+                with suppress(ProtocolError):
                     params: JsonObject = {"name": call.tool, "arguments": call.arguments}
                     await server.request("tools/call", params)
                 called[call.tool] = None
@@ -571,7 +584,7 @@ class _Collection:
         try:
             params: JsonObject = {"name": tool.name, "arguments": arguments}
             result = await server.request("tools/call", params)
-        except Answered as error:
+        except ProtocolError as error:
             fault = (error.code, error.message)
         except NoAnswer as error:
             problem = str(error)
@@ -581,8 +594,9 @@ class _Collection:
         return call
 
 
-async def _list_only(server: Conversation) -> Visit:
-    handshake = await server.open()
+async def _list_only(server: Conversation, capabilities: JsonObject | None) -> Visit:
+    """List the tools, after the handshake of a client with these capabilities if there are any."""
+    handshake = None if capabilities is None else await server.open(capabilities)
     tools, problem = await server.list_all("tools/list", "tools")
     if problem is not None:
         raise NoAnswer(problem)
@@ -593,8 +607,8 @@ async def _read(server: Conversation, uri: str) -> tuple[JsonObject | None, str 
     """The answer to reading `uri`, or why there is none, and whether anything was answered."""
     try:
         return await server.request("resources/read", {"uri": uri}), None, True
-    except (Answered, NoAnswer) as error:
-        return None, str(error), isinstance(error, Answered)
+    except (ProtocolError, NoAnswer) as error:
+        return None, str(error), isinstance(error, ProtocolError)
 
 
 def _tools(items: Sequence[JsonObject]) -> tuple[ListedTool, ...]:

@@ -2,9 +2,9 @@
 
 1. Values are kept as the server sent them (`raw`): a rule is there to judge their shape.
 2. What could not be learned is `None` or carries a `problem`; nothing is guessed.
-3. A server is visited three times, as three clients: one that shows Views (`apps`), one that does
-   not know MCP Apps (`text`), and one that names the extension but accepts no type (`no_mime`).
-   One that speaks MCP 2026-07-28 is visited twice more, for its lists (`lists`).
+3. A server is asked as three clients: one that shows Views (`apps`), one that does not know MCP
+   Apps (`text`), and one that names the extension but accepts no type (`no_mime`). One that speaks
+   MCP 2026-07-28 is asked for its lists on two connections (`lists`).
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from transom.connections.versions import (
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
 from transom.json_values import member, members
 from transom.protocol import wire
+from transom.protocol.pages import Pages
 from transom.session import OnProgress
 from transom.types import Tool
 
@@ -102,20 +103,17 @@ async def list_all(
 ) -> list[Raw]:
     """All entries of a list, from all pages, unread; `send` requests a page."""
     entries: list[Raw] = []
-    seen = {b"null"}  # a repeated cursor would loop forever
-    params: bytes | None = None
-    for _ in range(_MAX_PAGES):
-        page = members(await send(params))
+    pages = Pages(_MAX_PAGES)
+    while True:
+        page = members(await send(pages.cursor and b'{"cursor":%b}' % pages.cursor))
         try:
             entries += msgspec.json.decode(page.get(key, b""), type=list[Raw])
         except msgspec.DecodeError:
             raise InvalidResult(f"Invalid result for {method} from the server") from None
         cursor = bytes(page.get("nextCursor", b"null"))
-        if cursor in seen or len(entries) > _MAX_ENTRIES:
-            break
-        seen.add(cursor)
-        params = b'{"cursor":%b}' % cursor
-    return entries[:_MAX_ENTRIES]
+        following = None if cursor == b"null" else cursor
+        if len(entries) > _MAX_ENTRIES or not pages.follow(following):
+            return entries[:_MAX_ENTRIES]
 
 
 def announced_lists(capabilities: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from transom.json_values import as_object, depth_exceeds
 from transom.protocol import wire
 from transom.protocol.messages import ListToolsResult
 from transom.protocol.methods import describe, read_result
+from transom.protocol.pages import Pages
 from transom.types import DisabledTool, Tool
 
 _MAX_NAME = 128
@@ -87,35 +88,32 @@ class ToolDefinitions:
         `request` sends `tools/list` with these params, and returns its result.
         """
         limits, listing = self._limits, ToolListing()
-        cursor: str | None = None
-        seen: set[str] = set()
-        digest = b""
-        for _ in range(limits.max_pages):
-            params = b"{}" if cursor is None else wire.encode({"cursor": cursor})
-            result = await request(params)
-            if cursor is None:
+        pages, digest = Pages(limits.max_pages), b""
+        while True:
+            first_page = pages.cursor is None
+            result = await request(b"{}" if first_page else wire.encode({"cursor": pages.cursor}))
+            if first_page:
                 digest = blake2b(result, digest_size=16).digest()
                 if self._last is not None and self._last[0] == digest:
                     return self._last[1]
             page: _ToolPage = read_result("tools/list", _ToolPage, result)
-            if cursor is None:
+            if first_page:
                 first = ListToolsResult(meta=as_object(page.meta))
                 listing.disabled = {t.name: t for t in first.disabled if t.name.isprintable()}
                 listing.lazy = first.lazy
             if not self._add_page(listing, page):
                 listing.leave_out("", f"the View has more than {limits.max_tools} tools")
                 break
-            cursor = page.next_cursor
-            if cursor is None:
+            if len(page.next_cursor or "") > _MAX_CURSOR:
+                listing.leave_out("", "the View's list has a cursor that is too long")
                 break
-            if cursor in seen or len(cursor) > _MAX_CURSOR:
-                listing.leave_out("", "the View's list of tools repeats a cursor")
+            if not pages.follow(page.next_cursor):
                 break
-            seen.add(cursor)
-        else:
-            listing.leave_out("", f"the View's list has more than {limits.max_pages} pages")
+        if pages.problem is not None:
+            listing.leave_out("", f"the View's list {pages.problem}")
         self._known = listing.known
-        self._last = (digest, listing) if cursor is None and not seen else None
+        only_page = pages.cursor is None and pages.problem is None
+        self._last = (digest, listing) if only_page else None
         return listing
 
     def _add_page(self, listing: ToolListing, page: _ToolPage) -> bool:

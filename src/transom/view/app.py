@@ -46,6 +46,7 @@ from transom.protocol.messages import (
     Verdict,
 )
 from transom.protocol.methods import HOST
+from transom.protocol.pages import Pages
 from transom.protocol.peer import Peer, Progress
 from transom.schema import to_json
 from transom.session import Session
@@ -598,18 +599,15 @@ class App:
     async def list_server_tools(self) -> list[Tool]:
         """The tools of the server that this View may call."""
         tools: list[Tool] = []
-        cursor: str | None = None
-        seen: set[str] = set()
-        for _ in range(_MAX_PAGES):
-            page: ListToolsResult = await self._live().ask("tools/list", _page(cursor))
+        pages = Pages(_MAX_PAGES)
+        while True:
+            page: ListToolsResult = await self._live().ask("tools/list", _page(pages.cursor))
             tools += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
-                return tools
-            if cursor in seen:
+            if not pages.follow(page.next_cursor):
                 break
-            seen.add(cursor)
-        raise InvalidResult("tools/list: the pages do not end")
+        if pages.problem is not None:
+            raise InvalidResult(f"tools/list: the list of the server's tools {pages.problem}")
+        return tools
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a resource of the server."""
