@@ -3,6 +3,7 @@
 
 ARGS ?=
 PYTHON_IN_VENV := .venv/bin/python
+SCRIPTS := "js/**/*.{ts,mjs,json,md}" eslint.config.mjs
 
 # A PYTHON given by the user chooses the interpreter that the virtual environment is made from.
 export PYTHON
@@ -40,11 +41,16 @@ lint:
 	@scripts/setup python node
 	@$(PYTHON_IN_VENV) -m ruff check --quiet
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
+	@node_modules/typescript-7/bin/tsc -p js
+	@node_modules/.bin/eslint js
+	@node_modules/.bin/prettier --check --log-level warn $(SCRIPTS)
 
 format: ## fix what lint and formatting can fix by themselves
-	@scripts/setup python
+	@scripts/setup python node
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix
 	@$(PYTHON_IN_VENV) -m ruff format --quiet
+	@node_modules/.bin/eslint --fix js
+	@node_modules/.bin/prettier --write --log-level warn $(SCRIPTS)
 
 js: ## build what pages carry, load and import, from js/src into src/transom/web/static
 	@scripts/setup node

@@ -57,7 +57,7 @@ def members() -> dict[str, list[str]]:
 def test_the_declarations_compile_and_a_page_that_uses_all_of_them_does():
     options = ["--noEmit", "--strict", "--target", "ES2022", "--module", "esnext"]
     files = sorted(str(file) for file in STATIC.glob("*.d.ts"))
-    assert [Path(file).name for file in files] == ["react.d.ts", "transom.d.ts", "webmcp.d.ts"]
+    assert {"react.d.ts", "transom.d.ts", "webmcp.d.ts"} <= {Path(file).name for file in files}
     assert compiled(*options, "--moduleResolution", "bundler", *files) == ""
     assert compiled("-p", str(TYPES)) == ""
 

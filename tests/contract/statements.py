@@ -159,8 +159,9 @@ NO_DOM = "tests/browser/test_sandbox.py::test_a_view_sees_neither_the_stage_nor_
 
 _APP = "view/app.py:App."
 _HANDLE = "view/tools.py:RegisteredTool."
-_JS = "js/src/transom.js:"
-_MCP = "js/src/webmcp.js:"
+_JS = "js/src/app.ts:"
+_JS_TOOL = "js/src/tools.ts:"
+_MCP = "js/src/webmcp.ts:"
 REGISTERS = f"{_APP}register_tool {_JS}registerTool"
 LISTS = f"{_APP}on_list_tools {_JS}onlisttools"
 ANSWERS = f"{_APP}on_call_tool {_JS}oncalltool"
@@ -168,7 +169,7 @@ NOTIFIES = f"{_APP}send_tool_list_changed {_JS}sendToolListChanged"
 CONNECTS = f"{_APP}connect {_JS}connect"
 UPDATES = f"{_APP}update_tool {_MCP}updateTool"
 ASKS_AGAIN = "host/host.py:Host.list_tools gateway/client_views.py:ClientViews.tools"
-BUILDS = f"view/listing.py:Listing {_JS}listed"
+BUILDS = "view/listing.py:Listing js/src/tool_service.ts:list"
 
 STATEMENTS = [
     # --- 000: app tools ------------------------------------------------------------------------
@@ -194,9 +195,9 @@ STATEMENTS = [
               f"view/tools.py:RegisteredTool {_JS}registerTool", (HANDLE,)),
     Statement("000-10", "The SDK builds the list and dispatches calls.",
               f"{BUILDS} view/tool_service.py:ToolService", (REGISTRY,)),
-    Statement("000-11", "The hook `useAppTools`.", "js/src/react.js:useAppTools",
+    Statement("000-11", "The hook `useAppTools`.", "js/src/react.ts:useAppTools",
               (HOOKS, THEIR_HOOKS, _REACT + "fixed_lists_of_several_components_are_one")),
-    Statement("000-12", "The hook `useRegisterTool`.", "js/src/react.js:useRegisterTool",
+    Statement("000-12", "The hook `useRegisterTool`.", "js/src/react.ts:useRegisterTool",
               (HOOKS, THEIR_HOOKS,
                _REACT + "what_changes_between_renders_changes_the_tool_and_keeps_it")),
     Statement("000-13", "The host asks only Views that declared tools.",
@@ -209,7 +210,7 @@ STATEMENTS = [
     Statement("000-15", "`listChanged` is for lists that change; the host lists again on notice.",
               NOTIFIES, (SELECTION, NO_NOTICE_JS, NO_NOTICE)),
     Statement("000-16", "A tool needs a name and an `inputSchema` of type object.",
-              f"view/listing.py:Listing {_JS}listed", (BAD_ENTRIES_JS, BAD_ENTRIES)),
+              "view/listing.py:Listing js/src/tool_service.ts:list", (BAD_ENTRIES_JS, BAD_ENTRIES)),
     Statement("000-17", "The sample of `onlisttools`.", LISTS, (STATIC,)),
     Statement("000-18", "Tools take any Standard Schema (Zod, ArkType, Valibot).",
               f"{_JS}registerTool schema/schema.py:Validator",
@@ -220,20 +221,21 @@ STATEMENTS = [
               f"{BUILDS} view/tool_service.py:ToolService", (REGISTRY,)),
     Statement("000-20", "The sample of `registerTool` with Zod.", REGISTERS, (REGISTRY,)),
     Statement("000-21", "`update` changes name, description, schemas and annotations.",
-              f"{_HANDLE}update {_JS}update",
+              f"{_HANDLE}update {_JS_TOOL}update",
               (HANDLE, _JS_TOOLS + "a_handle_changes_names_schemas_and_the_rest",
                _TOOLS + "setting_a_field_is_an_update")),
-    Statement("000-22", "`enable` lists the tool again.", f"{_HANDLE}enable {_JS}enable",
+    Statement("000-22", "`enable` lists the tool again.", f"{_HANDLE}enable {_JS_TOOL}enable",
               (HANDLE, REGISTRY)),
     Statement("000-23", "`disable` hides it; it stays registered.",
-              f"{_HANDLE}disable {_JS}disable", (HANDLE, DISABLED_JS, DISABLED)),
-    Statement("000-24", "`remove` removes it for good.", f"{_HANDLE}remove {_JS}remove", (HANDLE,)),
+              f"{_HANDLE}disable {_JS_TOOL}disable", (HANDLE, DISABLED_JS, DISABLED)),
+    Statement("000-24", "`remove` removes it for good.",
+              f"{_HANDLE}remove {_JS_TOOL}remove", (HANDLE,)),
     Statement("000-25", "Register before `connect`: what comes late misses the first listing.",
               CONNECTS, (LATE_JS, LATE,
               _TOOLS + "registering_after_connect_with_the_capability_works_and_is_told"),
               "late without the capability is an error; with it the host is told"),
     Statement("000-26", "A result has `content`, and `structuredContent` where that helps.",
-              f"results.py:to_result {_JS}structuredContent",
+              "results.py:to_result js/src/results.ts:structuredContent",
               (HANDLE, _JS_TOOLS + "whatever_a_callback_returns_becomes_a_result")),
     Statement("000-27", "The sample of `oncalltool`: a switch that throws by default.", ANSWERS,
               (STATIC, _JS_SAMPLES + "the_example_from_end_to_end",
@@ -242,13 +244,13 @@ STATEMENTS = [
               f"view/tool_service.py:ToolService {_JS}oncalltool",
               (END_TO_END, REGISTRY_FIRST_JS, REGISTRY_FIRST)),
     Statement("000-29", "What is thrown fails the request.",
-              f"view/invoke.py:Invocation {_JS}ProtocolError",
+              "view/invoke.py:Invocation js/src/errors.ts:ProtocolError",
               (_SAMPLES
                + "what_goes_wrong_in_a_page_is_told_to_the_host_and_never_to_the_model",
                THROWN_JS, THROWN),
               "the text of an error that was not meant for the model does not reach it"),
     Statement("000-30", "`isError: true` is an error that the model reads.",
-              f"errors.py:ToolError {_JS}ToolError", (ERRORS,)),
+              "errors.py:ToolError js/src/errors.ts:ToolError", (ERRORS,)),
     Statement("000-31", "The sample of `submit-form`.", ANSWERS, (ERRORS,)),
     Statement("000-32", "The host is notified after register, enable, disable and remove.",
               NOTIFIES, (HANDLE, ONE_NOTICE_JS, ONE_NOTICE)),
@@ -279,7 +281,7 @@ STATEMENTS = [
     Statement("000-44", "`sendToolListChanged` announces a tool that was added.", NOTIFIES,
               (END_TO_END,)),
     Statement("000-45", "Related pages: the handlers, tool `_meta`, the React hooks.",
-              "js/src/react.js:useApp", (),
+              "js/src/react.ts:useApp", (),
               "a list of links: what they lead to is in 000-8 to 000-41"),
 
     # --- 001: onlisttools ------------------------------------------------------------------------
@@ -315,7 +317,7 @@ STATEMENTS = [
 
     # --- 002: WebMCP ---------------------------------------------------------------------------
     Statement("002-1", "`inputSchema` may be a function, called when tools are listed.",
-              f"{_HANDLE}lazy {_JS}inputSchema", (STRAWMAN, LAZY)),
+              f"{_HANDLE}lazy {_JS_TOOL}inputSchema", (STRAWMAN, LAZY)),
     Statement("002-2", "A tool may be registered disabled.", f"{REGISTERS} {_MCP}disabled",
               (STRAWMAN,)),
     Statement("002-3", "`updateTool` enables and disables.", UPDATES, (STRAWMAN,)),
@@ -328,7 +330,7 @@ STATEMENTS = [
                _JS_WEBMCP + "the_sample_runs_as_written_and_the_browser_has_its_tools_too")),
     Statement("002-6", "The function is called each time an agent is shown the tool.", ASKS_AGAIN,
               (LAZY,)),
-    Statement("002-7", "It is synchronous.", f"view/tools.py:RegisteredTool {_JS}inputSchema",
+    Statement("002-7", "It is synchronous.", f"view/tools.py:RegisteredTool {_JS_TOOL}inputSchema",
               (_TOOLS + "an_async_lazy_schema_is_refused_at_registration", BROKEN_JS)),
     Statement("002-8", "Disabled tools are visible to introspection.",
               f"{_APP}tools {_MCP}tools host/view.py:View.disabled_tools",
@@ -337,7 +339,7 @@ STATEMENTS = [
     Statement("002-9", "They are hidden from the model.", "host/surface.py:Surface.put_view",
               (STRAWMAN, HANDLE)),
     Statement("002-10", "They are rejected when called.",
-              f"view/tool_service.py:ToolService {_JS}disabled", (STRAWMAN, HANDLE, GRANTS)),
+              f"view/tool_service.py:ToolService {_JS_TOOL}disabled", (STRAWMAN, HANDLE, GRANTS)),
     Statement("002-11", "`updateTool` changes `disabled`, `description` and `inputSchema`.",
               UPDATES, (PUSHED, THREE_THINGS_JS, THREE_THINGS)),
     Statement("002-12", "It changes neither `execute` nor `annotations` nor `name`.", UPDATES,
@@ -354,7 +356,7 @@ STATEMENTS = [
     Statement("002-17", "Pages that fetch their data push it with `updateTool`.", UPDATES,
               (PUSHED,)),
     Statement("002-18", "A call is validated against what is true now.",
-              f"{_HANDLE}schema {_JS}inputSchema", (STRAWMAN, LAZY)),
+              f"{_HANDLE}schema {_JS_TOOL}inputSchema", (STRAWMAN, LAZY)),
     Statement("002-19", "What is out of date is so from one listing to the next only.", ASKS_AGAIN,
               (LAZY,)),
     Statement("002-20", "To replace a tool is to unregister and register: another tool.",
@@ -403,7 +405,7 @@ STATEMENTS = [
               "host/view_tools.py:ToolDefinitions.list_all",
               (_BRIDGE_TOOLS + "an_answer_that_is_no_list_of_tools_is_an_invalid_result",)),
     Statement("003-9", "Input and output are validated.",
-              f"view/tool_service.py:ToolService {_JS}check",
+              "view/tool_service.py:ToolService js/src/json_schema.ts:faultsOf",
               (END_TO_END, ARGUMENTS_JS, ARGUMENTS, OUTPUT_JS, OUTPUT)),
     Statement("003-10", "Registered tools need no handlers of their own.",
               f"{BUILDS} view/tool_service.py:ToolService", (REGISTRY,)),
@@ -486,9 +488,11 @@ STATEMENTS = [
                _VIEWS + "the_last_update_of_the_context_counts", SCRIPTS)),
     Statement("003-36", "Any Standard Schema will do.", f"{_JS}registerTool",
               (GOOD_SCHEMAS, GIVEN_SCHEMAS)),
-    Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.", f"{_JS}jsonSchema",
+    Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.",
+              "js/src/schema.ts:jsonSchema",
               (GOOD_SCHEMAS, REGISTRY)),
-    Statement("003-38", "`tools/call` may ask for a task.", f"view/tasks.py:TaskStore {_JS}tasks",
+    Statement("003-38", "`tools/call` may ask for a task.",
+              "view/tasks.py:TaskStore js/src/tasks.ts:makeTasks",
               (_TASKS + "a_call_that_asks_for_a_task_is_answered_with_its_handle_at_once",
                _JS_TASKS + "a_call_that_asks_for_a_task_is_answered_with_its_handle_at_once",
                _HOST + "a_views_task_is_asked_about_at_the_view")),
@@ -500,12 +504,14 @@ STATEMENTS = [
               (_JS_TASKS + "a_task_that_was_handed_to_the_server_outlives_its_view",
                _HOST + "a_task_that_was_handed_to_the_server_outlives_its_view")),
     Statement("003-41", "Zod 3.25 is listed with the help of `z.toJSONSchema`.",
-              f"{_JS}toJSONSchema", (GIVEN_SCHEMAS, BAD_SCHEMAS),
+              "js/src/schema.ts:toJSONSchema", (GIVEN_SCHEMAS, BAD_SCHEMAS),
               "transom.js loads nothing by itself: the function is given to it, and an error says "
               "so where it is not"),
-    Statement("003-42", "Others without `jsonSchema` are a clear error.", f"{_JS}jsonSchema",
+    Statement("003-42", "Others without `jsonSchema` are a clear error.",
+              "js/src/schema.ts:jsonSchema",
               (BAD_SCHEMAS,)),
-    Statement("003-43", "`update` counts for calls.", f"{_HANDLE}update {_JS}update", (HANDLE,)),
+    Statement("003-43", "`update` counts for calls.",
+              f"{_HANDLE}update {_JS_TOOL}update", (HANDLE,)),
     Statement("003-44", "Without an `inputSchema` the callback gets `extra` alone.",
               f"{_JS}registerTool", (NO_ARGUMENTS_JS, REGISTRY)),
     Statement("003-45", "A name that is taken is refused.", REGISTERS, (TAKEN_JS, TAKEN)),
@@ -517,17 +523,18 @@ STATEMENTS = [
               (END_TO_END, _BRIDGE
                + "what_is_sent_before_initialized_waits_and_goes_out_in_order")),
     Statement("003-49", "With an `outputSchema`, `structuredContent` is required and typed.",
-              "web/static/transom.d.ts:AppToolCallback",
+              "js/src/types.ts:AppToolCallback",
               (DECLARED_TYPES, _JS_TYPES + "a_mistake_is_found", OUTPUT_JS, OUTPUT)),
     Statement("003-50", "A result with `isError` is not held to it.",
-              f"view/invoke.py:Invocation {_JS}isError", (OUTPUT_JS, ERROR_OUTPUT)),
+              "view/invoke.py:Invocation js/src/results.ts:isError", (OUTPUT_JS, ERROR_OUTPUT)),
     Statement("003-51", "Updates do not change how the callback is called.",
-              f"{_HANDLE}update {_JS}update",
+              f"{_HANDLE}update {_JS_TOOL}update",
               (_JS_TOOLS + "a_handle_changes_names_schemas_and_the_rest", HANDLE)),
     Statement("003-52", "Missing arguments are `{}`.",
-              f"view/tool_service.py:ToolService {_JS}arguments", (NO_ARGUMENTS_JS, NO_ARGUMENTS)),
+              f"view/tool_service.py:ToolService {_JS_TOOL}arguments",
+              (NO_ARGUMENTS_JS, NO_ARGUMENTS)),
     Statement("003-53", "`remove` of a stale handle does nothing.",
-              f"{_HANDLE}remove {_JS}remove", (STALE_JS, STALE)),
+              f"{_HANDLE}remove {_JS_TOOL}remove", (STALE_JS, STALE)),
     Statement("003-54", "Notices of changes need the capability.", NOTIFIES,
               (NO_NOTICE_JS, NO_NOTICE)),
     Statement("003-55", "Mistakes in the example servers were fixed.", "check/__init__.py:check",
@@ -560,7 +567,7 @@ STATEMENTS = [
     Statement("003-65", "Communication goes both ways.",
               f"{_APP}call_server_tool {_APP}register_tool",
               (ORDERS, _BRIDGE_APP + "the_app_reaches_its_server_through_the_bridge")),
-    Statement("003-66", "The callback has a type.", "web/static/transom.d.ts:AppToolCallback",
+    Statement("003-66", "The callback has a type.", "js/src/types.ts:AppToolCallback",
               (DECLARED_TYPES, _JS_TYPES + "a_mistake_is_found")),
 
     # --- 004: servers --------------------------------------------------------------------------

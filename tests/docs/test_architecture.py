@@ -7,11 +7,11 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "transom"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
-NAMED = sorted(set(re.findall(r"`([\w/]+(?:\.py|\.js|/))`", PAGE)))
+NAMED = sorted(set(re.findall(r"`([\w/]+(?:\.py|\.js|\.ts|/))`", PAGE)))
 
 
 def test_every_file_and_folder_that_the_page_names_exists():
-    places = (SOURCE, ROOT, ROOT / "js" / "src")
+    places = (SOURCE, ROOT, ROOT / "js" / "src", SOURCE / "web" / "static")
     missing = [name for name in NAMED if not any((place / name).exists() for place in places)]
     assert missing == []
 

@@ -18,11 +18,16 @@ from transom.version import __version__
 
 FILES: Final = (
     "transom.js",
-    "transom.d.ts",
     "webmcp.js",
-    "webmcp.d.ts",
     "react.js",
+    "transom.d.ts",
+    "webmcp.d.ts",
     "react.d.ts",
+    # what these import
+    "app.d.ts",
+    "errors.d.ts",
+    "standard_schema.d.ts",
+    "types.d.ts",
 )
 _MARK: Final = "// Copied by transom js"
 

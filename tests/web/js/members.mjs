@@ -12,12 +12,14 @@ await load("webmcp.js");
 document.modelContext.ontoolchange = undefined; // an EventTarget takes it as it comes
 const react = await load("react.js");
 
-const names = (value) => Object.getOwnPropertyNames(value).sort();
+const own = (value) => Object.getOwnPropertyNames(value);
+const names = (value) => own(value).sort();
+const ofClass = (value) => own(Object.getPrototypeOf(value)).filter((name) => name !== "constructor");
 console.log(
   JSON.stringify({
     transom: names(transom),
     react: names(react),
-    App: names(app),
+    App: [...own(app), ...ofClass(app)].sort(),
     RegisteredAppTool: names(tool),
     ModelContext: names(document.modelContext),
   }),

@@ -1,4 +1,4 @@
 /** The script that `transom.server` puts into a page: it sets `window.transom`. */
 import { App, ProtocolError, ToolError } from "./transom.js";
 
-globalThis.transom = { App, ProtocolError, ToolError };
+(globalThis as { transom?: object }).transom = { App, ProtocolError, ToolError };

@@ -1,0 +1,34 @@
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["**/*", "!js", "!js/**", "js/src/*.js"] },
+  ...tseslint.configs.strictTypeChecked,
+  ...tseslint.configs.stylisticTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      // Untrusted JSON is read as what it should be once it was checked.
+      "@typescript-eslint/no-unsafe-type-assertion": "off",
+      "@typescript-eslint/no-non-null-assertion": "off",
+      // The public types say `any` where a page may do what it likes with a value.
+      "@typescript-eslint/no-explicit-any": "off",
+      // An async function without await: what it throws is a rejection.
+      "@typescript-eslint/require-await": "off",
+      "@typescript-eslint/no-misused-promises": ["error", { checksVoidReturn: false }],
+      "@typescript-eslint/no-namespace": ["error", { allowDeclarations: true }],
+      // What a schema library gives, or a browser, may be falsy in more ways than null.
+      "@typescript-eslint/prefer-nullish-coalescing": "off",
+      "@typescript-eslint/restrict-template-expressions": [
+        "error",
+        { allowNumber: true, allowNullish: true },
+      ],
+      "@typescript-eslint/no-unused-vars": [
+        "error",
+        { argsIgnorePattern: "^_", varsIgnorePattern: "^_", ignoreRestSiblings: true },
+      ],
+    },
+  },
+  { files: ["**/*.mjs"], ...tseslint.configs.disableTypeChecked },
+);

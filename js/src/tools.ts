@@ -1,0 +1,180 @@
+/** The tools that a page registers, and their handles. */
+import { must, ToolError } from "./errors.js";
+import { hasOwn, isString, toJson, type JsonObject } from "./json.js";
+import { isLazy, makeSchema, type ToolSchema } from "./schema.js";
+import type {
+  LazySchema,
+  RegisteredAppTool,
+  ToJsonSchema,
+  Tool,
+  ToolConfig,
+  ToolExtra,
+} from "./types.js";
+
+/** What a handle has, and an update may change. */
+const FIELDS = [
+  "name",
+  "title",
+  "description",
+  "inputSchema",
+  "outputSchema",
+  "annotations",
+  "_meta",
+  "execution",
+  "enabled",
+  "reason",
+  "jsonSchema",
+  "toJSONSchema",
+  "returnsTask",
+] as const;
+
+type Fields = ToolConfig & { name: string; enabled: boolean };
+type Changes = ToolConfig & { name?: string };
+
+const TASK_SUPPORT = ["forbidden", "optional", "required"];
+
+/** Takes `(args, extra)`, as tools with an `inputSchema` do. */
+export type ToolFunction = (given: JsonObject, extra: ToolExtra) => unknown;
+
+/** A tool that was registered, for the modules of this package. */
+export interface ServedTool extends RegisteredAppTool {
+  error?: unknown;
+  /** Its entry in a listing; undefined if it has none now. */
+  definition: () => Tool | undefined;
+  /** Run it for a host: the result to answer with, or a handle of the server's. */
+  run: (given: unknown, extra: ToolExtra) => Promise<unknown>;
+  /** Run it for the browser; the result. */
+  call: (given: unknown, signal: AbortSignal) => Promise<unknown>;
+}
+
+/** What a tool needs of the App it belongs to. */
+export interface ToolOwner {
+  /** The tools that are registered. */
+  readonly tools: Set<ServedTool>;
+  find: (name: string) => ServedTool | undefined;
+  /** Makes a JSON Schema of the Standard Schemas that cannot do so themselves. */
+  toJSONSchema: () => ToJsonSchema | undefined;
+  /** A tool has changed; `listed`: so that hosts can see it. */
+  onChanged: (tool: ServedTool, listed: boolean) => void;
+  /** A lazy schema cannot be made. */
+  report: (error: unknown, kind: "schema", name: string) => unknown;
+  /** Run a callback on behalf of a host: the result, or a handle of the server's. */
+  runForHost: (name: string, callback: () => unknown, output?: ToolSchema) => Promise<unknown>;
+  /** Call a tool as `tools/call` does. */
+  call: (params: JsonObject, served: { extra: ToolExtra }) => Promise<unknown>;
+  makeExtra: (signal: AbortSignal) => ToolExtra;
+}
+
+/** Register a tool with its owner; its handle. */
+export function registerTool(
+  owner: ToolOwner,
+  registration: number,
+  config: Changes,
+  callback: ToolFunction,
+): ServedTool {
+  let fields: Fields = { name: "", enabled: true };
+  let input: ToolSchema | undefined; // undefined while it is lazy
+  let output: ToolSchema | undefined;
+
+  /** Change all that is given, or nothing. */
+  function apply(changes: Changes): void {
+    const next: Fields & JsonObject = { ...fields };
+    if (hasOwn(changes, "inputSchema")) next.jsonSchema = undefined; // it was beside another one
+    for (const field of FIELDS) {
+      if (hasOwn(changes, field)) next[field] = (changes[field] ?? undefined) as never;
+    }
+    const { name, inputSchema, outputSchema, execution } = next;
+    must(isString(name) && /^[\w.-]{1,128}$/.test(name), `Not a tool name: ${name}`);
+    must(name === fields.name || !owner.find(name), `Tool ${name} is already registered`);
+    must(TASK_SUPPORT.includes(execution?.taskSupport ?? "forbidden"), "Not a taskSupport");
+    const lazy = isLazy(inputSchema);
+    must(!lazy || inputSchema.constructor === Function, "A lazy inputSchema is sync");
+    const converter = owner.toJSONSchema();
+    const nextInput = lazy ? undefined : makeSchema(inputSchema ?? {}, "input", next, converter);
+    output = outputSchema && makeSchema(outputSchema, "output", next, converter);
+    input = nextInput;
+    fields = next;
+  }
+
+  /** The input schema as it is now; undefined if a lazy one cannot be made. */
+  function schema(): ToolSchema | undefined {
+    try {
+      const lazy = fields.inputSchema as LazySchema;
+      const made = input ?? makeSchema(lazy(), "input", fields, owner.toJSONSchema());
+      tool.error = undefined;
+      return made;
+    } catch (error) {
+      if (String(error) !== String(tool.error)) owner.report(error, "schema", fields.name);
+      tool.error = error;
+      return undefined;
+    }
+  }
+
+  function entry(known: ToolSchema | undefined): Tool | undefined {
+    // What is not for the host is taken out.
+    const { enabled, reason, jsonSchema, toJSONSchema, returnsTask, _meta, ...listed } = fields;
+    if (!enabled) return undefined;
+    return {
+      ...listed,
+      inputSchema: known?.json,
+      outputSchema: output?.json,
+      _meta: {
+        ..._meta,
+        "transom/registration": registration,
+        ...(input ? {} : { "transom/lazy": true }),
+      },
+    } as unknown as Tool;
+  }
+
+  /** Check the arguments, and call what the page gave. */
+  async function runChecked(given: unknown, extra: ToolExtra): Promise<unknown> {
+    const { name, enabled, reason } = fields;
+    if (!enabled) throw new ToolError(`Tool ${name} is disabled${reason ? `: ${reason}` : ""}`);
+    const known = schema();
+    if (!known) throw new ToolError(`Tool ${name} is unavailable right now`);
+    const title = `Invalid arguments for tool ${name}:`;
+    const checked = await known.parse(given, title, ToolError);
+    return callback(checked, Object.assign(extra, { arguments: checked }));
+  }
+
+  const tool = {
+    registration,
+    enable() {
+      tool.update({ enabled: true, reason: undefined });
+    },
+    disable(reason) {
+      tool.update({ enabled: false, reason });
+    },
+    update(changes) {
+      if (!owner.tools.has(tool)) return;
+      const before = toJson(entry(input));
+      apply(changes);
+      const differs = toJson(entry(input)) !== before;
+      const lazy = typeof changes.inputSchema === "function";
+      owner.onChanged(tool, differs || (fields.enabled && lazy));
+    },
+    remove() {
+      tool.disable();
+      owner.tools.delete(tool);
+    },
+    definition() {
+      const known = fields.enabled ? schema() : undefined;
+      return known && entry(known);
+    },
+    run: (given, extra) => owner.runForHost(fields.name, () => runChecked(given, extra), output),
+    call: (given, signal) =>
+      owner.call({ name: fields.name, arguments: given }, { extra: owner.makeExtra(signal) }),
+  } as ServedTool;
+  for (const field of FIELDS) {
+    Object.defineProperty(tool, field, {
+      get: () => fields[field],
+      set(value: unknown) {
+        tool.update({ [field]: value });
+      },
+    });
+  }
+  apply(config);
+  owner.tools.add(tool);
+  owner.onChanged(tool, fields.enabled);
+  return tool;
+}
