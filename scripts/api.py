@@ -118,6 +118,10 @@ Every public name, by who uses it. What is imported from `transom` itself is loa
 used, so that `import transom` is cheap.
 """
 
+_OF_A_SEAT = {
+    *("check_view", "close_view", "forget_view", "key_of", "leave", "reopen_view"),
+    *("set_context", "set_view_context", "withdraw"),
+}
 SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
@@ -127,23 +131,34 @@ SKIPPED = {
     "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
-        *("allows_origin", "ask", "connect_page", "fail", "failures", "find", "free_label"),
-        *("has_link", "has_page", "host_of", "invite", "join", "mount", "open_link"),
-        *("page_lost", "page_origin", "remove", "remove_failure"),
-        *("report_violation", "save_file", "send", "set_mode", "set_trouble"),
-        *("set_name", "unmount", "wait_for_page", "wait_for_room", "wait_while_leaving"),
+        *("access", "allows_origin", "ask", "connect_page", "free_label", "gone", "has_link"),
+        *("has_page", "host_of", "join", "mount", "mounted", "mounts", "open_link", "page_lost"),
+        *("page_origin", "remove", "remove_all_of", "save_file", "send", "set_marks", "set_mode"),
+        *("set_name", "set_trouble", "unmount"),
+        *("wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
+    **dict.fromkeys(("BrowserRenderer", "HeadlessRenderer", "HeadlessSeat", "Seat"), _OF_A_SEAT),
+    "Sandboxes": {"add", "find", "remove"},
     "View": {
         *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),
         *("mark_used", "may_explain", "record", "refreshed"),
     },
     "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
     "ToolHost": {"call", "request_task"},
-    "WebViews": {"find"},
 }
 """What parts of Transom use of each other, and nobody else should."""
 
-MADE_BY_US = {"CallContext", "RegisteredTool", "RemoteHost", "ToolList", "View", "ViewPage"}
+MADE_BY_US = {
+    "CallContext",
+    "HeadlessSeat",
+    "RegisteredTool",
+    "RemoteHost",
+    "Sandboxes",
+    "Seat",
+    "ToolList",
+    "View",
+    "ViewPage",
+}
 """Classes whose instances come from Transom: how to make one is nobody's business."""
 
 

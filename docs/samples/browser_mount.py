@@ -12,7 +12,7 @@ stage = Stage(origin="https://agent.example.com", sandbox="https://*.views.examp
 app = Starlette(
     routes=[
         Host("agent.example.com", Mount("/stage", stage_app(stage))),
-        Host("{view}.views.example.com", sandbox_app(stage)),
+        Host("{view}.views.example.com", sandbox_app(stage.sandboxes)),
     ]
 )
 # endregion

@@ -26,7 +26,7 @@ from tests.browser.hosting import (
 from transom import Host, Limits
 from transom.errors import ProtocolError, RequestCancelled, RequestTimeout, ViewClosed
 from transom.host.view import View
-from transom.web.stage import Violation
+from transom.web.mounted_views import Violation
 
 WORK = """
 let made = 0;

@@ -6,7 +6,7 @@ import pytest
 
 from transom import Host, Policy
 from transom.web.headless import HeadlessRenderer
-from transom.web.stage import Violation
+from transom.web.mounted_views import Violation
 
 
 @pytest.mark.timeout(240)

@@ -48,8 +48,8 @@ async def headless(
 
 def browser_of(renderer: HeadlessRenderer) -> str:
     """What the processes of its browser have in their command lines."""
-    assert renderer._profile is not None
-    return str(renderer._profile.path)
+    assert renderer._browser._profile is not None
+    return str(renderer._browser._profile.path)
 
 
 def size_of(png: bytes) -> tuple[int, int]:
@@ -345,7 +345,7 @@ async def test_a_browser_that_ends_at_once_is_an_error_and_leaves_nothing(tmp_pa
     broken.chmod(0o755)
     async with headless(executable=str(broken)) as (renderer, host):
         assert "Chromium could not be started" in await failure_of(host)
-    assert renderer._profile is None
+    assert renderer._browser._profile is None
 
 
 async def test_there_is_no_picture_of_a_view_that_is_nowhere() -> None:

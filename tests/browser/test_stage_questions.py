@@ -99,11 +99,9 @@ class Asking:
 
     async def echo(self) -> None:
         """Wait until everything the page has said was heard."""
-        heard = asyncio.Event()
-        before, self.stage.on_surroundings = self.stage.on_surroundings, lambda _: heard.set()
+        self.stage._page_ready.clear()
         await self.user.page.evaluate(ECHO)
-        await heard.wait()
-        self.stage.on_surroundings = before
+        await self.stage.wait_for_page()
 
 
 def view_page(view_id: str, html: str) -> Page:

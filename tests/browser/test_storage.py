@@ -245,7 +245,9 @@ async def test_views_of_one_resource_share_an_origin_only_while_they_have_the_sa
 # --- clearing --------------------------------------------------------------------------------
 
 
-async def test_what_was_cleared_is_gone_from_the_browser_too(user: User) -> None:
+async def test_what_was_cleared_is_gone_from_the_browser_too(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with hosted(user.renderer()) as host:
         view = await show(host)
         await view.call_tool("keep", {"text": "page 7"})
@@ -255,9 +257,14 @@ async def test_what_was_cleared_is_gone_from_the_browser_too(user: User) -> None
     assert gone.origin == before
     assert ViewStorage().origins() == []
     async with hosted(renderer := user.renderer()) as host:
-        told = asyncio.Queue[str]()
-        confirm = renderer.stage.on_cleared
-        renderer.stage.on_cleared = lambda where: (told.put_nowait(where), confirm(where))
+        told, loop = asyncio.Queue[str](), asyncio.get_running_loop()
+        confirm = ViewStorage.confirm_cleared
+
+        def confirmed(storage: ViewStorage, where: str) -> None:
+            confirm(storage, where)
+            loop.call_soon_threadsafe(told.put_nowait, where)
+
+        monkeypatch.setattr(ViewStorage, "confirm_cleared", confirmed)
         view = await show(host)
         assert await note(view) == "nothing"
         assert await origin(view) != before

@@ -8,7 +8,7 @@ from typing import Any
 from transom.host.bridge import Bridge
 from transom.host.page import Page
 from transom.web.headless import HeadlessRenderer
-from transom.web.stage import Violation
+from transom.web.mounted_views import Violation
 
 SCRIPT = """
 const say = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
@@ -63,12 +63,11 @@ def page(view_id: str = "view-1", script: str = "", **more: Any) -> Page:
 class Shown:
     """A Stage in a browser without a window, and what it told."""
 
-    def __init__(self, renderer: HeadlessRenderer) -> None:
-        self.renderer = renderer
+    def __init__(self, **options: Any) -> None:
+        self.renderer = HeadlessRenderer(on_violation=self._violated, **options)
         self.violations: list[Violation] = []
         self._news = asyncio.Condition()
         self._telling: set[asyncio.Task[None]] = set()
-        renderer.stage.on_violation = self._violated
 
     def _violated(self, violation: Violation) -> None:
         self.violations.append(violation)
@@ -104,5 +103,6 @@ class Shown:
 @asynccontextmanager
 async def stage(**options: Any) -> AsyncIterator[Shown]:
     """A Stage in Chromium."""
-    async with HeadlessRenderer(**options) as renderer:
-        yield Shown(renderer)
+    shown = Shown(**options)
+    async with shown.renderer:
+        yield shown

@@ -16,12 +16,12 @@ from tests.browser.opening import ORDERS
 from tests.cli.running import transom
 from transom import App, InProcessRenderer, ToolError
 from transom.channel import Channel, memory_pair
-from transom.cli.open import Event, EventPrinter, OpenCommand
+from transom.cli.open import Event, EventPrinter, OpenCommand, report_violation
 from transom.errors import TransomError, UsageError
 from transom.host.page import Page
 from transom.server import Views
 from transom.types import Tool
-from transom.web.stage import Violation
+from transom.web.mounted_views import Violation
 
 URI = "ui://shop/page.html"
 
@@ -66,21 +66,13 @@ def shop_view() -> App:
     return app
 
 
-class Watched:
-    """What tells of violations: the Stage, elsewhere."""
-
-    on_violation: Callable[[Violation], object] = staticmethod(lambda _: None)
-
-
 class Shown:
     def __init__(self, make: Callable[[], App] = shop_view, **options: Any) -> None:
         self.events: list[Event] = []
         self.trouble: list[str] = []
-        self.stage = Watched()
         self.stayed = asyncio.Event()
         self.command = OpenCommand(
             InProcessRenderer({URI: make}),
-            self.stage,
             self._event,
             on_trouble=self.trouble.append,
             **options,
@@ -270,7 +262,7 @@ async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
         async def open(self, page: Page) -> Channel:
             return memory_pair()[0]
 
-    command = OpenCommand(Mute(), Watched(), print, timeout=1)
+    command = OpenCommand(Mute(), print, timeout=1)
     with pytest.raises(TransomError, match="show opened no View: it was not initialised within 1"):
         await command.run(server(), "show", {}, [])
 
@@ -297,7 +289,7 @@ async def test_a_call_that_takes_too_long_fails_and_the_next_is_made() -> None:
 
 
 async def test_a_server_that_cannot_be_started_is_an_error() -> None:
-    command = OpenCommand(InProcessRenderer({}), Watched(), print)
+    command = OpenCommand(InProcessRenderer({}), print)
     with pytest.raises(TransomError, match="could not be"):
         await command.run(["false"], "show", {}, [])
 
@@ -344,7 +336,7 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
     shown = Shown(rude)
     heard = shown.until("violation")
     running = asyncio.create_task(shown.run(stay=True))
-    shown.stage.on_violation(Violation("shop-1", "img-src", "https://evil.example/"))
+    report_violation(shown._event, Violation("shop-1", "img-src", "https://evil.example/"))
     assert shown.events == [
         {
             "event": "violation",

@@ -27,8 +27,8 @@ from transom.gateway.client_views import ClientViews
 from transom.gateway.proxy import Proxy
 from transom.host.page import Page
 from transom.host.policy import Allow
-from transom.web.seat import Seat, Seats
-from transom.web.stage import Hello, Stage
+from transom.web.seat import Seat, SeatOptions, mark_of
+from transom.web.stage import Hello, Stage, StageListener
 
 MAX_LINES = 40
 _ANSWER_WITHIN = 20.0
@@ -211,6 +211,37 @@ async def _connected() -> AsyncIterator[ServerConnection]:
             await start.aclose()
 
 
+class OnePage(StageListener):
+    """A user with one page, whose Stage is not served."""
+
+    url = "http://127.0.0.1:1/"
+
+    def __init__(self) -> None:
+        self.options = SeatOptions(confirm=True, keeps_closed=True)
+        self.stage = Stage(listener=self, origin=self.url[:-1], sandbox="http://*.localhost:2")
+        self.stages = [self.stage]
+        self.seats: list[Seat] = []
+
+    def surroundings_changed(self, stage: Stage) -> None:
+        for seat in self.seats:
+            seat.set_context(stage.surroundings)
+
+    def stage_of(self, _: str) -> Stage:
+        return self.stage
+
+    async def show_page(self, _: str) -> Stage:
+        return self.stage
+
+    async def label(self, *_: object) -> None:
+        return None
+
+    def take(self, seat: Seat) -> None:
+        self.seats.append(seat)
+
+    def leave(self, seat: Seat) -> None:
+        self.seats.remove(seat)
+
+
 def link(data: bytes) -> None:
     """What a page sends to its Stage, parted by zero bytes.
 
@@ -219,14 +250,8 @@ def link(data: bytes) -> None:
     """
 
     async def work() -> None:
-        stage = Stage(origin="http://127.0.0.1:1", sandbox="http://*.localhost:2")
-
-        async def show_page(_: str) -> Stage:
-            return stage
-
-        seats = Seats(lambda _: stage, show_page, lambda: "http://127.0.0.1:1/", confirm=True)
-        seats.add_stage(stage)
-        seat = Seat(seats, seats.new_mark(), "fuzzed")
+        pages = OnePage()
+        stage, seat = pages.stage, Seat(pages, mark_of(1), "fuzzed")
         policy, limits = Policy(approve=seat.approve), Limits(teardown_timeout=0.01)
         async with (
             Host(renderer=seat, policy=policy, limits=limits) as host,

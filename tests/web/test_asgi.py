@@ -14,13 +14,20 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tests.web.page import StagePage
 from transom.host.page import Page
 from transom.web.asgi import PageSocket, stage_app
-from transom.web.stage import Stage, Violation
+from transom.web.mounted_views import Violation
+from transom.web.stage import Stage
 from transom.web.stage_server import StageServer
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    made = Stage()
+def seen() -> list[Violation]:
+    """What the policies of Views have blocked."""
+    return []
+
+
+@pytest.fixture
+async def stage(seen: list[Violation]) -> AsyncIterator[Stage]:
+    made = Stage(on_violation=seen.append)
     async with StageServer(made):
         yield made
 
@@ -224,19 +231,18 @@ async def test_what_a_page_says_of_its_surroundings_is_cut(stage: Stage) -> None
 
 
 async def test_what_a_page_says_that_the_stage_does_not_know_is_ignored(stage: Stage) -> None:
-    seen: list[dict[str, Any]] = []
-    stage.on_surroundings = seen.append
     async with StagePage(stage) as page:
         await page.tell(do="dance")
         await page.tell(do="surroundings", value={"theme": 7})
         await page.tell(do="closed", view="nobody")
+        await page.tell(do="place", view="nobody", value="nowhere")
         await page.tell(do="answer", id=99, value=True)
         await page.send("-", "no json")
         await page.send("nobody", "{}")
         await page.tell(do="surroundings", value={"theme": "dark", "unknown": 1})
-        await page.until(lambda p: p.acknowledged == 7)
+        await page.until(lambda p: p.acknowledged == 8)
         assert page.closed is None
-    assert seen == [{"theme": "dark"}]
+    assert stage.surroundings == {"theme": "dark"}
 
 
 # --- the sandbox -----------------------------------------------------------------------------
@@ -317,9 +323,7 @@ def report(**fields: str) -> bytes:
     return json.dumps({"csp-report": named}).encode()
 
 
-async def test_a_report_tells_what_was_blocked(stage: Stage) -> None:
-    seen: list[Violation] = []
-    stage.on_violation = seen.append
+async def test_a_report_tells_what_was_blocked(stage: Stage, seen: list[Violation]) -> None:
     stage.mount(view())
     body = report(
         blocked_uri="https://evil.example/x", effective_directive="img-src", source_file="srcdoc"
@@ -367,17 +371,17 @@ async def test_what_a_page_sends_after_the_end_disturbs_nobody(stage: Stage) -> 
     ],
     ids=range(8),
 )
-async def test_a_report_that_makes_no_sense_is_dropped(stage: Stage, body: bytes) -> None:
-    seen: list[Violation] = []
-    stage.on_violation = seen.append
+async def test_a_report_that_makes_no_sense_is_dropped(
+    stage: Stage, seen: list[Violation], body: bytes
+) -> None:
     stage.mount(view())
     assert await post_report(stage, body) == 204
     assert seen == []
 
 
-async def test_reports_are_capped_in_size_length_and_number(stage: Stage) -> None:
-    seen: list[Violation] = []
-    stage.on_violation = seen.append
+async def test_reports_are_capped_in_size_length_and_number(
+    stage: Stage, seen: list[Violation]
+) -> None:
     stage.mount(view())
     assert await post_report(stage, report(blocked_uri="x" * 20_000)) == 413
     assert seen == []

@@ -124,7 +124,7 @@ async def test_a_browser_that_is_being_started_ends_with_the_renderer() -> None:
 async def test_a_browser_that_never_starts_is_given_up_and_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("transom.web.renderers._PAGE_OPENED_WITHIN", 0.01)
+    monkeypatch.setattr("transom.web.local_stage._PAGE_OPENED_WITHIN", 0.01)
     starts = 0
 
     async def hanging(_: str) -> None:

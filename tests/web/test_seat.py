@@ -20,9 +20,9 @@ from transom.host import open_views
 from transom.host.page import Page
 from transom.host.view import View
 from transom.types import ResourceContents
+from transom.web.mounted_views import Violation
 from transom.web.renderers import BrowserRenderer
 from transom.web.seat import file_of
-from transom.web.stage import Violation
 
 
 class Theatre:
@@ -101,7 +101,9 @@ async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_close
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(open_views, "_MAX_CLOSED", 5)
     theatre, counts = Theatre(), list[Counter[str]]()
-    async with theatre.renderer, theatre.browser, Host(renderer=theatre.renderer.seat()) as host:
+    seat = theatre.renderer.seat()
+    async with theatre.renderer, theatre.browser, Host(renderer=seat) as host:
+        assert seat._earlier is not None
         connection = await connect(music())
         connection.identity = "a command"  # so that its Views are kept on disk
         await host.add_server("music", connection)
@@ -109,8 +111,8 @@ async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_close
             await (await play(host)).close()
             theatre.browser.apps.clear()
             if number in (25, 50):
-                await theatre.renderer.seats.background.aclose()
-                theatre.renderer.seats.background = Background(counts.append)
+                await seat._earlier.aclose()
+                seat._earlier._writing = Background(counts.append)
                 counts.append(kept(tmp_path))
         await connection.aclose()
     before, after = counts
@@ -305,7 +307,7 @@ async def test_a_host_that_is_closed_takes_its_own_views_along_and_is_forgotten(
         async with theatre.host() as goes:
             gone = await key_of(await play(goes))
         assert theatre.renderer.stage.views == [await key_of(kept)]
-        assert len(theatre.renderer.seats._taken) == 1
+        assert len(theatre.renderer._local._seats) == 1
         await theatre.browser.page.until(lambda page: gone not in page.views)
         told: list[Any] = []
         goes.set_context = lambda **changes: told.append(changes)  # type: ignore[method-assign]
@@ -330,7 +332,7 @@ async def test_what_failed_is_shown_for_its_own_host_and_leaves_with_it(theatre:
         assert await again is two.views["music-1"]
         assert not one.views
         assert len(theatre.renderer.stage.gone) == 1
-    assert theatre.renderer.stage.gone == {}
+    assert len(theatre.renderer.stage.gone) == 0
 
 
 async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) -> None:

@@ -10,24 +10,67 @@ from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.page import Page
-from transom.web.stage import GoneView, Stage, Violation
+from transom.host.policy import Grant
+from transom.web.cards import GoneView
+from transom.web.mounted_views import ViewOwner, Violation
+from transom.web.stage import Stage
 from transom.web.stage_server import StageServer
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    made = Stage()
+def seen() -> list[Violation]:
+    """What the policies of Views have blocked."""
+    return []
+
+
+@pytest.fixture
+async def stage(seen: list[Violation]) -> AsyncIterator[Stage]:
+    made = Stage(on_violation=seen.append)
     async with StageServer(made):
         yield made
+
+
+class Owner(ViewOwner):
+    """Records what it is told about its Views."""
+
+    def __init__(self, *, closes: bool = True) -> None:
+        self.told: list[tuple[object, ...]] = []
+        self._closes = closes
+
+    def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
+        self.told.append(("context", key, changes))
+
+    def check_view(self, key: str, *, gone: bool) -> None:
+        self.told.append(("check", key, gone))
+
+    def close_view(self, key: str) -> bool:
+        self.told.append(("close", key))
+        return self._closes
+
+    def reopen_view(self, key: str) -> None:
+        self.told.append(("reopen", key))
+
+    def forget_view(self, key: str) -> None:
+        self.told.append(("forget", key))
+
+    def withdraw(self, key: str, grant: Grant) -> None:
+        self.told.append(("withdraw", key, grant))
+
+
+@pytest.fixture
+def owner() -> Owner:
+    return Owner()
 
 
 def view(view_id: str = "orders-1", **more: Any) -> Page:
     return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
 
 
-async def speak(stage: Stage, page: StagePage, view_id: str = "orders-1") -> Channel:
+async def speak(
+    stage: Stage, page: StagePage, view_id: str = "orders-1", owner: ViewOwner | None = None
+) -> Channel:
     """Mount a View that has said something."""
-    channel = stage.mount(view(view_id))
+    channel = stage.mount(view(view_id), owner=owner)
     end = await page.view(view_id)
     await end.send(b"{}")
     assert await channel.receive() == b"{}"
@@ -92,15 +135,40 @@ async def test_what_a_page_says_counts_for_that_view_only(stage: Stage) -> None:
     assert stage.views == ["orders-1"]
 
 
-async def test_who_shows_views_is_asked_to_close_one(stage: Stage) -> None:
-    wanted: list[str] = []
-    stage.on_close = wanted.append
+async def test_who_shows_views_is_asked_to_close_one(stage: Stage, owner: Owner) -> None:
     async with StagePage(stage) as page:
-        channel = await speak(stage, page)
+        channel = await speak(stage, page, owner=owner)
         await page.tell(do="closed", view="orders-1")
         await (await page.view("orders-1")).send(b'{"goodbye":1}')
         assert await channel.receive() == b'{"goodbye":1}'
-    assert wanted == ["orders-1"]
+    assert owner.told == [("close", "orders-1")]
+    assert stage.views == ["orders-1"]
+
+
+async def test_a_view_that_its_owner_does_not_know_is_removed_when_the_user_closes_it(
+    stage: Stage,
+) -> None:
+    owner = Owner(closes=False)
+    async with StagePage(stage) as page:
+        channel = await speak(stage, page, owner=owner)
+        await page.tell(do="closed", view="orders-1")
+        with pytest.raises(ChannelClosed, match="the user closed it"):
+            await channel.receive()
+    assert owner.told == [("close", "orders-1")]
+
+
+async def test_each_view_of_two_owners_is_reported_to_its_own(stage: Stage) -> None:
+    one, two = Owner(), Owner()
+    async with StagePage(stage) as page:
+        await speak(stage, page, "orders-1", one)
+        channel = await speak(stage, page, "orders-2", two)
+        await page.tell(do="withdraw", view="orders-1", tool="save", by="view")
+        await page.tell(do="loaded", view="orders-2", value=True)
+        await page.tell(do="reload", view="orders-2")
+        await (await page.view("orders-2")).send(b"{}")
+        await channel.receive()
+    assert one.told == [("withdraw", "orders-1", Grant("save", "view"))]
+    assert two.told == [("check", "orders-2", True), ("reopen", "orders-2")]
 
 
 async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
@@ -112,27 +180,28 @@ async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
         assert (await page.heard("gone"))["view"] == "orders-1"
 
 
-async def test_of_too_many_failures_the_oldest_leave_and_every_text_is_cut(stage: Stage) -> None:
+async def test_of_too_many_failures_the_oldest_leave_and_every_text_is_cut(
+    stage: Stage, owner: Owner
+) -> None:
     for number in range(22):
-        stage.show_gone(GoneView(f"orders-{number}", "orders", "orders", "", "no\u202e " * 500))
-    assert list(stage.gone) == [f"orders-{number}" for number in range(2, 22)]
+        card = GoneView(f"orders-{number}", "orders", "orders", "", "no\u202e " * 500)
+        stage.gone.show(card, owner)
+    assert stage.gone.owned_by(owner) == [f"orders-{number}" for number in range(2, 22)]
     async with StagePage(stage) as page:
         await page.until(lambda page: len(page.told) == 20)
         assert all(m["do"] == "gone" and len(m["reason"]) <= 200 for m in page.told)
         assert "\u202e" not in page.told[0]["reason"]
-        retried: list[str] = []
-        stage.on_retry = retried.append
         for view in ("orders-1", "orders-2", "elsewhere"):
             await page.tell(do="retry", view=view)
             await page.tell(do="closed", view=view)
         await page.heard("unmount")
-        assert retried == ["orders-2"]
+        assert owner.told == [("reopen", "orders-2"), ("forget", "orders-2")]
         assert "orders-2" not in stage.gone
 
 
-async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(stage: Stage) -> None:
-    seen: list[Violation] = []
-    stage.on_violation = seen.append
+async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(
+    stage: Stage, seen: list[Violation]
+) -> None:
     async with StagePage(stage) as page:
         channel = await speak(stage, page)
         await page.tell(do="refused", view="orders-1", reason="A message is not JSON")
@@ -141,18 +210,18 @@ async def test_what_the_page_does_not_pass_on_is_told_as_a_violation(stage: Stag
     assert seen == [Violation("orders-1", "message", "A message is not JSON")]
 
 
-async def test_declared_origins_that_are_none_are_told_as_violations(stage: Stage) -> None:
-    seen: list[Violation] = []
-    stage.on_violation = seen.append
+async def test_declared_origins_that_are_none_are_told_as_violations(
+    stage: Stage, seen: list[Violation]
+) -> None:
     stage.mount(view(csp={"connectDomains": ["*", "https://fine.example"]}))
     assert [(v.directive, v.blocked) for v in seen] == [("declared", "connectDomains: '*'")]
 
 
-async def test_modes_go_both_ways_with_the_size_that_comes_with_them(stage: Stage) -> None:
-    changes: list[tuple[str, dict[str, Any]]] = []
-    stage.on_mode = lambda view_id, change: changes.append((view_id, change))
+async def test_modes_go_both_ways_with_the_size_that_comes_with_them(
+    stage: Stage, owner: Owner
+) -> None:
     async with StagePage(stage) as page:
-        channel = await speak(stage, page)
+        channel = await speak(stage, page, owner=owner)
         stage.set_mode("orders-1", "pip")
         stage.set_mode("nobody", "pip")
         told = await page.heard("mode")
@@ -163,40 +232,39 @@ async def test_modes_go_both_ways_with_the_size_that_comes_with_them(stage: Stag
         await page.tell(do="mode", view="nobody", mode="pip")
         await (await page.view("orders-1")).send(b"{}")
         await channel.receive()
-    assert changes == [("orders-1", {"displayMode": "pip", "containerDimensions": size})]
+    changes = {"displayMode": "pip", "containerDimensions": size}
+    assert owner.told == [("context", "orders-1", changes)]
 
 
 # --- pages -----------------------------------------------------------------------------------
 
 
-async def test_a_page_that_comes_back_goes_on_where_it_was(stage: Stage) -> None:
-    lost: list[list[str]] = []
-    stage.on_lost = lost.append
+async def test_a_page_that_comes_back_goes_on_where_it_was(stage: Stage, owner: Owner) -> None:
     async with StagePage(stage) as page:
-        channel = await speak(stage, page)
+        channel = await speak(stage, page, owner=owner)
         await page.drop()
         await channel.send(b'{"meanwhile":1}')
         first = page.welcome["page"]
         await page.resume()
         assert page.welcome == {"page": first, "received": 1, "resumed": True}
         assert await page.views["orders-1"].receive() == b'{"meanwhile":1}'
-    assert lost == []
+    assert owner.told == []
     assert stage.views == ["orders-1"]
 
 
-async def test_a_reloaded_page_takes_over_and_its_views_are_lost(stage: Stage) -> None:
-    lost: list[list[str]] = []
-    stage.on_lost = lost.append
+async def test_a_reloaded_page_takes_over_and_its_views_are_lost(
+    stage: Stage, owner: Owner
+) -> None:
     async with StagePage(stage) as page:
-        channel = await speak(stage, page)
-        silent = stage.mount(view("never-spoke"))
+        channel = await speak(stage, page, owner=owner)
+        silent = stage.mount(view("never-spoke"), owner=owner)
         await page.view("never-spoke")
         async with StagePage(stage) as reloaded:
             assert reloaded.welcome["resumed"] is False
             with pytest.raises(ChannelClosed, match="the page was reloaded"):
                 await channel.receive()
             assert (await page.over()) == (4410, "another page took over")
-            assert lost == [["orders-1"]]
+            assert owner.told == [("reopen", "orders-1")]
             # What had not begun to run has lost nothing, and runs on the new page.
             await (await reloaded.view("never-spoke")).send(b"{}")
             assert await silent.receive() == b"{}"

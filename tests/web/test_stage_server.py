@@ -64,12 +64,13 @@ async def test_nobody_else_can_answer_for_a_view_at_the_other_loopback_address()
             socket.create_server(("::1", port_of(stage.sandbox)), family=socket.AF_INET6)
 
 
-@pytest.mark.parametrize("which", ["port", "sandbox_port"])
-async def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing(which: str) -> None:
+@pytest.mark.parametrize("which", [0, 1], ids=["page", "sandboxes"])
+async def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing(which: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
+        ports = (port, 0) if which == 0 else (0, port)
         with pytest.raises(TransomError, match=f"Port {port} of 127.0.0.1 cannot be used"):
-            await StageServer(Stage(), **{which: port}).__aenter__()
+            await StageServer(Stage(), ports=ports).__aenter__()
 
 
 async def test_ports_can_be_chosen_and_are_free_again_afterwards() -> None:
@@ -77,7 +78,7 @@ async def test_ports_can_be_chosen_and_are_free_again_afterwards() -> None:
     async with StageServer(stage):
         ports = port_of(stage.origin), port_of(stage.sandbox)
     again = Stage()
-    async with StageServer(again, port=ports[0], sandbox_port=ports[1]):
+    async with StageServer(again, ports=ports):
         assert (port_of(again.origin), port_of(again.sandbox)) == ports
 
 

@@ -34,8 +34,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @asynccontextmanager
 async def sharing_stage(**options: Any) -> AsyncIterator[tuple[Stage, RunningStages]]:
-    stage = Stage(shared=True, **options)
-    async with StageServer(stage), RunningStages(stage) as running:
+    stage = Stage(**options)
+    async with StageServer(stage, shared=True), RunningStages(stage) as running:
         yield stage, running
 
 
@@ -202,7 +202,7 @@ async def test_an_invitation_is_for_one_origin_and_not_the_stages_own_token() ->
     guest, other = "http://127.0.0.1:4001", "http://127.0.0.1:4002"
     stage = Stage()
     async with StageServer(stage):
-        token = stage.invite(guest)
+        token = stage.access.invite(guest)
         assert await refused(stage, other, token)
         assert await refused(stage, other, stage.token)
         assert await refused(stage, guest, stage.token)
@@ -213,7 +213,7 @@ async def test_an_invitation_is_for_one_origin_and_not_the_stages_own_token() ->
         page.origin = guest
         async with page:
             assert stage.page_origin == guest
-            newer = stage.invite(other)
+            newer = stage.access.invite(other)
             assert await refused(stage, guest, token)
             assert newer != token
 
@@ -222,7 +222,7 @@ async def test_a_page_of_its_own_ends_the_invitation() -> None:
     guest = "http://127.0.0.1:4001"
     stage = Stage()
     async with StageServer(stage):
-        token = stage.invite(guest)
+        token = stage.access.invite(guest)
         invited = StagePage(stage, token=token)
         invited.origin = guest
         async with invited, StagePage(stage):
@@ -233,8 +233,8 @@ async def test_a_page_of_its_own_ends_the_invitation() -> None:
 
 async def test_only_a_shared_page_may_reach_other_stages_and_only_at_their_paths() -> None:
     for shared in (False, True):
-        stage = Stage(shared=shared)
-        async with StageServer(stage), httpx2.AsyncClient(verify=False) as client:
+        stage = Stage()
+        async with StageServer(stage, shared=shared), httpx2.AsyncClient(verify=False) as client:
             policy = (await client.get(stage.origin)).headers["content-security-policy"]
         assert ("ws://127.0.0.1:*/socket;" in policy) is shared
         assert ("http://*.localhost:*/transom-view;" in policy) is shared
@@ -252,8 +252,8 @@ async def test_there_is_nothing_of_it_for_web_pages() -> None:
 
 @asynccontextmanager
 async def sharing_stage_at_home() -> AsyncIterator[Stage]:
-    stage = Stage(shared=True)
-    async with StageServer(stage):
+    stage = Stage()
+    async with StageServer(stage, shared=True):
         yield stage
 
 
@@ -387,7 +387,7 @@ async def test_a_stranger_is_not_invited(
     monkeypatch.setattr(sharing, "_ANSWER_WITHIN", 0.5)
     async with sharing_stage() as (stage, running), stranger(runtime, said) as heard:
         assert await running.join() is False
-        assert stage._invited is None
+        assert stage.access.guest == ""
         assert len(heard) <= 2
         assert stage.token not in str(heard)
 

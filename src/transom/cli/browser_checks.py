@@ -26,7 +26,7 @@ from transom.host.page import Page
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
-from transom.web.stage import Violation
+from transom.web.mounted_views import Violation
 
 WAIT = 10.0  # seconds a View has to complete the handshake
 _SETTLE = 1.0  # seconds it is watched after it got its tool's result

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
@@ -37,8 +38,8 @@ from transom.host.renderers import Renderer
 from transom.host.view import View
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
+from transom.web.mounted_views import Violation
 from transom.web.renderers import BrowserRenderer, open_in_browser
-from transom.web.stage import Stage, Violation
 
 if TYPE_CHECKING:
     from transom.cli.options import OpenOptions
@@ -227,8 +228,12 @@ def _folder_of(target: str) -> Path:
 
 
 def _make_command(options: OpenOptions, program: str) -> OpenCommand:
+    on_event = _print_json if options.json else EventPrinter().print
+    on_violation = partial(report_violation, on_event)
     if options.headless:
-        renderer = HeadlessRenderer(csp=options.csp, timeout=options.timeout)
+        renderer = HeadlessRenderer(
+            csp=options.csp, timeout=options.timeout, on_violation=on_violation
+        )
         before = None
     else:
         renderer = BrowserRenderer(
@@ -238,12 +243,12 @@ def _make_command(options: OpenOptions, program: str) -> OpenCommand:
             sandbox_port=options.port and options.port + 1,
             ephemeral=options.ephemeral,
             program=program,
+            on_violation=on_violation,
         )
         before = renderer.show_page
     return OpenCommand(
         renderer,
-        renderer.stage,
-        _print_json if options.json else EventPrinter().print,
+        on_event,
         on_trouble=_print_trouble,
         before=before,
         timeout=options.timeout,
@@ -327,7 +332,6 @@ class OpenCommand:
     def __init__(
         self,
         renderer: Renderer,
-        stage: Stage,
         on_event: Callable[[Event], object],
         *,
         on_trouble: Callable[[str], object] = lambda _: None,
@@ -352,7 +356,6 @@ class OpenCommand:
         """Whether the View was there."""
         self.failed = False
         """Whether a call failed, or gave an error."""
-        stage.on_violation = self._on_violation
 
     async def run(
         self,
@@ -515,11 +518,6 @@ class OpenCommand:
 
     # --- what goes wrong beside the steps ----------------------------------------------------
 
-    def _on_violation(self, violation: Violation) -> None:
-        details = msgspec.structs.asdict(violation)
-        del details["client"]  # there is one Host, and it works for no client
-        self._event("violation", **details)
-
     def _on_problem(self, view: View, problem: ViewProblem) -> None:
         if problem.kind == "error":
             self._page_failed.set()
@@ -529,7 +527,7 @@ class OpenCommand:
     def _on_error(self, error: BaseException) -> None:
         if isinstance(error, PeerError):
             view = "" if self._view is None else self._view.id
-            self._on_violation(Violation(view, "protocol", str(error)[:500]))
+            report_violation(self._on_event, Violation(view, "protocol", str(error)[:500]))
         else:
             self._on_trouble(str(error) or type(error).__name__)
 
@@ -554,6 +552,13 @@ def _state_of(folder: Path) -> set[tuple[Path, int]]:
                 with suppress(OSError):  # it was there a moment ago
                     found.add((path, path.stat().st_mtime_ns))
     return found
+
+
+def report_violation(on_event: Callable[[Event], object], violation: Violation) -> None:
+    """Make an event of what a View's policy blocked."""
+    details = msgspec.structs.asdict(violation)
+    del details["client"]  # there is one Host, and it works for no client
+    on_event({"event": "violation", **details})
 
 
 def _plain(value: ToolResult | Tool) -> dict[str, Any]:

@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transom.web.asgi import sandbox_app, stage_app
-    from transom.web.headless import HeadlessRenderer
+    from transom.web.headless import HeadlessRenderer, HeadlessSeat
+    from transom.web.local_stage import OpenPage
+    from transom.web.mounted_views import Sandboxes, Violation
     from transom.web.remote_host import RemoteHost, RemoteView
-    from transom.web.renderers import BrowserRenderer, OpenPage
-    from transom.web.stage import Stage, Violation
+    from transom.web.renderers import BrowserRenderer
+    from transom.web.seat import Seat
+    from transom.web.stage import Stage, StageListener
     from transom.web.web_views import WebViews
 
 __all__ = [
     "BrowserRenderer",
     "HeadlessRenderer",
+    "HeadlessSeat",
     "OpenPage",
     "RemoteHost",
     "RemoteView",
+    "Sandboxes",
+    "Seat",
     "Stage",
+    "StageListener",
     "Violation",
     "WebViews",
     "sandbox_app",
@@ -29,11 +36,15 @@ __all__ = [
 _HOMES = {
     "BrowserRenderer": "transom.web.renderers",
     "HeadlessRenderer": "transom.web.headless",
-    "OpenPage": "transom.web.renderers",
+    "HeadlessSeat": "transom.web.headless",
+    "OpenPage": "transom.web.local_stage",
     "RemoteHost": "transom.web.remote_host",
     "RemoteView": "transom.web.remote_host",
+    "Sandboxes": "transom.web.mounted_views",
+    "Seat": "transom.web.seat",
     "Stage": "transom.web.stage",
-    "Violation": "transom.web.stage",
+    "StageListener": "transom.web.stage",
+    "Violation": "transom.web.mounted_views",
     "WebViews": "transom.web.web_views",
     "sandbox_app": "transom.web.asgi",
     "stage_app": "transom.web.asgi",

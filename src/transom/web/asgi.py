@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,8 +29,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.background import stop
 from transom.errors import PeerError, Refused
+from transom.web.mounted_views import MountedView, Sandboxes
 from transom.web.page_link import Link
-from transom.web.stage import Hello, MountedView, Stage
+from transom.web.stage import Hello, Stage
 
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
@@ -90,8 +90,11 @@ async def _missing(_: Request, error: Exception) -> Response:
 # --- the Stage -------------------------------------------------------------------------------
 
 
-def stage_app(stage: Stage) -> Starlette:
-    """The Stage's page and socket. Mount it anywhere; `stage.origin` must say where."""
+def stage_app(stage: Stage, *, shared: bool = False) -> Starlette:
+    """The Stage's page and socket. Mount it anywhere; `stage.origin` must say where.
+
+    `shared`: the page may show the Views of other Stages on this machine as well.
+    """
 
     def here(host: str | None) -> bool:
         return host is not None and host == urlsplit(stage.origin).netloc
@@ -100,7 +103,7 @@ def stage_app(stage: Stage) -> Starlette:
         async def endpoint(request: Request) -> Response:
             if not here(request.headers.get("host")):
                 raise HTTPException(421, "This host name is not served here")
-            return _static(name, {"Content-Security-Policy": _stage_csp(stage)})
+            return _static(name, {"Content-Security-Policy": _stage_csp(stage, shared=shared)})
 
         return endpoint
 
@@ -123,10 +126,10 @@ def stage_app(stage: Stage) -> Starlette:
     )
 
 
-def _stage_csp(stage: Stage) -> str:
+def _stage_csp(stage: Stage, *, shared: bool) -> str:
     sockets = stage.origin.replace("http", "ws", 1)
     frames = stage.sandbox or "'none'"
-    if stage.shared:
+    if shared:
         # Other Stages on this machine: their ports are not known yet, so only paths are fixed.
         sockets += " ws://127.0.0.1:*/socket"
         frames += f" http://*.localhost:*{_SANDBOX_PATH}"
@@ -214,21 +217,13 @@ class PageSocket:
 # --- the sandbox -----------------------------------------------------------------------------
 
 
-class FindsViews(Protocol):
-    """Finds Views by the `Host` of their origin, as a Stage does."""
-
-    def find(self, host: str) -> MountedView | None:
-        """The View whose origin has this `Host`."""
-        ...
-
-
 def unavailable() -> Response:
     """The response of a sandbox when its View cannot be looked up: anyone may read it."""
     return PlainTextResponse("The View cannot be looked up now", 503, headers=_NOTHING)
 
 
-def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: False) -> Starlette:
-    """The pages that hold Views, each on an origin of its own.
+def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: False) -> Starlette:
+    """The pages that hold Views, each on an origin of its own: for `stage.sandboxes`.
 
     `clears` says whether the browser should delete its storage for the origin with a `Host`.
 
@@ -237,17 +232,17 @@ def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: Fal
     """
 
     def find(request: Request) -> MountedView:
-        mounted = stage.find(request.headers.get("host", ""))
+        mounted = sandboxes.find(request.headers.get("host", ""), request.url.query)
         if mounted is None:
             raise HTTPException(404, "There is no View here")
-        return mounted.stage.numbered(mounted.host, request.url.query) or mounted
+        return mounted
 
     async def page(request: Request) -> Response:
         if clears(request.headers.get("host", "")):
             return Response(headers={**_NOTHING, "Clear-Site-Data": '"storage", "cookies"'})
         mounted = find(request)
         policy = {"Content-Security-Policy": mounted.csp}
-        return _static("sandbox.html", policy, stage=mounted.stage.page_origin)
+        return _static("sandbox.html", policy, stage=mounted.page_origin)
 
     async def script(request: Request) -> Response:
         return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
@@ -262,7 +257,7 @@ def sandbox_app(stage: FindsViews, clears: Callable[[str], bool] = lambda _: Fal
                     raise HTTPException(413, "Too large")
             violation = _read_report(body)
             if violation is not None:
-                mounted.stage.report_violation(mounted, *violation)
+                mounted.report_violation(*violation)
         return Response(status_code=204, headers=_NOTHING)
 
     return Starlette(

@@ -14,22 +14,23 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from transom.background import Background, ignore
-from transom.channel import Channel
 from transom.errors import Refused, TransomError, ViewClosed
-from transom.host.host import Host
-from transom.host.page import Page
 from transom.state_files import try_lock
 from transom.web.csp import CspMode
-from transom.web.renderers import BrowserRenderer
-from transom.web.seat import Seat, Seats
-from transom.web.stage import Stage, Violation
+from transom.web.local_stage import LocalStage
+from transom.web.mounted_views import Violation
+from transom.web.seat import Seat, SeatOptions
+from transom.web.stage import Stage
+from transom.web.view_storage import ViewStorage
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Playwright
@@ -104,8 +105,226 @@ def chromium_arguments() -> list[str]:
     return [*_ARGUMENTS, *(["--no-sandbox"] if _is_root() else [])]
 
 
-class HeadlessRenderer:
-    """Shows Views in a browser without a window.
+class BrowserOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How Chromium is started, and who learns what it reports."""
+
+    executable: str | None
+    size: tuple[int, int]
+    dark: bool
+    timeout: float
+    profile: Path | None
+    on_console: Callable[[str, str], object] | None
+    on_request: Callable[[str], object] | None
+
+
+class StageBrowser:
+    """A browser without a window that shows the page of a Stage. It runs once it is needed."""
+
+    def __init__(self, options: BrowserOptions) -> None:
+        self._options = options
+        self._playwright: Playwright | None = None
+        self._context: BrowserContext | None = None
+        self._profile: _Profile | None = None
+        self.page: BrowserPage | None = None
+        """Playwright's page that shows the Stage, if there is one."""
+        self._retired: BrowserPage | None = None
+        self._mounts = 0
+        self._checking = Background(ignore, limit=1)  # one check of the browser at a time
+
+    def start(self) -> None:
+        """Allow checks of the browser, after it was closed."""
+        self._checking = Background(ignore, limit=1)
+
+    async def close(self) -> None:
+        """End the browser, and Playwright."""
+        self._checking.cancel()
+        await self._close_browser()
+        await self._stop_driver()
+
+    async def screenshot(self, view_id: str, key: str, stage: Stage) -> bytes:
+        """A PNG of what a View shows now: see `HeadlessRenderer.screenshot`."""
+        if self.page is None or key not in stage.views:
+            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
+        frame = self.page.locator(f'[id="view-{key}"] iframe')
+        try:
+            return await frame.screenshot(timeout=self._options.timeout * 1000)
+        except Exception as error:
+            raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
+
+    # --- its page ----------------------------------------------------------------------------
+
+    async def open_page(self, stage: Stage, url: str) -> None:
+        """Open the page of a Stage, in a new browser if there is none."""
+        page = self.page = await self._fresh_page() or await self._start_browser(stage)
+        self._mounts = stage.mounts
+        page.on("crash", lambda _: self._lost(stage, page, "the page crashed"))
+        if (on_console := self._options.on_console) is not None:
+            page.on("console", lambda m: ignore(on_console(m.type, m.text)))
+            page.on("pageerror", lambda error: ignore(on_console("uncaught", str(error))))
+        if (on_request := self._options.on_request) is not None:
+            page.on("request", lambda request: ignore(on_request(request.url)))
+            page.on("websocket", lambda socket: ignore(on_request(socket.url)))
+        try:
+            await page.goto(url, timeout=self._options.timeout * 1000)
+        except Exception as error:
+            raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
+
+    def before_page(self, stage: Stage) -> None:
+        """Let the next View get a fresh page, because Playwright never frees the frames of a page.
+
+        Only while no View is open.
+        """
+        if (
+            self.page is not None
+            and not stage.views
+            and stage.mounts - self._mounts >= _VIEWS_OF_A_PAGE
+        ):
+            self._retired, self.page = self.page, None
+            stage.page_lost("a fresh page is opened")
+
+    async def _fresh_page(self) -> BrowserPage | None:
+        """A page that replaces the retired one, in the same browser; None if there is none."""
+        retired, self._retired = self._retired, None
+        if retired is None:
+            return None
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                page = await retired.context.new_page()
+                await retired.close()
+        except Exception:  # noqa: BLE001 - whatever is wrong with that browser, there are others
+            return None
+        return page
+
+    async def _start_browser(self, stage: Stage) -> BrowserPage:
+        await self._close_browser()
+        context = self._context = await self._launch()
+        context.on("close", lambda _: self._browser_closed(stage, context))
+        await context.add_init_script(_NO_PEERS)
+        return context.pages[0] if context.pages else await context.new_page()
+
+    async def _launch(self) -> BrowserContext:
+        while True:
+            used_before = self._playwright is not None
+            try:
+                return await self._start()
+            except asyncio.CancelledError:
+                await self._stop_driver()  # which also ends a browser that is starting
+                raise
+            except TransomError:
+                await self._stop_driver()
+                if not used_before:
+                    raise
+
+    async def _start(self) -> BrowserContext:
+        if self._playwright is None:
+            try:
+                # Playwright is an optional dependency, and slow to import.
+                from playwright.async_api import async_playwright  # noqa: PLC0415
+            except ImportError:
+                raise TransomError(
+                    "Views without a window need Playwright: pip install 'transom[headless]'"
+                ) from None
+            self._playwright = await async_playwright().start()
+        if self._profile is None:
+            self._profile = _Profile(self._options.profile)
+        try:
+            return await self._playwright.chromium.launch_persistent_context(
+                self._profile.path,
+                executable_path=self._options.executable or find_chromium(),
+                args=chromium_arguments(),
+                viewport={"width": self._options.size[0], "height": self._options.size[1]},
+                color_scheme="dark" if self._options.dark else "light",
+                accept_downloads=False,
+                env=_environment(self._profile.path),
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+                timeout=self._options.timeout * 1000,
+            )
+        except Exception as error:
+            raise TransomError(
+                f"Chromium could not be started: {_short(error)}. Install it from your system's "
+                "packages (chromium), or with: playwright install chromium"
+            ) from error
+
+    def _lost(self, stage: Stage, page: BrowserPage, reason: str) -> None:
+        if self.page is page:
+            self.page = None
+            stage.page_lost(reason)
+
+    def _browser_closed(self, stage: Stage, context: BrowserContext) -> None:
+        if self._context is context and self.page is not None:
+            self._lost(stage, self.page, "the browser is gone")
+
+    def page_away(self, stage: Stage) -> None:
+        """The page's socket is gone, so the browser may be gone, too."""
+        if (page := self.page) is not None:
+            self._checking.start(self._check_page(stage, page))
+
+    async def _check_page(self, stage: Stage, page: BrowserPage) -> None:
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                await page.evaluate("0")
+        except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
+            self._lost(stage, page, "the browser is gone")
+
+    def view_unloaded(self, stage: Stage) -> None:
+        """A View did not load: Chromium may have lost the process that starts its renderers."""
+        if (page := self.page) is not None:
+            self._checking.start(self._check_loading(stage, page))
+
+    async def _check_loading(self, stage: Stage, page: BrowserPage) -> None:
+        try:
+            async with asyncio.timeout(_LOADED_WITHIN):
+                another = await page.context.new_page()
+                await another.goto(stage.sandbox.replace("*", "nobody"))
+                await another.close()
+        except Exception:  # noqa: BLE001 - as above
+            self._lost(stage, page, "the browser loads no more pages")
+
+    async def _close_browser(self) -> None:
+        context, self._context, self.page, self._retired = self._context, None, None, None
+        if context is not None:
+            try:
+                async with asyncio.timeout(_CLOSE_WITHIN):
+                    await context.close()
+            except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
+                await self._stop_driver()
+        if self._profile is not None:
+            profile, self._profile = self._profile, None
+            await profile.remove()
+
+    async def _stop_driver(self) -> None:
+        """End Playwright's own process, which kills its browsers."""
+        playwright, self._playwright = self._playwright, None
+        if playwright is not None:
+            with suppress(Exception):  # it may be dead already
+                async with asyncio.timeout(_CLOSE_WITHIN):
+                    await playwright.stop()
+
+
+class HeadlessSeat(Seat):
+    """The renderer of one Host among others that use the same browser without a window."""
+
+    def __init__(
+        self, stage: LocalStage, browser: StageBrowser, mark: str = "", label: str = ""
+    ) -> None:
+        super().__init__(stage, mark, label)
+        self._local = stage
+        self._browser = browser
+
+    async def screenshot(self, view_id: str) -> bytes:
+        """A PNG of what a View of this Host shows now.
+
+        Raises:
+            ViewClosed: it is not on the Stage.
+            TransomError: the browser could not take the picture.
+        """
+        return await self._browser.screenshot(view_id, self.key_of(view_id), self._local.stage)
+
+
+class HeadlessRenderer(HeadlessSeat):
+    """Shows Views in a browser without a window. Links are refused: no user would see them.
 
     Args:
         csp: what a View's page may run: `compat` or `strict`.
@@ -138,77 +357,54 @@ class HeadlessRenderer:
         on_console: Callable[[str, str], object] | None = None,
         on_request: Callable[[str], object] | None = None,
     ) -> None:
-        self._stage_renderer = BrowserRenderer(
+        browser = StageBrowser(
+            BrowserOptions(
+                executable=executable,
+                size=size,
+                dark=dark,
+                timeout=timeout,
+                profile=profile,
+                on_console=on_console,
+                on_request=on_request,
+            )
+        )
+        save = None if downloads is None else _Downloads(downloads, max_download_bytes).save
+        local = LocalStage(
+            self._open_page,
+            SeatOptions(confirm=False, keeps_closed=True, save=save),
+            browser=browser,
             csp=csp,
-            open_page=self._open_page,
             page_timeout=timeout,
-            confirm=False,
-            ephemeral=profile is None,
-            program="" if profile is None else f"headless {profile.absolute()}",
+            max_away=timeout,
+            storage=None if profile is None else ViewStorage(f"headless {profile.absolute()}"),
             on_violation=on_violation,
         )
-        self._stage_renderer.before_page = self._retire_page
-        if downloads is not None:
-            self._stage_renderer.seats.save = _Downloads(downloads, max_download_bytes).save
-        self.stage.grace = min(self.stage.grace, timeout)
-        self.stage.patience = min(self.stage.patience, timeout)
-        self.stage.on_away = self._page_away
-        self.stage.on_unloaded = self._view_unloaded
-        self._executable = executable
-        self._size = size
-        self._dark = dark
-        self._timeout = timeout
-        self._on_console = on_console
-        self._on_request = on_request
-        self._playwright: Playwright | None = None
-        self._context: BrowserContext | None = None
-        self._kept_profile = profile
-        self._profile: _Profile | None = None
-        self._page: BrowserPage | None = None
-        self._retired: BrowserPage | None = None
-        self._mounts = 0
-        self._background = Background(ignore, limit=1)  # one check of the browser at a time
+        super().__init__(local, browser)
+
+    async def _open_page(self, url: str) -> None:
+        await self._browser.open_page(self._local.stage, url)
 
     @property
     def stage(self) -> Stage:
         """The Stage the Views are on."""
-        return self._stage_renderer.stage
-
-    @property
-    def url(self) -> str:
-        """The address of the Stage's page."""
-        return self._stage_renderer.url
+        return self._local.stage
 
     @property
     def page(self) -> BrowserPage | None:
         """Playwright's page that shows the Stage, if there is one."""
-        return self._page
+        return self._browser.page
 
     async def __aenter__(self) -> Self:
-        self._background = Background(ignore, limit=1)
-        await self._stage_renderer.__aenter__()
+        self._browser.start()
+        await self._local.start()
         return self
 
-    async def __aexit__(self, *error: object) -> None:
-        self._background.cancel()
+    async def __aexit__(self, *_: object) -> None:
         try:
-            await self._stage_renderer.stop_opening()
-            await self._close_browser()
-            await self._stop_driver()
+            await self._local.stop_opening()
+            await self._browser.close()
         finally:
-            await self._stage_renderer.__aexit__(*error)
-
-    def attach_host(self, host: Host) -> None:
-        """Handle what the Host's Views ask for; links are refused, since no user would see them."""
-        self._stage_renderer.attach_host(host)
-
-    async def open(self, page: Page) -> Channel:
-        """Show a View, in a new browser if there is none.
-
-        Raises:
-            TransomError: no browser could be started.
-        """
-        return await self._stage_renderer.open(page)
+            await self._local.close()
 
     def seat(self, label: str = "") -> HeadlessSeat:
         """A renderer for one of several Hosts that share this browser: `Host(renderer=r.seat())`.
@@ -218,207 +414,7 @@ class HeadlessRenderer:
         Args:
             label: for whom the Host works, such as the name of an MCP client.
         """
-        return HeadlessSeat(self._stage_renderer.seats, self._picture, label)
-
-    async def screenshot(self, view_id: str) -> bytes:
-        """A PNG of what a View shows now.
-
-        Raises:
-            ViewClosed: it is not on the Stage.
-            TransomError: the browser could not take the picture.
-        """
-        return await self._picture(view_id, view_id)
-
-    async def _picture(self, view_id: str, key: str) -> bytes:
-        if self._page is None or key not in self.stage.views:
-            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
-        frame = self._page.locator(f'[id="view-{key}"] iframe')
-        try:
-            return await frame.screenshot(timeout=self._timeout * 1000)
-        except Exception as error:
-            raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
-
-    # --- the browser -------------------------------------------------------------------------
-
-    async def _open_page(self, url: str) -> None:
-        page = self._page = await self._fresh_page() or await self._start_browser()
-        self._mounts = self.stage.mounts
-        page.on("crash", lambda _: self._lost(page, "the page crashed"))
-        if self._on_console is not None:
-            on_console = self._on_console
-            page.on("console", lambda m: ignore(on_console(m.type, m.text)))
-            page.on("pageerror", lambda error: ignore(on_console("uncaught", str(error))))
-        if self._on_request is not None:
-            on_request = self._on_request
-            page.on("request", lambda request: ignore(on_request(request.url)))
-            page.on("websocket", lambda socket: ignore(on_request(socket.url)))
-        try:
-            await page.goto(url, timeout=self._timeout * 1000)
-        except Exception as error:
-            raise TransomError(f"The Stage did not load in Chromium: {_short(error)}") from error
-
-    def _retire_page(self) -> None:
-        """Let the next View get a fresh page, because Playwright never frees the frames of a page.
-
-        Only while no View is open.
-        """
-        if (
-            self._page is not None
-            and not self.stage.views
-            and self.stage.mounts - self._mounts >= _VIEWS_OF_A_PAGE
-        ):
-            self._retired, self._page = self._page, None
-            self.stage.page_lost("a fresh page is opened")
-
-    async def _fresh_page(self) -> BrowserPage | None:
-        """A page that replaces the retired one, in the same browser; None if there is none."""
-        retired, self._retired = self._retired, None
-        if retired is None:
-            return None
-        try:
-            async with asyncio.timeout(self._timeout):
-                page = await retired.context.new_page()
-                await retired.close()
-        except Exception:  # noqa: BLE001 - whatever is wrong with that browser, there are others
-            return None
-        return page
-
-    async def _start_browser(self) -> BrowserPage:
-        await self._close_browser()
-        context = self._context = await self._launch()
-        context.on("close", lambda _: self._browser_closed(context))
-        await context.add_init_script(_NO_PEERS)
-        return context.pages[0] if context.pages else await context.new_page()
-
-    async def _launch(self) -> BrowserContext:
-        while True:
-            used_before = self._playwright is not None
-            try:
-                return await self._start()
-            except asyncio.CancelledError:
-                await self._stop_driver()  # which also ends a browser that is starting
-                raise
-            except TransomError:
-                await self._stop_driver()
-                if not used_before:
-                    raise
-
-    async def _start(self) -> BrowserContext:
-        if self._playwright is None:
-            try:
-                # Playwright is an optional dependency, and slow to import.
-                from playwright.async_api import async_playwright  # noqa: PLC0415
-            except ImportError:
-                raise TransomError(
-                    "Views without a window need Playwright: pip install 'transom[headless]'"
-                ) from None
-            self._playwright = await async_playwright().start()
-        if self._profile is None:
-            self._profile = _Profile(self._kept_profile)
-        try:
-            return await self._playwright.chromium.launch_persistent_context(
-                self._profile.path,
-                executable_path=self._executable or find_chromium(),
-                args=chromium_arguments(),
-                viewport={"width": self._size[0], "height": self._size[1]},
-                color_scheme="dark" if self._dark else "light",
-                accept_downloads=False,
-                env=_environment(self._profile.path),
-                handle_sigint=False,
-                handle_sigterm=False,
-                handle_sighup=False,
-                timeout=self._timeout * 1000,
-            )
-        except Exception as error:
-            raise TransomError(
-                f"Chromium could not be started: {_short(error)}. Install it from your system's "
-                "packages (chromium), or with: playwright install chromium"
-            ) from error
-
-    def _lost(self, page: BrowserPage, reason: str) -> None:
-        if self._page is page:
-            self._page = None
-            self.stage.page_lost(reason)
-
-    def _browser_closed(self, context: BrowserContext) -> None:
-        if self._context is context and self._page is not None:
-            self._lost(self._page, "the browser is gone")
-
-    def _page_away(self) -> None:
-        """The page's socket is gone, so the browser may be gone, too."""
-        if (page := self._page) is not None:
-            check = self._check(
-                page, lambda: page.evaluate("0"), self._timeout, "the browser is gone"
-            )
-            self._background.start(check)
-
-    def _view_unloaded(self) -> None:
-        """A View did not load: Chromium may have lost the process that starts its renderers."""
-        if (page := self._page) is not None:
-            check = self._check(
-                page,
-                lambda: self._load_another(page),
-                _LOADED_WITHIN,
-                "the browser loads no more pages",
-            )
-            self._background.start(check)
-
-    async def _load_another(self, page: BrowserPage) -> None:
-        another = await page.context.new_page()
-        await another.goto(self.stage.sandbox.replace("*", "nobody"))
-        await another.close()
-
-    async def _check(
-        self,
-        page: BrowserPage,
-        sign: Callable[[], Awaitable[object]],
-        within: float,
-        reason: str,
-    ) -> None:
-        try:
-            async with asyncio.timeout(within):
-                await sign()
-        except Exception:  # noqa: BLE001 - whatever Playwright raises, there is no page left
-            self._lost(page, reason)
-
-    async def _close_browser(self) -> None:
-        context, self._context, self._page, self._retired = self._context, None, None, None
-        if context is not None:
-            try:
-                async with asyncio.timeout(_CLOSE_WITHIN):
-                    await context.close()
-            except Exception:  # noqa: BLE001 - a hung browser, or no driver left to close it
-                await self._stop_driver()
-        if self._profile is not None:
-            profile, self._profile = self._profile, None
-            await profile.remove()
-
-    async def _stop_driver(self) -> None:
-        """End Playwright's own process, which kills its browsers."""
-        playwright, self._playwright = self._playwright, None
-        if playwright is not None:
-            with suppress(Exception):  # it may be dead already
-                async with asyncio.timeout(_CLOSE_WITHIN):
-                    await playwright.stop()
-
-
-class HeadlessSeat(Seat):
-    """The renderer of one Host among others that use the same browser without a window."""
-
-    def __init__(
-        self, seats: Seats, picture: Callable[[str, str], Awaitable[bytes]], label: str = ""
-    ) -> None:
-        super().__init__(seats, seats.new_mark(), label)
-        self._picture = picture
-
-    async def screenshot(self, view_id: str) -> bytes:
-        """A PNG of what a View of this Host shows now.
-
-        Raises:
-            ViewClosed: it is not on the Stage.
-            TransomError: the browser could not take the picture.
-        """
-        return await self._picture(view_id, self.key_of(view_id))
+        return HeadlessSeat(self._local, self._browser, self._local.new_mark(), label)
 
 
 class _Profile:

@@ -25,6 +25,7 @@ import secrets
 import socket
 import stat
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Self, TypeVar
@@ -55,19 +56,30 @@ _SETTLED_AFTER = 5.0
 
 
 class StageServer:
-    """Serves a Stage while its block runs. Port 0: the stored port, or any free one."""
+    """Serves a Stage while its block runs.
+
+    Args:
+        stage: gets the origins at which it is served.
+        ports: those of the page and of the sandboxes; 0: the stored port, or any free one.
+        storage: has the ports of earlier runs.
+        shared: whether the page may show the Views of other Stages on this machine as well.
+        clears: says whether the browser should delete its storage for the origin with a `Host`.
+    """
 
     def __init__(
         self,
         stage: Stage,
         *,
-        port: int = 0,
-        sandbox_port: int = 0,
+        ports: tuple[int, int] = (0, 0),
         storage: ViewStorage | None = None,
+        shared: bool = False,
+        clears: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.stage = stage
-        self._ports = port, sandbox_port
+        self._ports = ports
         self._storage = storage
+        self._shared = shared
+        self._clears = clears
         self._resources = AsyncExitStack()
 
     @property
@@ -84,8 +96,8 @@ class StageServer:
         serving = serve(
             _by_port(
                 {
-                    page_port: stage_app(self.stage),
-                    sandbox_port: sandbox_app(self.stage, self.stage.take_cleared),
+                    page_port: stage_app(self.stage, shared=self._shared),
+                    sandbox_port: sandbox_app(self.stage.sandboxes, self._clears),
                 }
             ),
             [page, *sandbox],
@@ -284,7 +296,7 @@ class RunningStages:
                 page = (await _receive(reader, _PageOffer)).page
                 if page is None or not _ORIGIN.fullmatch(page):
                     raise TransomError("It has no page")
-                token = self._stage.invite(page)
+                token = self._stage.access.invite(page)
                 await _send(writer, _PageInvitation(self._stage.origin, token))
                 await _receive(reader, dict[str, object])
             async with asyncio.timeout(_SHOWN_WITHIN):

@@ -35,8 +35,8 @@ from transom.host.view import View
 from transom.json_values import clean
 from transom.web.page_link import Link
 from transom.web.remote_host import SharedHost
-from transom.web.seat import Seat, Seats
-from transom.web.stage import Hello, Stage
+from transom.web.seat import Seat, SeatOptions
+from transom.web.stage import Hello, Stage, StageListener, Wish
 
 _MAX_PAGES = 20  # of one user
 _MAX_GONE = 1000  # Views of one user
@@ -45,7 +45,7 @@ _MOVED = "it is shown on another page now"
 _UNSEEN = "no page shows it any more"
 
 
-class UserPages:
+class UserPages(StageListener):
     """The pages of one user. `seat` is the renderer of the user's Host.
 
     `find_host` returns that Host, if there is one; `wake` an awaitable that creates one, if the
@@ -64,7 +64,8 @@ class UserPages:
     ) -> None:
         self._find_host = find_host
         self._wake = wake
-        self._wishes: dict[tuple[Stage, str], str] = {}  # of pages, until there is a Host
+        self._label_of = label_of
+        self._wishes: dict[tuple[Stage, str], Wish] = {}  # of pages, until there is a Host
         self._show_within = show_within
         self._on_away = on_away
         self._places: dict[str, Stage] = {}
@@ -74,14 +75,14 @@ class UserPages:
         self._leaving: dict[str, asyncio.Task[None]] = {}
         # The Host reports what fails in opening and closing Views.
         self._background = Background(ignore)
-        seats = Seats(self._places.get, self._show_page, lambda: "", confirm=True)
-        seats.label_of = label_of
-        self._stages = seats.stages
-        self._seats = seats
-        self.seat = Seat(seats, mark="")
+        self.stages: list[Stage] = []
+        self.options = SeatOptions(confirm=True)
+        self.seat = Seat(self)
+
+    url = ""  # the application's pages have their own
 
     def __len__(self) -> int:
-        return len(self._stages)
+        return len(self.stages)
 
     def attach_host(self, host: Host) -> None:
         """Forward events of this Host's Views to the pages."""
@@ -105,50 +106,68 @@ class UserPages:
     # --- pages -------------------------------------------------------------------------------
 
     def connect(
-        self, hello: Hello, origin: str, make_stage: Callable[[], Stage]
+        self, hello: Hello, origin: str, make_stage: Callable[[StageListener], Stage]
     ) -> tuple[Link, bool]:
         """A page of the user connects: returns its link, and whether it resumes an earlier one.
 
         Raises:
             Refused: the user has too many pages open.
         """
-        for stage in self._stages:
+        for stage in self.stages:
             if hello.page is not None and stage.has_link(hello.page):
                 return stage.open_link(hello, origin)
-        if len(self._stages) >= _MAX_PAGES:
+        if len(self.stages) >= _MAX_PAGES:
             raise Refused(f"You have {_MAX_PAGES} pages open: close one, then load this one again")
-        stage = make_stage()
-        self._seats.add_stage(stage)
-        stage.on_lost = ignore
-        stage.on_over = lambda: self._page_over(stage)
-        stage.on_place = lambda key, wish: self._on_place(stage, key, wish)
-        connected = stage.open_link(hello, origin)
+        stage = make_stage(self)
+        self.stages.append(stage)
+        return stage.open_link(hello, origin)
+
+    def page_connected(self, stage: Stage) -> None:
+        """Offer a new page the Views that there are."""
         if (host := self._find_host()) is not None:
             for view in host.views.values():
                 waits = view.state == "opening" and view.id not in self._places
                 stage.send({**_offer(view), "new": waits})
-        return connected
 
-    def _page_over(self, stage: Stage) -> None:
-        self._stages.remove(stage)
+    def surroundings_changed(self, stage: Stage) -> None:
+        """Send all Views what the page knows about its user."""
+        self.seat.set_context(stage.surroundings)
+
+    def page_over(self, stage: Stage) -> None:
+        """Close the Views of a page that has closed, and offer them to the others."""
+        self.stages.remove(stage)
         for key in [key for key, place in self._places.items() if place is stage]:
             self._lose(stage, key)
-        if not self._stages:
+        if not self.stages:
             self._on_away()
 
     async def close(self) -> None:
         """Close all pages and their links."""
         self._background.cancel()
-        for stage in list(self._stages):
+        for stage in list(self.stages):
             stage.page_lost("this session has ended")  # the reason for the Views' end
             stage.close()
 
-    # --- places ------------------------------------------------------------------------------
+    # --- the seat ----------------------------------------------------------------------------
 
-    async def _show_page(self, key: str) -> Stage:
+    def take(self, seat: Seat) -> None:
+        """There is one seat, which the user's Host takes."""
+
+    def leave(self, seat: Seat) -> None:
+        """The next Host takes it again."""
+
+    async def label(self, page: Page, stage: Stage) -> str | None:
+        """The label of a View's persistent origin, if it has one."""
+        return None if self._label_of is None else await self._label_of(page, stage)
+
+    def stage_of(self, key: str) -> Stage | None:
+        """The Stage of the page that has the View's place."""
+        return self._places.get(key)
+
+    async def show_page(self, key: str) -> Stage:
         """Wait for a place for a View."""
         if key not in self._places and (host := self._find_host()) is not None:
-            for stage in self._stages:
+            for stage in self.stages:
                 stage.send({**_offer(host.views[key]), "new": True})
         try:
             async with asyncio.timeout(self._show_within), self._place_found:
@@ -158,33 +177,39 @@ class UserPages:
             raise TransomError(text) from None
         return self._places[key]
 
-    def _on_place(self, stage: Stage, key: str, wish: str) -> None:
+    # --- places ------------------------------------------------------------------------------
+
+    def place_changed(self, stage: Stage, key: str, wish: Wish) -> None:
         """A page has added or removed the place of a View."""
-        before, host = self._places.get(key), self._find_host()
         if (stage, key) in self._wishes:
             self._wishes[stage, key] = wish
-            return
-        if len(self._wishes) >= _MAX_GONE:
-            return  # more than there ever were
-        if wish == "gone":
-            if before is stage:
+        elif len(self._wishes) >= _MAX_GONE:
+            pass  # more than there ever were
+        elif wish is Wish.GONE:
+            if self._places.get(key) is stage:
                 self._lose(stage, key)
-            return
-        if (waking := self._wake()) is not None:
+        elif (waking := self._wake()) is not None:
             self._wishes[stage, key] = wish
             self._background.start(self._place_awake(waking, stage, key))
-            return
+        else:
+            self._add_place(stage, key, wish)
+
+    def _add_place(self, stage: Stage, key: str, wish: Wish) -> None:
+        """Show a View on a page that has a place for it, or tell the page why not."""
+        before, host = self._places.get(key), self._find_host()
         view = None if host is None else host.views.get(key)
         opening = view is not None and view.state == "opening"
-        if before not in (None, stage) and (wish == "free" or (wish == "take" and opening)):
+        elsewhere = before not in (None, stage)
+        reason = self._gone.get(key, "it is not open") if view is None else ""
+        if elsewhere and (wish is Wish.FREE or (wish is Wish.TAKE and opening)):
             stage.send({"do": "elsewhere", "view": key})
         elif host is None or not host.was_view(key):
             _send_absent(stage, key, "it is not open", again=False)
-        elif view is None and self._gone.get(key, "it is not open") and wish != "again":
-            _send_absent(stage, key, self._gone.get(key, "it is not open"))
+        elif reason and wish is not Wish.AGAIN:
+            _send_absent(stage, key, reason)
         elif key not in stage.views:
             self._places[key] = stage
-            if before is not None and before is not stage:
+            if before is not None and elsewhere:
                 self._leave(before, key, _MOVED)
                 before.send({"do": "elsewhere", "view": key})
             self._background.start(self._put(host, key, stage))
@@ -197,11 +222,11 @@ class UserPages:
             reason = str(error)
         finally:
             wish = self._wishes.pop((stage, key), None)
-            if wish is not None and stage in self._stages:
+            if wish is not None and stage in self.stages:
                 if self._find_host() is None:
                     _send_absent(stage, key, reason)
                 else:
-                    self._on_place(stage, key, wish)
+                    self.place_changed(stage, key, wish)
 
     async def _put(self, host: Host, key: str, stage: Stage) -> None:
         """Show a View at its place: one that waits for a place, or one that is reopened."""
@@ -223,7 +248,7 @@ class UserPages:
         del self._places[key]
         self._keep_reason(key, "")
         self._leave(stage, key, _UNSEEN)
-        for other in self._stages:
+        for other in self.stages:
             if other is not stage:
                 other.send({"do": "offer", "view": key, "new": False})
 

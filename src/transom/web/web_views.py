@@ -47,9 +47,10 @@ from transom.host.page import Page
 from transom.host.policy import Policy
 from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
 from transom.web.csp import CspMode
+from transom.web.mounted_views import Sandboxes, Violation
 from transom.web.remote_host import RemoteHost, SharedHost, refuse
 from transom.web.seat import Seat
-from transom.web.stage import MountedView, Stage, Violation
+from transom.web.stage import Stage, StageListener
 from transom.web.users import KeptRecords, SharedRecords, User, read_records
 from transom.web.view_storage import origin_label
 
@@ -159,10 +160,10 @@ class WebViews:
         self._users: dict[str, User] = {}
         self._records = KeptRecords()
         self._closing: dict[str, asyncio.Task[None]] = {}
-        self._hosts: dict[str, MountedView] = {}
+        self._sandboxes = Sandboxes()
         self._background = Background(_report)
         self._sweeping = False
-        self._sandbox_app = sandbox_app(self)
+        self._sandbox_app = sandbox_app(self._sandboxes)
         self._pages_app = Starlette(
             routes=[
                 Route("/elements.js", static_file("elements.js")),
@@ -459,7 +460,7 @@ class WebViews:
             if lease is not None:
                 entry.origins[host] = lease
                 break
-        unused = [each for each in entry.origins if each not in self._hosts]
+        unused = [each for each in entry.origins if each not in self._sandboxes]
         for each in unused[:-_MAX_ORIGINS]:  # except the newest, which is about to be used
             self._background.start(entry.origins.pop(each).release())
         return label
@@ -513,7 +514,7 @@ class WebViews:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the script and the socket below `path`, and the sandboxes on their own hosts."""
         if self._is_sandbox(scope):
-            here = self._bus is None or Headers(scope=scope).get("host", "") in self._hosts
+            here = self._bus is None or Headers(scope=scope).get("host", "") in self._sandboxes
             if scope["type"] == "http" and here:
                 await self._sandbox_app(scope, receive, send)
             elif scope["type"] == "http":
@@ -525,10 +526,6 @@ class WebViews:
         if not root.endswith(self.path):  # it wraps the whole application
             scope = {**scope, "root_path": root + self.path}
         await self._pages_app(scope, receive, send)
-
-    def find(self, host: str) -> MountedView | None:
-        """The View whose origin has this `Host`."""
-        return self._hosts.get(host)
 
     # --- pages -------------------------------------------------------------------------------
 
@@ -602,7 +599,7 @@ class WebViews:
         await PageSocket(
             websocket,
             lambda hello: entry.pages.connect(
-                hello, origin, lambda: self._make_stage(entry.name, origin, sandbox)
+                hello, origin, partial(self._make_stage, entry.name, origin, sandbox)
             ),
             lambda: entry.moving,
         ).run()
@@ -635,11 +632,16 @@ class WebViews:
             raise Refused(_UNCONFIGURED)
         return f"http://*.localhost{colon}{port}" if colon else "http://*.localhost"
 
-    def _make_stage(self, user: str, origin: str, sandbox: str) -> Stage:
-        stage = Stage(csp=self._csp, origin=origin, sandbox=sandbox, hosts=self._hosts)
-        if (report := self._on_violation) is not None:
-            stage.on_violation = lambda violation: report(user, violation)
-        return stage
+    def _make_stage(self, user: str, origin: str, sandbox: str, listener: StageListener) -> Stage:
+        report = self._on_violation
+        return Stage(
+            listener=listener,
+            on_violation=None if report is None else partial(report, user),
+            csp=self._csp,
+            origin=origin,
+            sandbox=sandbox,
+            sandboxes=self._sandboxes,
+        )
 
 
 def _make_bus(url: str) -> Bus:

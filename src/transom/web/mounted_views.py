@@ -1,0 +1,110 @@
+"""Views on a Stage, and their sandboxes: which View has which origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from transom.host.page import Page
+from transom.host.policy import Grant
+from transom.web.page_link import ViewChannel
+
+_MAX_VIOLATIONS = 100  # reports taken of one View
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """Something that a View's policy blocked."""
+
+    view: str
+    directive: str
+    blocked: str
+    source: str = ""
+    client: str = ""
+    """The client of its Host, if known: the label of `renderer.seat(label)`."""
+
+
+class ViewOwner(Protocol):
+    """Who shows a View on a Stage: handles what the page reports of it, and what its user wants.
+
+    A View is named by its key: see `Stage.mount`.
+    """
+
+    def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
+        """The View is shown in another way: these are the changes of its host context."""
+        ...
+
+    def check_view(self, key: str, *, gone: bool) -> None:
+        """The View's frame was loaded again. `gone`: it shows something else now."""
+        ...
+
+    def close_view(self, key: str) -> bool:
+        """The user wants the View closed. False: it is not known, and the Stage removes it."""
+        ...
+
+    def reopen_view(self, key: str) -> None:
+        """The page was replaced, or the user wants a View back that is gone or does not respond."""
+        ...
+
+    def forget_view(self, key: str) -> None:
+        """The user has dismissed the card of a View that is gone."""
+        ...
+
+    def withdraw(self, key: str, grant: Grant) -> None:
+        """The user takes back that a tool always runs."""
+        ...
+
+
+class MountedView(msgspec.Struct, eq=False, kw_only=True):
+    """A View on a Stage."""
+
+    key: str
+    page: Page
+    owner: ViewOwner | None
+    client: str
+    host: str
+    """The `Host` of its origin, which Views of the same server and resource share."""
+    number: int
+    """Its number on its Stage."""
+    channel: ViewChannel
+    on_violation: Callable[[Violation], object]
+    csp: str = ""
+    page_origin: str = ""
+    """The origin of the page that shows it: no other may frame its sandbox."""
+    violations: int = 0
+
+    def report_violation(self, directive: str, blocked: str, source: str = "") -> None:
+        """It tried something that its policy does not allow."""
+        if self.violations < _MAX_VIOLATIONS:
+            self.violations += 1
+            found = directive[:100], blocked[:500], source[:200]
+            self.on_violation(Violation(self.page.view_id, *found, self.client))
+
+
+class Sandboxes:
+    """The Views of one or more Stages by the `Host` of their origin."""
+
+    def __init__(self) -> None:
+        self._views: dict[str, list[MountedView]] = {}
+
+    def __contains__(self, host: str) -> bool:
+        return host in self._views
+
+    def find(self, host: str, number: str = "") -> MountedView | None:
+        """The View with this `Host` and number; without such a number, the last one there."""
+        views = self._views.get(host)
+        if views is None:
+            return None
+        return next((each for each in reversed(views) if str(each.number) == number), views[-1])
+
+    def add(self, mounted: MountedView) -> None:
+        """Serve the sandbox of a View."""
+        self._views.setdefault(mounted.host, []).append(mounted)
+
+    def remove(self, mounted: MountedView) -> None:
+        """Serve it no longer."""
+        views = self._views[mounted.host]
+        views.remove(mounted)
+        if not views:
+            del self._views[mounted.host]
