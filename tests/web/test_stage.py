@@ -9,8 +9,8 @@ import pytest
 from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
+from transom.host.grants import Grant
 from transom.host.page import Page
-from transom.host.policy import Grant
 from transom.web.cards import GoneView
 from transom.web.mounted_views import ViewOwner, Violation
 from transom.web.stage import Stage

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from transom.host.grants import Grant
 from transom.host.page import Page
-from transom.host.policy import Grant
 from transom.web.page_link import ViewChannel
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
