@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -773,8 +774,16 @@ def test_a_transom_that_uvx_runs_is_run_by_uvx(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(sys, "executable", str(passing / "python"))
     monkeypatch.setenv("PATH", f"{passing}{os.pathsep}{lasting}")
     monkeypatch.delenv("UV", raising=False)
+    recorded: str | None = None
+    installed = SimpleNamespace(read_text=lambda _: recorded)
+    monkeypatch.setattr(install.Distribution, "from_name", lambda _: installed)
     assert transom_command() == [str(lasting / "uvx"), "--from", "transom[headless]", "transom"]
+    recorded = '{"url": "file:///my/transom", "dir_info": {}}'
+    assert transom_command()[2] == "transom[headless] @ file:///my/transom"
     monkeypatch.setattr(install, "find_spec", lambda _: None)
+    recorded = '{"url": "https://a/b.git", "vcs_info": {"vcs": "git", "commit_id": "1f"}}'
+    assert transom_command()[2] == "transom @ git+https://a/b.git@1f"
+    recorded = None
     assert transom_command() == [str(lasting / "uvx"), "--from", "transom", "transom"]
     # Its own Python would be gone tomorrow, too.
     assert settled_command(["python", "x.py"], tmp_path)[0] == str(lasting / "python")

@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -272,6 +273,8 @@ def transom_command() -> list[str]:
         uv = os.environ.get("UV")
         beside = uv and shutil.which("uvx", path=str(Path(uv).parent))
         package = "transom[headless]" if find_spec("playwright") else "transom"
+        source = _installed_from()
+        package = f"{package} @ {source}" if source else package
         return [beside or _which("uvx") or "uvx", "--from", package, "transom"]
     name = "transom.exe" if os.name == "nt" else "transom"
     beside = Path(sys.executable).parent / name
@@ -281,6 +284,35 @@ def transom_command() -> list[str]:
     if found:
         return [str(Path(found).absolute())]
     return [sys.executable, "-m", "transom"]
+
+
+def _installed_from() -> str | None:
+    """The folder, file or repository that this Transom was installed from, if it was not an index.
+
+    Without it, an entry for `uvx` would run whatever an index has by this name.
+    """
+    try:
+        recorded = Distribution.from_name("transom").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+    if recorded is None:
+        return None
+    source = msgspec.json.decode(recorded, type=_Source)
+    if source.vcs_info is None:
+        return source.url
+    return f"{source.vcs_info.vcs}+{source.url}@{source.vcs_info.commit_id}"
+
+
+class _Repository(msgspec.Struct):
+    vcs: str
+    commit_id: str
+
+
+class _Source(msgspec.Struct):
+    """What an installer records beside a package (PEP 610)."""
+
+    url: str
+    vcs_info: _Repository | None = None
 
 
 def _which(program: str) -> str | None:
