@@ -31,16 +31,18 @@ GATEWAY = [sys.executable, "-m", "transom", "gateway", "--headless", "--"]
 MUSIC = [sys.executable, str(SERVER)]
 
 
+def from_here(file: Path) -> Path:
+    """A path that is short where it can be."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+
+
 def next_steps() -> str:
     """What to try now, as it can be typed here."""
-    command = Path(sys.executable).with_name("transom")
-    if which("transom"):
-        command = Path("transom")
-    elif command.is_relative_to(Path.cwd()):
-        command = command.relative_to(Path.cwd())
+    beside = Path(sys.executable).with_name("transom")
+    command = Path("transom") if which("transom") else from_here(beside)
     transom = shlex.quote(str(command))
-    server = shlex.quote(str(SERVER))
-    python = shlex.quote(sys.executable)
+    server = shlex.quote(str(from_here(SERVER)))
+    python = shlex.quote(str(from_here(Path(sys.executable))))
     return f"""\
   The player, in your browser:
     {transom} open {server} show_player
@@ -134,6 +136,7 @@ async def main() -> None:
     """The whole story."""
     began = time.perf_counter()
     out.print("[bold]Transom: MCP Apps for every agent[/bold]")
+    say("A script stands in for the model. Its MCP client starts the gateway in front of a server:")
     say(f"transom gateway --headless -- python {SERVER.name}")
     changed = asyncio.Event()
 
@@ -147,7 +150,7 @@ async def main() -> None:
     async with Client(stdio_client(parameters), mode="legacy", message_handler=heard) as client:
         agent = Agent(client, changed)
 
-        step("1. Before the View: the server's own tools, and two that stand for those of Views")
+        step("1. Before a View is open: the server's own tools, and three of the gateway")
         names = await agent.look()
         say(shown(names))
         check("no tool of a View is there yet", not any("__" in name for name in names))
@@ -159,12 +162,12 @@ async def main() -> None:
         say(f"new tools: {shown(new)}")
         check("the View's tools are in the list, as ordinary MCP tools", len(new) >= 5)
 
-        step("3. A schema follows the library: the View is asked each time, and need not tell")
+        step("3. A schema follows the library: the View is asked for it at every listing")
         before = choices(agent.tools["music-1__play_track"])
         say(f"play_track takes: {shown(before)}")
         agent.changed.clear()
         await agent.call("music-1__add_to_library", id="canon-in-d")
-        check("nobody said that the tools changed", not agent.changed.is_set())
+        check("this needs no notification that the tools changed", not agent.changed.is_set())
         await agent.look()
         after = choices(agent.tools["music-1__play_track"])
         say(f"play_track takes: {shown(after)}")
