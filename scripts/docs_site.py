@@ -24,6 +24,7 @@ PAGES = {
 _LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<path>[^()\s:#]+)(?P<anchor>#[^()\s]*)?\)"
 )
+_PICTURE = re.compile(r'\b(?P<attribute>src|srcset)="(?P<path>[^":]+)"')
 _QUOTING = re.compile(r"^(```\w+) \S+$", re.MULTILINE)
 _FENCE = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 
@@ -67,8 +68,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return link[0]  # a broken link, for MkDocs to complain about
         return f"[{link['text']}]({target}{link['anchor'] or ''})"
 
+    def pictured(source: re.Match[str]) -> str:
+        file = (here.parent / source["path"]).resolve()
+        return f'{source["attribute"]}="{file.relative_to(DOCS).as_posix()}"'
+
     parts = _FENCE.split(_QUOTING.sub(r"\1", markdown))
-    return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else _PICTURE.sub(pictured, _LINK.sub(moved, part))
+        for part in parts
+    )
 
 
 def _in_site(file: Path) -> bool:

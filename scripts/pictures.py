@@ -1,21 +1,32 @@
-"""Takes the pictures of the examples in docs/images: each View after a few calls of its tools.
+"""Takes the pictures in docs/images, each in light and in dark.
 
-    .venv/bin/python scripts/pictures.py [NAME …] [--into FOLDER] [--dark] [--width PIXELS]
+    .venv/bin/python scripts/pictures.py [NAME …] [--into FOLDER]
 
-With names, only those.
+With names, only those. An example is its View after a few calls of its tools; `stage` is the page
+in the user's browser, and `chat` the web application in `examples/chat`.
 """
 
 import argparse
 import asyncio
+import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playwright.async_api import Page, async_playwright, expect
+
 from transom import Host, Policy
-from transom.web import HeadlessRenderer
+from transom.web import BrowserRenderer, HeadlessRenderer
+from transom.web.headless import chromium_arguments, find_chromium
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
+
+
+PATIENCE = 60  # seconds, for a machine that is busy
+TRIES = 5
 
 
 class Scene(NamedTuple):
@@ -60,10 +71,22 @@ SCENES = {
 }
 
 
-async def take(name: str, scene: Scene, *, width: int, dark: bool) -> bytes:
-    """Show an example, make the calls, and look."""
-    renderer = HeadlessRenderer(size=(width, 900), dark=dark)
-    async with Host(renderer=renderer, policy=Policy.trusting(), open_timeout=60) as host:
+async def take_view(name: str, *, dark: bool) -> bytes:
+    """An example's View."""
+    return await _play(name, HeadlessRenderer(size=(840, 900), dark=dark))
+
+
+async def take_stage(*, dark: bool) -> bytes:
+    """The Stage with the music player."""
+    async with _window(1000, 720, dark=dark) as page:
+        renderer = BrowserRenderer(open_page=page.goto, page_timeout=PATIENCE, ephemeral=True)
+        return await _play("music", renderer, page)
+
+
+async def _play(name: str, renderer: Any, page: Page | None = None) -> bytes:
+    """Show an example, make the calls of its scene, and take a picture of the View or the page."""
+    scene = SCENES[name]
+    async with Host(renderer=renderer, policy=Policy.trusting(), open_timeout=PATIENCE) as host:
         await host.add_server(name, [sys.executable, str(ROOT / "examples" / f"{name}.py")])
         await host.call_tool(scene.opens, scene.arguments)
         (view,) = host.views.values()
@@ -71,23 +94,114 @@ async def take(name: str, scene: Scene, *, width: int, dark: bool) -> bytes:
             result = await view.call_tool(tool, arguments)
             if result.is_error:
                 raise SystemExit(f"{name}: {tool} said: {result.text}")
-        return await view.screenshot()
+        if page is None:
+            return await view.screenshot()
+        await page.mouse.move(0, 0)
+        return await page.screenshot()
+
+
+async def take_chat() -> tuple[bytes, bytes]:
+    """The chat, in light and dark: a View in the conversation, and a question about a call."""
+    for _ in range(TRIES):
+        if (pictures := await _try_chat()) is not None:
+            return pictures
+    raise SystemExit("chat: the connection was lost each time; try again on a machine less busy")
+
+
+async def _try_chat() -> tuple[bytes, bytes] | None:
+    async with _chat() as url, _window(1000, 960) as page:
+        await page.goto(url)
+        await page.get_by_placeholder("Your name").fill("Ada")
+        await page.get_by_role("button", name="Sign in").click()
+        await page.get_by_role("button", name="Show the open orders").click()
+        view = page.frame_locator("iframe").frame_locator("iframe")
+        await view.get_by_text("A-1041").wait_for()
+        await page.get_by_text("in all.").last.wait_for()
+        await page.get_by_role("button", name="Select A-1041").click()
+        asked = expect(page.get_by_role("button", name="Always allow"))
+        await asked.to_be_enabled(timeout=PATIENCE * 1000)
+        await page.mouse.move(0, 0)
+        light = await _still(page)
+        await page.emulate_media(color_scheme="dark")
+        dark = await _still(page)
+        # A machine can be so busy that the page believes the chat to be gone, and says so.
+        return None if await page.locator("#state").inner_text() else (light, dark)
+
+
+async def _still(page: Page) -> bytes:
+    """A picture of a page on which nothing moves any more."""
+    last = b""
+    while (picture := await page.screenshot()) != last:
+        last = picture
+        await asyncio.sleep(0.5)
+    return picture
+
+
+@asynccontextmanager
+async def _chat() -> AsyncIterator[str]:
+    """The address of a chat that nobody has used."""
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "examples.chat.app:app",
+        "--port",
+        "0",
+        "--no-access-log",
+    ]
+    chat = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=subprocess.PIPE)
+    assert chat.stderr is not None  # noqa: S101 - for the type checker
+    try:
+        while b"running on" not in (line := await chat.stderr.readline()):
+            if not line:
+                raise SystemExit("The chat did not start")
+        yield line.split()[-5].decode().replace("127.0.0.1", "localhost")
+    finally:
+        chat.terminate()
+        await chat.communicate()
+
+
+@asynccontextmanager
+async def _window(width: int, height: int, *, dark: bool = False) -> AsyncIterator[Page]:
+    """A page of a browser."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_chromium(), args=chromium_arguments()
+        )
+        page = await browser.new_page(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        page.set_default_timeout(PATIENCE * 1000)
+        try:
+            yield page
+        finally:
+            await browser.close()
+
+
+async def take(name: str) -> tuple[bytes, bytes]:
+    """A picture by its name, in light and dark."""
+    if name == "chat":
+        return await take_chat()
+    if name == "stage":
+        return await take_stage(dark=False), await take_stage(dark=True)
+    return await take_view(name, dark=False), await take_view(name, dark=True)
 
 
 async def main() -> None:
     """Take them all."""
+    known = [*SCENES, "stage", "chat"]
     parser = argparse.ArgumentParser(description="Take the pictures in docs/images.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCENES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
     parser.add_argument("--into", type=Path, default=IMAGES, help="another folder")
-    parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--width", type=int, default=840, help="of the page around the View")
     given = parser.parse_args()
-    if unknown := set(given.names) - set(SCENES):
-        parser.error(f"no example has the name {', '.join(sorted(unknown))}")
-    for name in given.names or SCENES:
-        picture = await take(name, SCENES[name], width=given.width, dark=given.dark)
-        (given.into / f"{name}.png").write_bytes(picture)
-        print(f"{name}.png: {len(picture) // 1024} KB")
+    if unknown := set(given.names) - set(known):
+        parser.error(f"there is no picture {', '.join(sorted(unknown))}")
+    for name in given.names or known:
+        for file, picture in zip(
+            (f"{name}.png", f"{name}-dark.png"), await take(name), strict=True
+        ):
+            (given.into / file).write_bytes(picture)
+            print(f"{file}: {len(picture) // 1024} KB")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r'<(?:img|source) [^>]*?\bsrc(?:set)?="([^":]+)"')
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+(?:\([^)]*\))?)\)")
 
 
@@ -53,6 +54,23 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         if outside or not file.exists() or (anchor and anchor not in anchors(file)):
             dead.append(target)
     assert dead == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_picture_is_there_in_light_and_dark(page: Path) -> None:
+    shown = {(page.parent / name).resolve() for name in PICTURE.findall(prose(page))}
+    light = {file for file in shown if not file.stem.endswith("-dark")}
+    assert {file.with_stem(f"{file.stem}-dark") for file in light} == shown - light
+    assert [file for file in shown if not file.exists()] == []
+
+
+def test_every_picture_is_on_a_page() -> None:
+    linked = {
+        Path(name).name
+        for page in PAGES
+        for name in [*PICTURE.findall(prose(page)), *(target for _, target in links(page))]
+    }
+    assert {file.name for file in (DOCS / "images").iterdir()} - linked == {"favicon.svg"}
 
 
 @pytest.mark.parametrize(

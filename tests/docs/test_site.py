@@ -33,6 +33,10 @@ def test_every_page_is_in_the_site_with_its_pictures(site: Path) -> None:
     assert pages | {"start", "changelog"} <= {file.stem for file in site.glob("*.html")}
     pictures = {file.name for file in (ROOT / "docs" / "images").iterdir()}
     assert pictures == {file.name for file in (site / "images").iterdir()}
+    for page in site.glob("*.html"):
+        shown = re.findall(r'\b(?:src|srcset)="?(images/[\w.-]+)', page.read_text())
+        assert [file for file in shown if not (site / file).is_file()] == []
+    assert len(re.findall(r"images/stage[\w-]*\.png", (site / "start.html").read_text())) == 2
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
 
 
