@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check lint format docs docs-site js bench faults soak fuzz compat dist test-all
+.PHONY: help setup demo test check lint format docs docs-site js pictures bench faults soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -22,8 +22,8 @@ help: ## list these commands
 setup: ## prepare everything: Python and npm packages, example servers, Chromium, Redis
 	@scripts/setup
 
-demo: ## show Transom at work
-	@scripts/setup python chromium
+demo: ## watch an agent play music in a page; sets up all it needs
+	@scripts/setup package chromium
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
 test: setup lint ## check, and run every test (ARGS go to pytest)
@@ -66,6 +66,11 @@ docs-site: ## build the documentation as a site in site/, strictly; ARGS go to m
 	@scripts/setup python
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet $(ARGS)
 	@echo "site/index.html is built; to look at it: $(PYTHON_IN_VENV) -m http.server -d site"
+
+pictures: ## take the pictures in docs/images, light and dark, and record the demo; ARGS name some
+	@scripts/setup python chromium
+	@$(PYTHON_IN_VENV) scripts/pictures.py $(ARGS)
+	@$(PYTHON_IN_VENV) scripts/recording.py
 
 bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
