@@ -3,16 +3,18 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "transom"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
+PLACES = (SOURCE, ROOT, ROOT / "js" / "src", SOURCE / "web" / "static")
 NAMED = sorted(set(re.findall(r"`([\w/]+(?:\.py|\.js|\.ts|/))`", PAGE)))
 
 
 def test_every_file_and_folder_that_the_page_names_exists():
-    places = (SOURCE, ROOT, ROOT / "js" / "src", SOURCE / "web" / "static")
-    missing = [name for name in NAMED if not any((place / name).exists() for place in places)]
+    missing = [name for name in NAMED if not any((place / name).exists() for place in PLACES)]
     assert missing == []
 
 
@@ -27,3 +29,23 @@ def test_the_names_that_the_page_gives_to_classes_and_functions_are_defined():
     for owner, member in re.findall(r"`([A-Z]\w+)\.(\w+)`", PAGE):
         assert re.search(rf"^class {owner}\b", text, re.MULTILINE), owner
         assert re.search(rf"\b(def {member}\b|{member} = Event)", text), f"{owner}.{member}"
+
+
+WHERE = re.findall(
+    r"^\| (.+) \| `([\w/.]+)` \| `(\w+)` \|$",
+    PAGE.split("## Where is …")[1].split("\n## ")[0],
+    re.MULTILINE,
+)
+
+
+def test_where_things_are_is_told_for_thirty_features_or_more():
+    assert len(WHERE) >= 30
+
+
+@pytest.mark.parametrize(("feature", "file", "name"), WHERE, ids=[row[0] for row in WHERE])
+def test_a_feature_is_where_the_page_says(feature: str, file: str, name: str):
+    found = next((place / file for place in PLACES if (place / file).exists()), None)
+    row = f'the row "{feature}" of docs/architecture.md is stale'
+    assert found is not None, f"{row}: there is no {file}"
+    defined = rf"^(export )?(async )?(class |def |function |const )?{name}\b"
+    assert re.search(defined, found.read_text(), re.MULTILINE), f"{row}: {file} defines no {name}"
