@@ -1,34 +1,38 @@
-"""Every exception Transom raises, in one tree.
+"""Every exception Transom raises, in one tree: whose fault it is decides where it stands.
 
     TransomError
-    ├── ProtocolError          a JSON-RPC error: raise it to answer with it, catch it when answered
-    ├── ToolError              a tool's own error: its text is meant for the model to read
-    ├── PeerError              the other side broke the rules
-    │   ├── MessageRefused     ... with a message that cannot be accepted
-    │   └── InvalidResult      ... with an answer that does not fit its method
-    ├── UsageError             this side was used wrongly; nothing was sent
-    │   ├── NotConnected
+    ├── UsageError             the caller's program, command line or settings are wrong
     │   ├── AlreadyConnected
     │   ├── OutOfOrder         not allowed in this state of the conversation
-    │   ├── CapabilityMissing  the other side did not declare that it can do this
     │   ├── SchemaError        a schema that cannot be used
     │   └── RegistrationError  a tool that cannot be registered
-    ├── ValidationError        a value does not fit its schema
-    ├── RequestEnded           a request that will never be answered
-    │   ├── RequestTimeout
-    │   ├── RequestCancelled
-    │   └── ConnectionClosed   ... says who closed and why
-    ├── ChannelClosed          the pipe to the other side is closed
-    ├── BusError               workers cannot reach each other
-    │   ├── BusUnreachable     ... Redis is not there, or does not answer
-    │   ├── NoOwner            ... no worker has what was asked for
-    │   ├── OwnerGone          ... the worker that had it is dead
-    │   ├── LeaseLost          ... another worker has taken over what this one had
-    │   └── OutcomeUnknown     ... the other worker was lost while it worked on a request
-    ├── ViewClosed             the View that should have answered is closed
-    └── Refused                the host's policy refused it
+    ├── Unreachable            the other side cannot be reached, or does not answer
+    │   ├── NotConnected       there is no connection, or none can be made
+    │   ├── TooManyRequests    it has not answered earlier requests; this one was not sent
+    │   ├── RequestEnded       a request that will never be answered
+    │   │   ├── RequestTimeout
+    │   │   ├── RequestCancelled
+    │   │   └── ConnectionClosed   ... says who closed and why
+    │   ├── ChannelClosed      the pipe to the other side is closed
+    │   ├── ViewClosed         the View that should have answered is closed
+    │   └── BusError           workers cannot reach each other
+    │       ├── BusUnreachable     ... Redis is not there, or does not answer
+    │       ├── NoOwner            ... no worker has what was asked for
+    │       ├── OwnerGone          ... the worker that had it is dead
+    │       ├── LeaseLost          ... another worker has taken over what this one had
+    │       └── OutcomeUnknown     ... the other worker was lost while it worked on a request
+    ├── Refused                the host's policy, or its user, refused it
+    ├── PeerError              the other side's own fault: that of a View, a server or a host
+    │   ├── MessageRefused     ... a message that cannot be accepted
+    │   ├── InvalidResult      ... an answer that does not fit its method
+    │   └── CapabilityMissing  ... it did not declare that it can do this
+    ├── ProtocolError          a JSON-RPC error: raise it to answer with it, catch it when answered
+    ├── ToolError              a tool's own error: its text is meant for the model to read
+    └── ValidationError        a value does not fit its schema
 
-A `UsageError` is a mistake of this side, a `PeerError` one of the other side.
+Only a `UsageError` is for the author of the program. Everything else can happen to a program that
+is right, and its text can be read by a model: `Host.answer` raises the one, and makes a result of
+the others.
 """
 
 from __future__ import annotations
@@ -66,8 +70,10 @@ __all__ = [
     "RequestEnded",
     "RequestTimeout",
     "SchemaError",
+    "TooManyRequests",
     "ToolError",
     "TransomError",
+    "Unreachable",
     "UsageError",
     "ValidationError",
     "ViewClosed",
@@ -106,32 +112,8 @@ class ToolError(TransomError):
     """A tool cannot do what it was asked. The text becomes an `isError` result for the model."""
 
 
-class PeerError(TransomError):
-    """The other side broke the rules of the protocol."""
-
-
-class MessageRefused(PeerError):
-    """A message that cannot be accepted. `code` is for the error response, if one is sent."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(code, message)
-        self.code = code
-        self.message = message
-
-    def __str__(self) -> str:
-        return self.message
-
-
-class InvalidResult(PeerError):
-    """The other side answered with something that is not a valid result of the method."""
-
-
 class UsageError(TransomError):
-    """This side was used in a way that cannot work. Nothing was sent."""
-
-
-class NotConnected(UsageError):
-    """There is no connection to the other side: connect first."""
+    """The caller's program, command line or settings are wrong. Nothing was sent."""
 
 
 class AlreadyConnected(UsageError):
@@ -140,10 +122,6 @@ class AlreadyConnected(UsageError):
 
 class OutOfOrder(UsageError):
     """The conversation is not in a state that allows this message."""
-
-
-class CapabilityMissing(UsageError):
-    """The other side did not declare the capability that this needs."""
 
 
 class SchemaError(UsageError):
@@ -175,7 +153,43 @@ class ValidationError(TransomError):
         return "; ".join(str(problem) for problem in self.problems)
 
 
-class RequestEnded(TransomError):
+class PeerError(TransomError):
+    """The other side, a View, a server or a host, broke the rules or cannot do what is needed."""
+
+
+class MessageRefused(PeerError):
+    """A message that cannot be accepted. `code` is for the error response, if one is sent."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidResult(PeerError):
+    """The other side answered with something that is not a valid result of the method."""
+
+
+class CapabilityMissing(PeerError):
+    """The other side did not declare the capability that this needs. Nothing was sent."""
+
+
+class Unreachable(TransomError):
+    """The other side cannot be reached, or does not answer."""
+
+
+class NotConnected(Unreachable):
+    """There is no connection to the other side, or none can be made; the text says why."""
+
+
+class TooManyRequests(Unreachable):
+    """The other side has not answered earlier requests. This one was not sent: try again later."""
+
+
+class RequestEnded(Unreachable):
     """A request that will never be answered."""
 
 
@@ -191,11 +205,11 @@ class ConnectionClosed(RequestEnded):
     """The connection closed before an answer came. The text says who closed it and why."""
 
 
-class ChannelClosed(TransomError):
+class ChannelClosed(Unreachable):
     """The pipe to the other side is closed."""
 
 
-class BusError(TransomError):
+class BusError(Unreachable):
     """Workers cannot reach each other. Whatever needs only one of them still works."""
 
 
@@ -222,7 +236,7 @@ class OutcomeUnknown(BusError):
     """
 
 
-class ViewClosed(TransomError):
+class ViewClosed(Unreachable):
     """The View that should have answered has been closed. `view_id` names it."""
 
     def __init__(self, view_id: str, message: str) -> None:
@@ -234,4 +248,4 @@ class ViewClosed(TransomError):
 
 
 class Refused(TransomError):
-    """The host's policy refused it. The text says what would allow it."""
+    """The host's policy, or its user, refused it. The text says what would allow it."""

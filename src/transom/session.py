@@ -579,7 +579,7 @@ class Session:
 
         Raises:
             NotConnected: the connection is closed.
-            UsageError: too many requests wait for an answer.
+            TooManyRequests: too many requests wait for an answer.
         """
         if self._closing or self._loop is None:
             raise NotConnected("Not connected")

@@ -11,10 +11,10 @@ from transom.errors import (
     BusError,
     ChannelClosed,
     ConnectionClosed,
+    MessageRefused,
     NoOwner,
     OwnerGone,
     RequestTimeout,
-    UsageError,
 )
 
 
@@ -91,7 +91,7 @@ async def test_a_large_message_arrives_and_one_that_is_too_large_is_refused(here
     large = bytes(range(256)) * 16384
     await ours.send(large)
     assert await theirs.receive() == large
-    with pytest.raises(UsageError, match="too large"):
+    with pytest.raises(MessageRefused, match="too large"):
         await ours.send(bytes(41 * 1024 * 1024))
     await ours.send(b"still there")
     assert await theirs.receive() == b"still there"

@@ -17,6 +17,8 @@ from transom.errors import (
     ProtocolError,
     RequestCancelled,
     RequestTimeout,
+    TooManyRequests,
+    UsageError,
 )
 from transom.protocol.lifecycle import State
 from transom.types import (
@@ -281,7 +283,7 @@ async def test_no_more_than_so_many_notices_wait_for_a_view():
     async with joined(limits=Limits(max_queued=2)) as (bridge, view, _):
         await bridge.send_tool_input_partial({})
         await bridge.send_tool_input_partial({})
-        with pytest.raises(OutOfOrder, match="2 notifications are already waiting for the View"):
+        with pytest.raises(TooManyRequests, match="2 notifications are already waiting"):
             await bridge.send_tool_input({})
         await view.be_ready()
         await view.told("tool-input-partial", times=2)
@@ -314,7 +316,7 @@ async def test_waiting_for_a_view_that_goes_away_ends():
 
 async def test_a_bridge_that_was_not_started_says_how_to():
     bridge = Bridge(memory_pair()[0], host_info=HOST)
-    with pytest.raises(NotConnected, match="async with bridge"):
+    with pytest.raises(UsageError, match="async with bridge"):
         await bridge.call_tool("echo")
     await bridge.aclose()
     assert bridge.state is State.CLOSED

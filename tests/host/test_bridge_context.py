@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.host.bare_view import joined, ready
-from transom.errors import ProtocolError, Refused, UsageError
+from transom.errors import CapabilityMissing, ProtocolError, Refused
 
 CHANGED = "host-context-changed"
 MODES = {"displayMode": "inline", "availableDisplayModes": ["inline", "fullscreen", "pip"]}
@@ -167,7 +167,7 @@ async def test_a_mode_that_the_host_does_not_offer_never_reaches_the_handler():
 async def test_the_host_cannot_switch_a_view_to_a_mode_it_did_not_declare():
     capabilities = {"availableDisplayModes": ["inline"]}
     async with ready(context=MODES, capabilities=capabilities) as (bridge, view, _):
-        with pytest.raises(UsageError, match="cannot be shown in 'fullscreen'"):
+        with pytest.raises(CapabilityMissing, match="cannot be shown in 'fullscreen'"):
             await bridge.set_context(display_mode="fullscreen", theme="dark")
         assert bridge.context == MODES
         assert changes(view) == []

@@ -223,13 +223,13 @@ async def test_a_name_is_used_once_and_never_for_a_view_and_a_server():
 
 async def test_a_host_that_is_not_open_says_so():
     host = Host()
-    with pytest.raises(NotConnected, match="use `async with Host"):
+    with pytest.raises(UsageError, match="use `async with Host"):
         await host.add_server("orders", shop())
     async with host:
         await host.add_server("orders", shop())
-    with pytest.raises(NotConnected, match="is closed"):
+    with pytest.raises(UsageError, match="is closed"):
         await host.call_tool("search", {"query": "x"})
-    with pytest.raises(NotConnected, match="is closed"):
+    with pytest.raises(UsageError, match="is closed"):
         await host.list_tools()
     with pytest.raises(UsageError, match="entered only once"):
         await host.__aenter__()

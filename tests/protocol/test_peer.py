@@ -3,7 +3,7 @@ import pytest
 
 from tests.ids import plain
 from tests.protocol.hostile import as_json
-from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, UsageError
+from transom.errors import INVALID_REQUEST, SERVER_ERROR, NotConnected, TooManyRequests
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Peer, Progress, ProtocolViolation, Unreadable
 
@@ -232,7 +232,7 @@ def test_cancelling_makes_no_room_before_the_handler_has_ended():
 def test_one_request_of_ours_too_many_raises_until_one_has_ended():
     peer = Peer(max_outgoing=1)
     id, _ = peer.request("m")
-    with pytest.raises(UsageError, match="1 requests"):
+    with pytest.raises(TooManyRequests, match="1 requests"):
         peer.request("m")
     peer.feed(answer(id))
     assert peer.request("m")[0] == id + 1

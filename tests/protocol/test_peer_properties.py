@@ -21,7 +21,7 @@ from tests.protocol.hostile import (
     requests,
     shaped_messages,
 )
-from transom.errors import UsageError
+from transom.errors import TooManyRequests
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
 
@@ -183,7 +183,7 @@ class TwoPeersOnABadPipe(RuleBasedStateMachine):
         if peer.outgoing == peer.max_outgoing:
             try:
                 peer.request("m")
-            except UsageError:
+            except TooManyRequests:
                 return
             raise AssertionError("one too many was let through")
         id, data = peer.request("m", b'{"a":1}', progress=progress)

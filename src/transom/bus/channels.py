@@ -25,8 +25,10 @@ from transom.background import Background, logs_errors, stop
 from transom.bus.commands import OPEN, SEND, TAKEN, Argument, Commands
 from transom.channel import Channel, Pipe, Receiver, Waiters, memory_pair
 from transom.errors import (
+    INVALID_REQUEST,
     BusError,
     ChannelClosed,
+    MessageRefused,
     NoOwner,
     OwnerGone,
     UsageError,
@@ -110,7 +112,8 @@ class BusChannel:
         if self.closed:
             raise ChannelClosed(self.reason)
         if len(data) > MAX_MESSAGE:
-            raise UsageError(f"A message of {len(data)} bytes is too large for the bus")
+            text = f"A message of {len(data)} bytes is too large for the bus"
+            raise MessageRefused(INVALID_REQUEST, text)
         self._credit -= len(data) + _OVERHEAD
         self.post(_DATA, data)
 

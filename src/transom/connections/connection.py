@@ -50,8 +50,8 @@ from transom.errors import (
     NotConnected,
     PeerError,
     ProtocolError,
+    TooManyRequests,
     TransomError,
-    UsageError,
 )
 from transom.protocol import wire
 from transom.protocol.peer import Peer
@@ -396,7 +396,7 @@ class ServerConnection(CachingServer):
                 return self._link.session.send(method, raw, on_progress=on_progress)
         except NotConnected:
             pass  # the session has ended, which is handled soon
-        except UsageError as error:
+        except TooManyRequests as error:
             raise ProtocolError(SERVER_ERROR, f"Server {self.name}: {error}") from None
         raise ConnectionClosed(f"Server {self.name} is gone: {self.reason}")
 

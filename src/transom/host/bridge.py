@@ -36,6 +36,7 @@ from transom.errors import (
     PeerError,
     ProtocolError,
     RequestTimeout,
+    TooManyRequests,
     TransomError,
     UsageError,
 )
@@ -318,7 +319,8 @@ class Bridge(CallsTools):
         Raises:
             RequestTimeout: it did not say so in time.
             ConnectionClosed: it went away first.
-            NotConnected: the bridge is not running.
+            UsageError: the bridge was never started.
+            NotConnected: it is closed.
         """
         limit = self.limits.initialize_timeout if timeout is None else timeout
         await self._until_ready("initialized", limit)
@@ -326,7 +328,7 @@ class Bridge(CallsTools):
     async def _until_ready(self, what: str, timeout: float) -> float:
         """Wait until the View is initialised; returns the rest of the timeout."""
         if not self._started:
-            raise NotConnected(f"{what}: not connected (use `async with bridge:`)")
+            raise UsageError(f"{what}: not connected (use `async with bridge:`)")
         self._check_open(what)
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout
@@ -616,14 +618,14 @@ class Bridge(CallsTools):
         return.
 
         Raises:
-            UsageError: the View did not declare that display mode.
+            CapabilityMissing: the View did not declare that display mode.
             NotConnected: the View is closed.
         """
         mode = changes.get("display_mode", changes.get("displayMode"))
         app = self.app_capabilities
         modes = None if app is None else app.available_display_modes
         if mode is not None and modes is not None and mode not in modes:
-            raise UsageError(f"The View cannot be shown in {mode!r}, only in {modes}")
+            raise CapabilityMissing(f"The View cannot be shown in {mode!r}, only in {modes}")
         self._check_open("set_context")
         self._requests.context.change(changes)
         self._send_context_changes()
@@ -652,7 +654,7 @@ class Bridge(CallsTools):
         if step is None:
             raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
         if len(self._queued) >= self.limits.max_queued:
-            raise OutOfOrder(
+            raise TooManyRequests(
                 f"{method}: {self.limits.max_queued} notifications are already waiting for the View"
             )
         lifecycle.delivery = step

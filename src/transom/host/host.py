@@ -176,11 +176,12 @@ class ToolHost(CallsTools):
     ) -> ToolResult:
         """`call_tool` for an agent's loop: failures that the model should read become results.
 
-        A call that is refused or times out, whose View or server is gone, or that names an unknown
-        tool returns a result with `is_error` and a text that says why.
+        A call that is refused or times out, whose View or server is gone or fails, or that names an
+        unknown tool returns a result with `is_error` and a text that says why.
 
         Raises:
-            UsageError: the host is used wrongly: the model can do nothing about it.
+            UsageError: the program is wrong, as when the host is not open: the model can do nothing
+                about it.
         """
         try:
             return await self.call_tool(name, arguments, **options)
@@ -394,7 +395,7 @@ class Host(ToolHost):
     def _check_open(self) -> None:
         if self._stack is None:
             what = "is closed" if self._closed else "is not open: use `async with Host(...)`"
-            raise NotConnected(f"The host {what}")
+            raise UsageError(f"The host {what}")
 
     # --- servers -----------------------------------------------------------------------------
 

@@ -331,7 +331,9 @@ class View(CallsTools):
                 self.check()
             if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
                 raise self.closed_error() from error
-            if isinstance(error, ProtocolError) and name not in self._tools:
+            # It was loaded again, and may have no tools now, or not this one.
+            late = isinstance(error, ProtocolError) and name not in self._tools
+            if late or isinstance(error, CapabilityMissing):
                 raise self._missing(name) from error
             if isinstance(error, ProtocolError):  # the View's own text, which a model may read
                 error.message = clean(error.message, env.limits.max_description)

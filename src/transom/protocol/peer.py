@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, UsageError
+from transom.errors import SERVER_ERROR, MessageRefused, NotConnected, TooManyRequests
 from transom.protocol import wire
 from transom.protocol.wire import RequestId
 
@@ -231,7 +231,8 @@ class Peer:
         if self.closed:
             raise NotConnected("Not connected")
         if len(self._outgoing) >= self.max_outgoing:
-            raise UsageError(f"{self.max_outgoing} requests are already waiting for an answer")
+            text = f"{self.max_outgoing} requests are already waiting for an answer"
+            raise TooManyRequests(text)
         id = self.next_id
         self.next_id += 1
         if progress:

@@ -197,7 +197,9 @@ class App:
 
         A host that announces `transom/problems` gets it, too.
         """
-        if self._connection is not None and not isinstance(error, PeerError):
+        # What the host did wrong is no problem of the page; asking it for what it cannot do is.
+        of_host = isinstance(error, PeerError) and not isinstance(error, CapabilityMissing)
+        if self._connection is not None and not of_host:
             self._connection.send_problem(error, kind, tool)
         handled = self.on_error and self._run_in_background(
             self.on_error.fire(error, on_problem=self._on_error_failed)
