@@ -21,7 +21,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-import transom.gateway.client_views as gateway_views
+import transom.gateway.eras as gateway_eras
 from transom.cli.main import main
 from transom.host import open_views
 
@@ -105,6 +105,6 @@ def _write(file: Path) -> None:
 
 if __name__ == "__main__":
     answer = Path(sys.argv.pop(1))
-    open_views._MAX_CLOSED = gateway_views._MAX_HANDLES = _MAX_CLOSED  # type: ignore[attr-defined]
+    open_views._MAX_CLOSED = gateway_eras._MAX_HANDLES = _MAX_CLOSED  # type: ignore[attr-defined]
     signal.signal(signal.SIGUSR1, lambda *_: _write(answer))
     main()

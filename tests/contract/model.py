@@ -18,7 +18,7 @@ from transom import AllowAlways, Host, Limits, Policy, Tool, ToolResult
 from transom.channel import Channel, memory_pair
 from transom.connections.targets import way_to
 from transom.errors import ProtocolError
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, ViewCalls
@@ -203,7 +203,7 @@ async def model_of(
         return
     ours, theirs = memory_pair()
     approval = "elicit" if asks else "client"
-    views = ClientViews(Screen(renderer), approval=approval, view_calls=view_calls)
+    views = ViewOptions(Screen(renderer), approval=approval, view_calls=view_calls)
     proxy = Proxy(ours, [("samples", way_to(server))], views)
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, {"elicitation/create": accept})

@@ -23,7 +23,7 @@ from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsaf
 from transom.check.scan import HtmlScan
 from transom.connections.connection import ServerConnection
 from transom.errors import PeerError
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 from transom.host.page import Page
 from transom.host.policy import Allow
@@ -151,7 +151,7 @@ def gateway(data: bytes) -> None:
     async def work() -> None:
         server, screen = Server({"tools/call": text("called")}), _Screen()
         ours, theirs = memory_pair()
-        views = ClientViews(screen, approval="page")  # type: ignore[arg-type]
+        views = ViewOptions(screen, approval="page")  # type: ignore[arg-type]
         running = asyncio.create_task(Proxy(ours, [("shop", server.connect)], views).run())
         client = Raw(theirs, {"sampling/createMessage": None, "roots/list": {"roots": []}})
         try:

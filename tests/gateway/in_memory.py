@@ -10,7 +10,7 @@ from typing import Any
 from transom.channel import Channel, memory_pair
 from transom.connections.connection import Connect
 from transom.errors import ChannelClosed, NotConnected
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 
 VERSION = "2025-11-25"
@@ -199,14 +199,14 @@ def _tool(given: str | dict[str, Any]) -> dict[str, Any]:
 @asynccontextmanager
 async def gateway(
     *servers: Fake | tuple[str, Connect],
-    views: ClientViews | None = None,
+    views: ViewOptions | None = None,
     answers: dict[str, Any] | None = None,
     greet: bool = True,
 ) -> AsyncIterator[End]:
     """The client of a gateway with these servers, which has said hello unless told not to."""
     connects = [(each.name, each.connect) if isinstance(each, Fake) else each for each in servers]
     ours, theirs = memory_pair()
-    proxy = Proxy(theirs, connects, views or ClientViews(None))
+    proxy = Proxy(theirs, connects, views or ViewOptions(None))
     running = asyncio.create_task(proxy.run())
     client = End(answers)
     client.channel = ours

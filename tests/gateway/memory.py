@@ -10,7 +10,7 @@ from typing import Any
 from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision, Deny
@@ -327,7 +327,7 @@ async def gateway(
     shop = Shop(setup)
     screen = Screen({URI: shop}, pictures=pictures)
     ours, theirs = memory_pair()
-    views = ClientViews(screen, **options)
+    views = ViewOptions(screen, **options)
     proxy = Proxy(ours, [("shop", server.connect)], views, hung_after=hung_after)
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, answers or {})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.memory import OPENS, TOOLS, URI, Odd, Server, gateway, text, tool, words
 from transom.channel import memory_pair
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 
 VIEW = "shop-1"
@@ -140,7 +140,7 @@ async def test_a_server_that_talks_on_waits_for_a_client_that_does_not_read():
     count = 5_000
     server = Server()
     ours, theirs = memory_pair(capacity=10)
-    views = ClientViews(None)
+    views = ViewOptions(None)
     running = asyncio.create_task(Proxy(ours, [("shop", server.connect)], views).run())
     await server.started.wait()
     sent = 0

@@ -27,7 +27,7 @@ from transom.connections.process import ServerProcess
 from transom.errors import UsageError
 from transom.gateway import http as http_module
 from transom.gateway.client import MAX_BYTES
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import ServerConfig
 from transom.gateway.http import HttpGateway, address_of, serve_http, serving
 from transom.gateway.http_session import HttpSession
@@ -69,9 +69,7 @@ class Page:
 async def gateway(
     connect: Any, screen: Any = None, **options: Any
 ) -> AsyncIterator[tuple[str, HttpGateway]]:
-    served = HttpGateway(
-        [("orders", connect)], lambda label: ClientViews(screen, label=label), **options
-    )
+    served = HttpGateway([("orders", connect)], ViewOptions(screen), **options)
     async with serving(served, "127.0.0.1", 0) as url:
         yield url, served
 
@@ -595,7 +593,7 @@ async def test_another_address_needs_a_token_worth_the_name(token: str | None) -
     with pytest.raises(UsageError, match="at least 16"):
         await serve_http(
             [],
-            ClientViews,
+            ViewOptions(),
             "0.0.0.0:0",
             token=token,
             max_clients=1,

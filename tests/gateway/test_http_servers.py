@@ -17,7 +17,7 @@ from tests.host.shop import Heard
 from tests.server.clients import ERAS, serving
 from transom.channel import memory_pair
 from transom.errors import NotConnected
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
@@ -32,7 +32,7 @@ async def through_gateway(
     """A client of a gateway in this process, in front of the server at a URL."""
     ours, theirs = memory_pair()
     connect = connect_to(ServerConfig(name="chatty", url=url, headers=headers or {}))
-    proxy = Proxy(theirs, [("chatty", connect)], ClientViews(None))
+    proxy = Proxy(theirs, [("chatty", connect)], ViewOptions(None))
     running = asyncio.create_task(proxy.run())
     try:
         async with mcp.Client(streams(ours), **options) as client:
@@ -227,4 +227,4 @@ async def test_a_server_that_is_not_there_fails_the_gateway_at_once() -> None:
     _, theirs = memory_pair()
     connect = connect_to(ServerConfig(name="x", url=url_of(free_port())))
     with pytest.raises(NotConnected, match="Nothing answers"):
-        await Proxy(theirs, [("x", connect)], ClientViews(None)).run()
+        await Proxy(theirs, [("x", connect)], ViewOptions(None)).run()

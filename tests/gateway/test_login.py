@@ -22,7 +22,7 @@ from transom.channel import memory_pair
 from transom.cli import gateway as command
 from transom.cli.options import find_command
 from transom.errors import NotConnected
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import ServerConfig
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
@@ -38,7 +38,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 async def gateway_to(*servers: ServerConfig, era: str = "legacy") -> AsyncIterator[mcp.Client]:
     ours, theirs = memory_pair()
     ways = [(each.name, connect_to(each)) for each in servers]
-    running = asyncio.create_task(Proxy(theirs, ways, ClientViews(None)).run())
+    running = asyncio.create_task(Proxy(theirs, ways, ViewOptions(None)).run())
     try:
         async with mcp.Client(streams(ours), mode=era) as client:
             yield client
@@ -109,7 +109,7 @@ async def test_without_anybody_to_ask_the_gateway_says_which_command_to_run() ->
         ours, theirs = memory_pair()
         connect = connect_to(ServerConfig(name="fast", url=site.url))
         with pytest.raises(NotConnected, match=f"Run: transom login {site.url}"):
-            await Proxy(theirs, [("fast", connect)], ClientViews(None)).run()
+            await Proxy(theirs, [("fast", connect)], ViewOptions(None)).run()
         await ours.aclose()
 
 

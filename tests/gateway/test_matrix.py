@@ -32,7 +32,7 @@ from tests.check.test_runner import listening
 from tests.gateway.raw_client import PYTHON, ROOT
 from tests.gateway.test_clients import PlaysByView, openai_model, pydantic_model
 from tests.gateway.viewing_gateway import Screen
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
@@ -153,7 +153,7 @@ class Gateways:
             found = read_config(self.config(server, count))
             gateway = HttpGateway(
                 [(each.name, connect_to(each)) for each in found],
-                lambda label: ClientViews(Screen(), label=label),
+                ViewOptions(Screen()),
             )
             made = await self._stack.enter_async_context(serving(gateway, "127.0.0.1", 0))
             self._urls[server, count] = made
@@ -410,7 +410,7 @@ async def orders_gateway() -> AsyncIterator[str]:
     server = server_from_command([PYTHON, "-S", str(HERE / "orders_server.py")], name="orders")
     gateway = HttpGateway(
         [("orders", connect_to(server))],
-        lambda label: ClientViews(Screen(), surface="indirect", label=label),
+        ViewOptions(Screen(), surface="indirect"),
     )
     async with serving(gateway, "127.0.0.1", 0) as url:
         yield url

@@ -17,7 +17,7 @@ from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
 from transom.cli.gateway import SharedPage
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import server_from_command
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
@@ -58,7 +58,7 @@ async def client_of(
     """A client that has said hello to the gateway of this server."""
     ours, theirs = memory_pair()
     server = server_from_command(run or command(name), name=name)
-    proxy = Proxy(ours, [(name, connect_to(server))], ClientViews(screen, label=name))
+    proxy = Proxy(ours, [(name, connect_to(server))], ViewOptions(screen))
     running = asyncio.create_task(proxy.run())
     client = Raw(theirs, {})
     try:

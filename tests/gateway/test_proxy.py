@@ -9,6 +9,7 @@ import pytest
 
 from tests.gateway.in_memory import HELLO, End, Fake, gateway, text
 from transom.gateway.client_views import ClientViews
+from transom.gateway.eras import Era
 
 COUNTS = pytest.mark.parametrize("count", [1, 2])
 
@@ -88,17 +89,19 @@ async def test_a_request_that_is_cancelled_at_once_is_given_up_and_the_next_is_a
 
 @COUNTS
 async def test_what_goes_wrong_with_one_message_is_answered_logged_and_harms_no_other(
-    count: int, caplog: pytest.LogCaptureFixture
+    count: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    class Broken(ClientViews):
-        def owns(self, name: str, *, modern: bool) -> bool:
-            if name == "broken":
-                raise RuntimeError("a secret")
-            return super().owns(name, modern=modern)
+    owns = ClientViews.owns
 
+    def broken(views: ClientViews, name: str, era: Era) -> bool:
+        if name == "broken":
+            raise RuntimeError("a secret")
+        return owns(views, name, era)
+
+    monkeypatch.setattr(ClientViews, "owns", broken)
     made = servers(count)
     made[0].answers["tools/call"] = {"content": []}
-    async with gateway(*made, views=Broken(None)) as client:
+    async with gateway(*made) as client:
         with caplog.at_level(logging.ERROR, "transom.gateway"):
             error = await client.error("tools/call", {"name": "broken"})
         assert error == {"code": -32603, "message": "Internal error"}

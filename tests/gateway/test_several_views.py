@@ -14,7 +14,7 @@ from tests.host.shop import editor
 from transom import InProcessRenderer
 from transom.channel import Channel
 from transom.connections.process import ServerProcess
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.host.renderers import Renderer
 
 
@@ -68,7 +68,7 @@ async def call(client: End, name: str, **arguments: Any) -> list[str]:
 
 async def test_views_of_two_servers_are_told_apart_and_close_with_their_own_server():
     one, two = Shop("first"), Shop("second")
-    async with gateway(one.entry, two.entry, views=ClientViews(Screen())) as client:
+    async with gateway(one.entry, two.entry, views=ViewOptions(Screen())) as client:
         assert await tools(client) == [
             "show_orders",
             "search",
@@ -114,7 +114,7 @@ async def test_views_of_two_servers_are_told_apart_and_close_with_their_own_serv
 
 async def test_a_server_named_like_a_view_of_another_one_can_have_views_as_well():
     one, two = Shop("shop"), Shop("shop-1")
-    async with gateway(one.entry, two.entry, views=ClientViews(Screen())) as client:
+    async with gateway(one.entry, two.entry, views=ViewOptions(Screen())) as client:
         [_, about] = await call(client, "show_orders")
         assert about.startswith("View shop-1 is open")
         [_, about] = await call(client, "shop_1__show_orders")
@@ -128,7 +128,7 @@ async def test_what_views_told_can_be_read_next_to_the_resources_of_servers():
         answers={"resources/list": {"resources": [{"uri": "a://1", "name": "a"}]}},
         capabilities={"resources": {}},
     )
-    async with gateway(plain, Shop("shop").entry, views=ClientViews(Screen())) as client:
+    async with gateway(plain, Shop("shop").entry, views=ViewOptions(Screen())) as client:
         await call(client, "show_orders")
         listed = (await client.result("resources/list"))["resources"]
         uris = [entry["uri"] for entry in listed]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway import everything, modern
 from tests.gateway.raw_client import GATEWAY, raw_client
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
@@ -96,7 +96,7 @@ async def test_a_2026_07_28_server_is_the_same_on_the_wire_behind_the_gateway():
 async def gateway_over_http() -> AsyncIterator[str]:
     """Where the gateway of the server is."""
     server = server_from_command(modern.COMMAND, name="modern")
-    gateway = HttpGateway([("modern", connect_to(server))], lambda _: ClientViews(None))
+    gateway = HttpGateway([("modern", connect_to(server))], ViewOptions(None))
     async with serving(gateway, "127.0.0.1", 0) as url:
         yield url
 

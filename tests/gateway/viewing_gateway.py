@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.stdio import serve_stdio
 
@@ -41,7 +41,7 @@ async def main() -> None:
         servers = [server_from_command(sys.argv[3:], name="orders")]
     else:
         servers = read_config(sys.argv[2])
-    await serve_stdio(servers, ClientViews(Screen(), surface=surface), hung_after=0)
+    await serve_stdio(servers, ViewOptions(Screen(), surface=surface), hung_after=0)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from transom.cli.options import GatewayOptions
     from transom.connections.process import ServerProcess
-    from transom.gateway.client_views import ClientViews
     from transom.gateway.config import ServerConfig
     from transom.host.renderers import Renderer
     from transom.web.csp import CspMode
@@ -120,7 +119,7 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
-    from transom.gateway.client_views import ClientViews
+    from transom.gateway.client_host import ViewOptions
     from transom.gateway.merge import server_names
     from transom.host.view_settings import ViewSettings
 
@@ -148,23 +147,20 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         if options.port:
             await page.start()  # so that a port which cannot be used is noticed now
 
-        def views(label: str) -> ClientViews:
-            return ClientViews(
-                page if shows else None,
-                surface=options.surface,
-                approval=options.approve,
-                fresh=options.fresh,
-                view_calls=options.view_calls,
-                approve_view_calls=options.approve_view_calls,
-                settings=settings,
-                identities=identities,
-                label=label,
-            )
-
+        views = ViewOptions(
+            page if shows else None,
+            surface=options.surface,
+            approval=options.approve,
+            fresh=options.fresh,
+            view_calls=options.view_calls,
+            approve_view_calls=options.approve_view_calls,
+            settings=settings,
+            identities=identities,
+        )
         if options.http is None:
             from transom.gateway.stdio import serve_stdio
 
-            await serve_stdio(servers, views(""), hung_after=options.hung_after, started=started)
+            await serve_stdio(servers, views, hung_after=options.hung_after, started=started)
             return
         from transom.bus import Bus
         from transom.gateway.http import serve_http

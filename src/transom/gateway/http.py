@@ -56,7 +56,7 @@ from transom.errors import (
     UsageError,
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
-from transom.gateway.client_views import ClientViews
+from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.config import ServerConfig
 from transom.gateway.http_session import (
     HEADER_MISMATCH,
@@ -103,7 +103,7 @@ class HttpGateway:
 
     Args:
         servers: the servers behind it: a name, and what starts or reaches each of them.
-        views: makes the Views of a client, given the client's name.
+        views: how the Views of clients are shown.
         token: the bearer token that each request must have; None: no token is needed.
         max_clients: how many sessions and principals there may be at once.
         idle: seconds without an open request or stream after which one of them ends.
@@ -114,7 +114,7 @@ class HttpGateway:
     def __init__(
         self,
         servers: Sequence[tuple[str, Connect]],
-        views: Callable[[str], ClientViews],
+        views: ViewOptions,
         *,
         token: str | None = None,
         max_clients: int = 100,
@@ -312,13 +312,20 @@ class HttpGateway:
     async def _serve(self, client: HttpClient, label: str, lease: Lease | None) -> None:
         """One session or principal, from its first request to its end."""
         try:
-            views = self._views(label)
+            records = None
             if lease is not None and isinstance(client, Principal):
-                views.remember(
-                    await self._read_views(lease),
-                    lambda records: lease.write({_VIEWS: records}),
+                records = ViewRecords(
+                    await self._read_views(lease), lambda data: lease.write({_VIEWS: data})
                 )
-            await Proxy(client, self._servers, views, hung_after=self._hung_after).run()
+            proxy = Proxy(
+                client,
+                self._servers,
+                self._views,
+                label=label,
+                records=records,
+                hung_after=self._hung_after,
+            )
+            await proxy.run()
         except TransomError as error:
             _log.warning("%s", error)
             client.refuse(str(error))
@@ -506,7 +513,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 async def serve_http(
     servers: Sequence[ServerConfig],
-    views: Callable[[str], ClientViews],
+    views: ViewOptions,
     address: str,
     *,
     token: str | None,
@@ -520,7 +527,7 @@ async def serve_http(
 
     Args:
         servers: the servers behind the gateway; each client has its own.
-        views: makes the Views of a client, given the client's name.
+        views: how the Views of clients are shown.
         address: `[HOST:]PORT`; without a host, the loopback address.
         token: the bearer token of each request; required unless the address is loopback.
         max_clients: how many clients there may be at once.

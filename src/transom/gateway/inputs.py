@@ -1,12 +1,12 @@
 """Asking a client for input while it waits for an answer: elicitation, sampling, roots.
 
-1. A client that began with `initialize` is sent a request.
-2. A 2026-07-28 client is asked in the answer to its own request: a result that requires input. It
-   calls again with the same params and its answers. Meanwhile the call waits here, for a limited
-   time; questions that come up in the meantime go into the next answer.
+1. A client of the handshake era is sent a request.
+2. Any other is asked in the answer to its own request: a result that requires input. It calls
+   again with the same params and its answers. Meanwhile the call waits here, for a limited time;
+   questions that come up in the meantime go into the next answer.
 3. An answer is used once, for the call that asked for it. A call with other params, or with an
    unknown state, starts over.
-4. Servers before 2026-07-28 do not say for which request they ask. The newest request that they
+4. Servers of the handshake era do not say for which request they ask. The newest request that they
    work on is used, if its client can answer this. Without such a request, nobody is asked.
 5. The user's approval of a View's tool is such an input too, if the gateway is to ask for it.
 """
@@ -23,15 +23,15 @@ import msgspec
 from msgspec import Raw
 
 from transom.connections.upstream import InputRequired
-from transom.connections.versions import CAPABILITIES_KEY
 from transom.errors import METHOD_NOT_FOUND, SERVER_ERROR, ProtocolError
-from transom.gateway.client import Client, ClientState
+from transom.gateway.client import Client
+from transom.gateway.eras import ClientRequest
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
-from transom.json_values import as_object, member, members
+from transom.json_values import Json, member, members
 from transom.protocol import wire
 from transom.session import OnProgress, SentRequest
 
-ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 """The requests that may be answered with a result that requires input."""
 _CAPABILITIES: Final = {
     "elicitation/create": "elicitation",
@@ -44,20 +44,20 @@ _MAX_QUESTIONS = 16  # of one call, at a time
 
 
 class _Call:
-    """A running request of 2026-07-28, over one or more rounds of input."""
+    """A running request whose client is asked in answers, over one or more rounds of input."""
 
-    def __init__(self, request: wire.Request) -> None:
+    def __init__(self, request: ClientRequest) -> None:
         self.request = request
-        self.can = as_object(member(request.params, "_meta", CAPABILITIES_KEY))
+        self.can = request.capabilities
         self.about: set[str] = set()
         self.questions: dict[str, tuple[dict[str, Any], asyncio.Future[bytes]]] = {}
         self.asked = asyncio.Event()
         self.work: asyncio.Future[bytes]
         self.expiry: asyncio.TimerHandle | None = None
 
-    def answer(self, request: wire.Request) -> None:
+    def answer(self, request: ClientRequest) -> None:
         """Take the answers of a client that calls again."""
-        for key, given in members(members(request.params).get("inputResponses")).items():
+        for key, given in members(request.members.get("inputResponses")).items():
             asked = self.questions.pop(key, None)
             if asked is not None and not asked[1].done():
                 asked[1].set_result(bytes(given))
@@ -82,17 +82,18 @@ class _Call:
 class Inputs:
     """Asks the client of a proxy, in the form of its version."""
 
-    def __init__(self, client: Client, state: ClientState) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._state = state
         self._live: list[_Call] = []
         self._waiting: dict[str, _Call] = {}
         self._current: ContextVar[_Call | None] = ContextVar("call", default=None)
 
-    # --- requests of 2026-07-28 --------------------------------------------------------------
+    # --- rounds of input ---------------------------------------------------------------------
 
-    async def run(self, request: wire.Request, work: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def run(self, request: ClientRequest, work: Callable[[], Awaitable[bytes]]) -> bytes:
         """Work on a request; its result, or one that requires input."""
+        if not request.era.asks_in_answers or request.method not in _ASKING:
+            return await work()
         call = self._waiting_for(request)
         if call is None:
             call = _Call(request)
@@ -119,10 +120,10 @@ class Inputs:
         if call is not None:
             call.about.update(servers)
 
-    def _waiting_for(self, request: wire.Request) -> _Call | None:
+    def _waiting_for(self, request: ClientRequest) -> _Call | None:
         """The waiting call that this request continues."""
-        state = member(request.params, "requestState")
-        call = self._waiting.pop(state, None) if isinstance(state, str) else None
+        state = request.text("requestState")
+        call = None if state is None else self._waiting.pop(state, None)
         if call is None:
             return None
         if call.expiry is not None:
@@ -180,14 +181,15 @@ class Inputs:
 
     @property
     def asks_by_answer(self) -> bool:
-        """Whether the current request is one of 2026-07-28."""
+        """Whether the client of the current request is asked in the answer to it."""
         return self._current.get() in self._live
 
     def possible(self, capability: str, server: str | None = None) -> bool:
         """Whether the client of the current request, or of one a server works on, can be asked."""
         if self._call_for(capability, server) is not None:
             return True
-        return self._state.initialize is not None and self._state.supports(capability)
+        identity = self._client.identity
+        return not identity.era.asks_in_answers and identity.supports(capability)
 
     async def ask(
         self, method: str, params: Raw | bytes | None, server: str | None = None
@@ -200,7 +202,7 @@ class Inputs:
         call = self._call_for(_CAPABILITIES.get(method, ""), server)
         if call is not None:
             return await call.ask(method, params)
-        if self._state.initialize is None:
+        if self._client.identity.era.asks_in_answers:
             text = f"No request is being worked on whose client answers {method[:200]}"
             raise ProtocolError(METHOD_NOT_FOUND, text)
         return bytes(await self.send(method, params))
@@ -208,7 +210,7 @@ class Inputs:
     def send(
         self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None = None
     ) -> SentRequest:
-        """Ask a client that began with `initialize`."""
+        """Send the client a request: one of the handshake era, which can be asked at any time."""
         given = None if params is None else bytes(params)
         return self._client.send_request(method, given, on_progress=on_progress)
 
@@ -232,12 +234,11 @@ class Inputs:
         return dict(zip(wanted, map(Raw, await asyncio.gather(*asking)), strict=True))
 
 
-def _asked(request: wire.Request) -> tuple[str, dict[str, Any]]:
+def _asked(request: ClientRequest) -> tuple[str, dict[str, Json]]:
     """The part of the params that must be the same when a client calls again."""
-    params = members(request.params)
-    for key in ("_meta", "inputResponses", "requestState"):
-        params.pop(key, None)
-    return request.method, {key: member(value) for key, value in params.items()}
+    own = ("_meta", "inputResponses", "requestState")
+    params = {key: member(value) for key, value in request.members.items() if key not in own}
+    return request.method, params
 
 
 Approval = Literal["client", "page", "elicit", "never"]

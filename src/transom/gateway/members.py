@@ -1,9 +1,9 @@
 """The servers behind a proxy: started, introduced to the client, and asked.
 
-1. A server can be used once it has answered the client's introduction: `initialize`, or
-   `server/discover` for a 2026-07-28 client. A server that does not support the one gets the other,
-   and requests are translated from then on (`Member.forward`). One that cannot be started, or does
-   not answer, is left out with a warning and retried.
+1. A server can be used once it has answered the client's introduction. A server that does not
+   support that of the client's era gets the other one, and requests are translated from then on
+   (`Translator`). One that cannot be started, or does not answer, is left out with a warning and
+   retried.
 2. A proxy with one server does not wait for that, unless it has to know the server's version: the
    client's first message goes straight to it.
 3. With several servers, the client's introduction waits for all of them, but only briefly. A server
@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
-from transom.background import Background, logs_errors, retrieve
+from transom.background import Background, logs_errors
 from transom.channel import Channel
 from transom.connections.connection import Connect, ServerConnection, ServerListener
 from transom.connections.handshake import (
@@ -36,15 +36,10 @@ from transom.connections.handshake import (
 )
 from transom.connections.process import ServerProcess
 from transom.connections.targets import RemoteServer, reach_remote
-from transom.connections.versions import (
-    LOG_LEVEL_KEY,
-    has_tasks,
-    is_modern,
-    task_id_in,
-    without_envelope,
-)
+from transom.connections.versions import has_tasks
 from transom.errors import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     SERVER_ERROR,
     InvalidResult,
     NotConnected,
@@ -52,13 +47,14 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
-from transom.gateway.client import ClientState
+from transom.gateway.client import Client
 from transom.gateway.config import ServerConfig
-from transom.gateway.merge import as_newer, fits_template
-from transom.json_values import Json, as_object, members, with_member
+from transom.gateway.eras import INTRODUCTIONS, ClientRequest, Era, Translator
+from transom.gateway.inputs import Inputs
+from transom.gateway.merge import fits_template
+from transom.json_values import Json, as_object
 from transom.json_values import member as member_of
 from transom.protocol import wire
-from transom.session import OnProgress
 
 _log = logging.getLogger("transom.gateway")
 _report = logs_errors(_log)
@@ -67,7 +63,6 @@ LISTS: Final = ("tools", "resources", "prompts")
 _ASSUMED: Final[dict[str, Json]] = {
     name: {} for name in LISTS
 }  # assumed capabilities of a server that was never asked
-RESOURCE_NOT_FOUND: Final = -32002
 _PATIENCE = 15.0  # seconds a request waits for a server that is restarting
 _ALL_WITHIN = 8.0  # seconds `initialize` waits for the last server: some clients give up at 10
 _ONE_WITHIN = 50.0  # seconds after that it waits for the first one
@@ -103,11 +98,11 @@ class MembersListener(Protocol):
         ...
 
     def on_server_lists_changed(self, member: Member, method: str) -> None:
-        """A server announced that a list changed."""
+        """A server announced that a list changed, with a notification or on a stream."""
         ...
 
-    def on_resource_updated(self, notification: wire.Notification) -> None:
-        """A resource changed that an older client subscribed to at a 2026-07-28 server."""
+    def notify_client(self, notification: wire.Notification) -> None:
+        """Send the client a notification as it is."""
         ...
 
     def on_server_lost(self, member: Member, reason: str) -> None:
@@ -116,14 +111,6 @@ class MembersListener(Protocol):
 
     def on_server_came(self, member: Member) -> None:
         """A server can be used, for the first time or again."""
-        ...
-
-    async def answer_input(self, member: Member, result: bytes) -> dict[str, Any]:
-        """The `inputResponses` for a server's result that requires input."""
-        ...
-
-    def wait_client_writable(self) -> Awaitable[None] | None:
-        """An awaitable while the client is slow to read."""
         ...
 
 
@@ -135,12 +122,10 @@ class Member(ServerListener):
         self.connection = ServerConnection(
             name, connect, self, reconnect=True, hung_after=hung_after
         )
+        self.translator = Translator(self.connection, self.can, members.listener.notify_client)
         self._members = members
-        self._listener = members.listener
         self.introduction: bytes | None = None
         """Its answer to the client's introduction; None while it cannot be used."""
-        self.modern: bool | None = None
-        """Whether it was introduced with 2026-07-28; None if that is not known yet."""
         self.failure: str | None = None
         """Why it cannot be used, if known."""
         self.capabilities: dict[str, Json] | None = None
@@ -149,25 +134,22 @@ class Member(ServerListener):
         """How many of its requests the client has not answered."""
         self.subscriptions: dict[str, bytes] = {}
         """By resource: the params that the client subscribed with."""
-        self.log_level: str | None = None
-        """The log level that an older server was set to for 2026-07-28 requests."""
         self.streams: Counter[str] = Counter()
-        """By resource: how many 2026-07-28 streams need its subscription."""
-        self._listening: dict[str, asyncio.Future[Raw]] = {}
+        """By resource: how many streams of the client need its subscription."""
         self.uris: frozenset[str] = frozenset()
         """The resources that it listed."""
         self.templates: tuple[str, ...] = ()
-        self.connection.subscribe(partial(self._listener.on_server_lists_changed, self))
+        self.connection.subscribe(partial(members.listener.on_server_lists_changed, self))
 
     # --- as the listener of its connection ---------------------------------------------------
 
     def on_request(self, request: wire.Request) -> bytes | Awaitable[bytes | Raw]:
         """See `ServerListener`."""
-        return self._listener.on_server_request(self, request)
+        return self._members.listener.on_server_request(self, request)
 
     def on_notification(self, notification: wire.Notification) -> None:
         """See `ServerListener`."""
-        self._listener.on_server_notification(self, notification)
+        self._members.listener.on_server_notification(self, notification)
 
     def on_lost(self, reason: str) -> None:
         """See `ServerListener`."""
@@ -188,13 +170,18 @@ class Member(ServerListener):
 
     async def answer_input(self, result: bytes) -> dict[str, Any]:
         """See `ServerListener`."""
-        return await self._listener.answer_input(self, result)
+        return await self._members.inputs.answer(result, self.name)
 
     def wait_writable(self) -> Awaitable[None] | None:
         """See `ServerListener`."""
-        return self._listener.wait_client_writable()
+        return self._members.client.wait_writable()
 
     # --- its state ---------------------------------------------------------------------------
+
+    @property
+    def era(self) -> Era | None:
+        """The era it was introduced in; None if that is not known yet."""
+        return self.translator.era
 
     @property
     def present(self) -> bool:
@@ -224,100 +211,6 @@ class Member(ServerListener):
         if not connection.writable:
             await connection.wait_writable()
 
-    async def forward(
-        self,
-        method: str,
-        params: Raw | bytes | None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> bytes:
-        """Forward a request, once the server is running and has read earlier messages.
-
-        It is sent without waiting if possible. If the server speaks another version than the
-        request, request and answer are translated.
-        """
-        await self.ready()
-        connection = self.connection
-        if self.modern is None or self.modern is is_modern(params):
-            return await connection.forward(method, params, on_progress=on_progress)
-        if self.modern:
-            return await self._forward_to_newer(method, params, on_progress)
-        await self._set_level(params)
-        try:
-            sent = without_envelope(params)
-            if method == "tools/call" and self._must_be_task(sent):
-                return as_newer(method, await self._call_as_task(sent))
-            return as_newer(method, await connection.forward(method, sent, on_progress=on_progress))
-        except ProtocolError as error:
-            if error.code == RESOURCE_NOT_FOUND:  # not a code of 2026-07-28
-                raise ProtocolError(INVALID_PARAMS, error.message, error.data) from None
-            raise
-
-    def _must_be_task(self, params: bytes | None) -> bool:
-        """Whether a tool requires a task, which a newer client cannot request."""
-        name: object = member_of(params, "name")
-        tool = self.connection.tool_cache.known(name) if isinstance(name, str) else None
-        execution = None if tool is None else tool.execution
-        return execution is not None and execution.task_support == "required"
-
-    async def _call_as_task(self, params: bytes | None) -> bytes:
-        """Call a tool as a task of 2025-11-25, and wait for its result."""
-        connection = self.connection
-        result = await connection.forward("tools/call", with_member(params, "task", {}))
-        id = task_id_in(result)
-        if id is None:
-            return result
-        asked = wire.encode({"taskId": id})
-        try:
-            return await connection.forward("tasks/result", asked)
-        except asyncio.CancelledError:
-            with suppress(TransomError):
-                connection.send_request("tasks/cancel", asked).add_done_callback(retrieve)
-            raise
-
-    async def _set_level(self, params: Raw | bytes | None) -> None:
-        """Set the log level of an older server to what a request asks for."""
-        level: object = member_of(params, "_meta", LOG_LEVEL_KEY)
-        if isinstance(level, str) and level != self.log_level and self.can("logging"):
-            self.log_level = level
-            with suppress(ProtocolError):
-                given = wire.encode({"level": level})
-                await self.connection.forward("logging/setLevel", given)
-
-    async def _forward_to_newer(
-        self, method: str, params: Raw | bytes | None, on_progress: OnProgress | None
-    ) -> bytes:
-        """A 2026-07-28 server's answer to a request of an older client."""
-        uri: object = member_of(params, "uri")
-        match method:
-            case "ping" | "logging/setLevel":  # each request has the log level
-                return b"{}"
-            case "resources/subscribe" if isinstance(uri, str):
-                self.listen(uri)
-                return b"{}"
-            case "resources/unsubscribe" if isinstance(uri, str):
-                if (listening := self._listening.pop(uri, None)) is not None:
-                    listening.cancel()
-                return b"{}"
-            case _:
-                given = None if params is None else bytes(params)
-                return await self.connection.request(method, given, on_progress=on_progress)
-
-    def listen(self, uri: str) -> None:
-        """Have a 2026-07-28 server notify of a resource."""
-
-        def handle(notification: wire.Notification) -> None:
-            if notification.method == "notifications/resources/updated":
-                given = members(notification.params)
-                given.pop("_meta", None)
-                updated = wire.Notification(notification.method, wire.raw(given))
-                self._listener.on_resource_updated(updated)
-
-        if uri not in self._listening or self._listening[uri].done():
-            wanted = wire.encode({"notifications": {"resourceSubscriptions": [uri]}})
-            listening = self._listening[uri] = self.connection.listen(wanted, handle, stamp=True)
-            listening.add_done_callback(retrieve)  # the server may refuse it
-
 
 class Members:
     """All servers of a proxy, in the order of the configuration."""
@@ -325,12 +218,14 @@ class Members:
     def __init__(
         self,
         servers: Iterable[tuple[str, Connect]],
-        state: ClientState,
+        client: Client,
+        inputs: Inputs,
         listener: MembersListener,
         *,
         hung_after: float,
     ) -> None:
-        self._state = state
+        self.client = client
+        self.inputs = inputs
         self.listener = listener
         self._background = Background(_report)
         self._changed = asyncio.Event()
@@ -343,7 +238,7 @@ class Members:
         self.only = self._all[0] if len(self._all) == 1 else None
         """The only server, if there is just one: everything passes through to it."""
         if self.only is not None:
-            self.only.connection.introduced(_ASSUMED, lambda: state.envelope)
+            self.only.connection.introduced(_ASSUMED, lambda: client.identity.envelope)
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._all)
@@ -391,7 +286,7 @@ class Members:
             member.connection.start_later(reason)
             self._failed(member, reason)
             return False
-        if self._state.introductions:
+        if self.client.identity.known:
             self._background.start(self._introduce_running(member))
         return True
 
@@ -487,7 +382,8 @@ class Members:
         Raises:
             ProtocolError, InvalidResult, NotConnected: what the server answered to the first.
         """
-        introductions = self._state.introductions
+        identity = self.client.identity
+        introductions = identity.introductions
         if not introductions:
             return
         first = introductions[0][0]
@@ -496,11 +392,11 @@ class Members:
 
         def check(method: str, answer: bytes) -> None:
             # With a single server, its answer goes to the client unchecked.
-            if member is not self.only or self._state.introductions[0][0] != method:
+            if member is not self.only or identity.introductions[0][0] != method:
                 check_answer(method, answer)
 
         def try_next(method: str, error: TransomError) -> bool:
-            falls_back = first == "initialize" and self._state.tried_modern
+            falls_back = INTRODUCTIONS[first].introduces_once and identity.sent_envelope
             if member is self.only and falls_back and is_unsupported_version(error):
                 return False  # it was slow to start: its client falls back by itself
             return may_speak_other(method, error)
@@ -515,40 +411,29 @@ class Members:
             )
         except IntroductionRefused as refused:
             raise refused.refusals[0] from None
-        if self._state.introductions[0][0] == first:  # else the client has reconnected
-            self.take_answer(member, answer, modern=method == "server/discover")
+        if identity.introductions[0][0] == first:  # else the client has reconnected
+            self._take_answer(member, INTRODUCTIONS[method], answer)
 
-    def take_answer(self, member: Member, answer: bytes, *, modern: bool) -> None:
+    def _take_answer(self, member: Member, era: Era, answer: bytes) -> None:
         """A server has answered the client's introduction, or the other one."""
         member.introduction = answer
         member.failure = None
-        member.modern = modern
         member.capabilities = as_object(member_of(answer, "capabilities"))
-        connection = member.connection
-        if not modern:
-            connection.introduced(member.capabilities)
-            if self._state.initialized or self._state.envelope is not None:
-                connection.notify("notifications/initialized")
-            return
-        connection.introduced(member.capabilities, lambda: self._state.own_envelope)
-        if self._state.envelope is None:  # an older client expects notifications
-            connection.listen_to_lists()
+        member.translator.introduced(era, member.capabilities, self.client.identity)
 
     async def resume(self, member: Member) -> None:
         """Bring a restarted server up to date."""
-        if self.only is None or self._state.initialize is not None or member.modern is False:
+        identity = self.client.identity
+        eras = (identity.era, member.era)
+        if self.only is None or any(each is not None and each.introduces_once for each in eras):
             await self.introduce(member)
         # If it refuses some of it now, it can still be used.
-        logs = not member.modern and (member is self.only or member.can("logging"))
-        if self._state.log_level is not None and logs:
+        if identity.log_level is not None and (member is self.only or member.can("logging")):
             with suppress(ProtocolError):
-                await member.connection.forward("logging/setLevel", self._state.log_level)
+                await member.translator.restore_level(identity.log_level)
         for uri, params in list(member.subscriptions.items()):
             with suppress(ProtocolError):
-                if member.modern:
-                    member.listen(uri)
-                else:
-                    await member.connection.forward("resources/subscribe", params)
+                await member.translator.resubscribe(uri, params)
 
     # --- asking several ----------------------------------------------------------------------
 
@@ -579,17 +464,25 @@ class Members:
         _log.warning("Server %s is left out of %s: %s", member.name, method, error)
         return error
 
-    @staticmethod
+    async def forward(self, request: ClientRequest, member: Member) -> bytes:
+        """Forward a request of the client's to a server, and what it sends of progress back.
+
+        It is sent without waiting if the server is running, and has read earlier messages.
+        """
+        self.inputs.concerns(member.name)
+        await member.ready()
+        relay = self.client.progress_relay(request)
+        return await member.translator.forward(request, relay)
+
     async def first(
+        self,
         candidates: Iterable[Member],
-        method: str,
-        params: Raw | bytes | None,
+        request: ClientRequest,
         otherwise: ProtocolError,
         *,
         only: int | None = None,
-        on_progress: OnProgress | None = None,
     ) -> tuple[Member, bytes]:
-        """Send a request to one after the other, until one answers with a result.
+        """Forward a request to one after the other, until one answers with a result.
 
         If `only` is given, an error with another code ends this. If all failed, the first error is
         raised; if there is no server, `otherwise`.
@@ -597,12 +490,23 @@ class Members:
         refusal: ProtocolError | None = None
         for each in candidates:
             try:
-                return each, await each.forward(method, params, on_progress=on_progress)
+                return each, await self.forward(request, each)
             except ProtocolError as error:
                 if only is not None and error.code != only:
                     raise
                 refusal = refusal or error
         raise refusal or otherwise
+
+    async def forward_any(
+        self,
+        request: ClientRequest,
+        candidates: Iterable[Member] | None = None,
+        only: int | None = METHOD_NOT_FOUND,
+    ) -> bytes:
+        """Forward a request to the first server that supports its method."""
+        unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:200]}")
+        servers = self.able() if candidates is None else candidates
+        return (await self.first(servers, request, unknown, only=only))[1]
 
     def unknown(self, kind: str, name: str) -> ProtocolError:
         """The error for a name that no server has."""

@@ -17,29 +17,16 @@ from typing import Any, Final, cast
 
 from msgspec import Raw
 
-from transom.connections.versions import DISCOVERY_VERSION, HANDSHAKE_VERSIONS, TASKS_EXTENSION
+from transom.gateway.eras import Era, tasks_capability
 from transom.host.tool_names import looks_owned, owned_name, owner_of, view_stem
-from transom.json_values import as_list, as_object, member, members, with_member
+from transom.json_values import as_object, member, members, with_member
 from transom.protocol import wire
 from transom.version import __version__
 
 _MAX_SERVER = 32
 _MAX_HELD = 20_000  # names of one server
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
-_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _INFO: Final = {"name": "transom-gateway", "version": __version__}
-
-_TASKS: Final[dict[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-_NONE: Final = Raw(b"{}")
-_COMPLETE: Final = {"resultType": "complete"}
-_UNCACHED: Final = {"ttlMs": 0, "cacheScope": "private"}
-_CACHED: Final = frozenset(
-    {
-        *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
-        *("resources/read", "server/discover"),
-    }
-)
-"""Methods whose results a 2026-07-28 client may cache."""
 
 # Capabilities that a server that is not running yet may have.
 _POSSIBLE: Final[Mapping[str, Any]] = {
@@ -61,73 +48,31 @@ def with_own_capabilities(answer: Raw | bytes) -> bytes:
         can["tools"] = wire.raw({**members(can["tools"]), "listChanged": True})
     resources = members(can.get("resources"))
     can["resources"] = wire.raw({**resources, "subscribe": True, "listChanged": True})
-    for key, value in _own_tasks(member(answer, "protocolVersion")).items():
+    for key, value in tasks_capability(answer).items():
         can[key] = wire.raw(_union(member(can.get(key)) or {}, value))
     return with_member(answer, "capabilities", can)
 
 
-def _own_tasks(version: object) -> dict[str, Any]:
-    """The tasks capability for a client of this version; None is 2026-07-28."""
-    if version is None:
-        return {"extensions": {TASKS_EXTENSION: {}}}
-    return {"tasks": _TASKS} if version == HANDSHAKE_VERSIONS[-1] else {}
+def merge_introductions(
+    era: Era, answers: Mapping[str, bytes], requested: str, *, missing: bool
+) -> bytes:
+    """The answers of several servers to the client's introduction, as one.
 
-
-def as_initialized(answer: bytes, name: str, requested: str) -> bytes:
-    """A server's answer to its introduction, as a client before 2026-07-28 expects it."""
-    given = members(answer)
-    if "protocolVersion" in given:
-        return answer
-    found = {
-        "protocolVersion": requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-        "capabilities": given.get("capabilities", _NONE),
-        "serverInfo": members(given.get("_meta")).get(_SERVER_INFO, {"name": name, "version": "0"}),
-    }
-    if "instructions" in given:
-        found["instructions"] = given["instructions"]
-    return wire.encode(found)
-
-
-def as_discovered(answer: bytes) -> bytes:
-    """A server's answer to its introduction, as a 2026-07-28 client expects it."""
-    given = members(answer)
-    if "supportedVersions" in given:
-        return answer
-    found: dict[str, Any] = {
-        "supportedVersions": [DISCOVERY_VERSION],
-        "capabilities": given.get("capabilities", _NONE),
-    }
-    if "serverInfo" in given:
-        found["_meta"] = {_SERVER_INFO: given["serverInfo"]}
-    if "instructions" in given:
-        found["instructions"] = given["instructions"]
-    return as_modern(wire.encode(found))
-
-
-def merge_initialized(answers: Mapping[str, bytes], requested: str, *, missing: bool) -> bytes:
-    """The result of `initialize` for several servers."""
-    told = {name: as_initialized(each, name, requested) for name, each in answers.items()}
-    version = min(str(member(each, "protocolVersion")) for each in told.values())
-    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(version)}
-    merged: dict[str, Any] = {
-        "protocolVersion": version,
+    Args:
+        era: the client's.
+        answers: by server, in either era's form.
+        requested: the version that the client asked for.
+        missing: whether there are servers that have not answered yet.
+    """
+    told = {name: era.introduced(each, name, requested) for name, each in answers.items()}
+    head = era.merged(list(told.values()), _INFO)
+    possible = {**(_POSSIBLE if missing else {}), **tasks_capability(wire.encode(head))}
+    merged = {
+        **head,
         "capabilities": _merged_capabilities(told, possible),
-        "serverInfo": _INFO,
+        **_merged_instructions(told),
     }
-    return wire.encode({**merged, **_merged_instructions(told)})
-
-
-def merge_discovered(answers: Mapping[str, bytes], *, missing: bool) -> bytes:
-    """The result of `server/discover` for several servers."""
-    told = {name: as_discovered(each) for name, each in answers.items()}
-    offered = [as_list(member(each, "supportedVersions")) for each in told.values()]
-    possible = {**(_POSSIBLE if missing else {}), **_own_tasks(None)}
-    merged: dict[str, Any] = {
-        "supportedVersions": [v for v in offered[0] if all(v in each for each in offered)],
-        "capabilities": _merged_capabilities(told, possible),
-        "_meta": {_SERVER_INFO: _INFO},
-    }
-    return as_modern(wire.encode({**merged, **_merged_instructions(told)}))
+    return era.own_result(wire.encode(merged))
 
 
 def _merged_capabilities(
@@ -163,17 +108,6 @@ def _union(one: Any, other: Any) -> Any:
     for key, value in cast("dict[str, Any]", other).items():
         both[key] = _union(both[key], value) if key in both else value
     return both
-
-
-def as_modern(result: bytes) -> bytes:
-    """A listing or resource of the gateway, with what a 2026-07-28 result must have."""
-    return wire.encode({**members(result), **_COMPLETE, **_UNCACHED})
-
-
-def as_newer(method: str, result: bytes) -> bytes:
-    """A result of an older server, with what a 2026-07-28 result must have."""
-    cached = _UNCACHED if method in _CACHED else {}
-    return wire.encode({**members(result), **_COMPLETE, **cached})
 
 
 # --- names -----------------------------------------------------------------------------------

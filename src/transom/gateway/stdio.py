@@ -22,7 +22,7 @@ from transom.gateway.proxy import Proxy
 
 if TYPE_CHECKING:
     from transom.connections.connection import Connect
-    from transom.gateway.client_views import ClientViews
+    from transom.gateway.client_host import ViewOptions
     from transom.gateway.config import ServerConfig
 
 
@@ -45,7 +45,7 @@ def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
 
 async def serve_stdio(
     servers: Sequence[ServerConfig],
-    views: ClientViews,
+    views: ViewOptions,
     *,
     hung_after: float,
     started: Channel | None = None,

@@ -1,0 +1,263 @@
+"""The `Host` of one client's Views: made when a tool first opens one, and kept over replicas.
+
+1. Nothing is loaded or shown until then: a server without Views costs nothing.
+2. The host's servers are the connections that the proxy has. A server that is lost is removed with
+   its Views, and added again for the next View.
+3. Where a client may go on at another replica of the gateway, a record says which Views it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from transom.background import Background, Debounced, retrieve
+from transom.connections.connection import ServerConnection
+from transom.errors import TransomError
+from transom.gateway.eras import Handles
+from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
+from transom.host.limits import Limits
+from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls
+from transom.host.view_settings import ViewSettings
+
+if TYPE_CHECKING:
+    from transom.host.host import Host
+    from transom.host.renderers import Renderer
+    from transom.host.surface import Style
+
+_log = logging.getLogger("transom.gateway")
+
+COALESCE = 0.01  # seconds in which several changes become one notification or record
+_MADE_WITHIN = 10.0  # seconds to wait for a host that is being made, before it is closed
+_MAX_RECORDS = 1024 * 1024  # bytes of records that may include the input and result of Views
+_LOST_REPLICA = "the replica of the gateway that had it is gone"
+
+
+class Display(Protocol):
+    """Where Views are shown, for all clients of a gateway."""
+
+    pictures: bool
+    """Whether it can take pictures of Views."""
+
+    async def seat(self, label: str) -> Renderer:
+        """A renderer for the Views of one client."""
+        ...
+
+    def where(self) -> str | None:
+        """The address of the page, as it may be shown to the user; None if there is no page."""
+        ...
+
+
+class ViewOptions(msgspec.Struct, frozen=True):
+    """How a gateway shows Views, the same for all of its clients."""
+
+    screen: Display | None = None
+    """Where; None: tools that link a View just run."""
+    surface: Style = "both"
+    """How a model sees the tools of Views."""
+    approval: Approval = "client"
+    """Who approves the calls of a View's tools."""
+    fresh: bool = False
+    """Whether every View is listed again at each listing."""
+    view_calls: ViewCalls = "spec"
+    """Which tools of servers Views may call."""
+    approve_view_calls: bool = False
+    """Whether the user is asked before."""
+    settings: Mapping[str, ViewSettings] = {}
+    """By server: how its tools open Views."""
+    identities: Mapping[str, str] = {}
+    """By server: what identifies it, also in the next run."""
+
+
+class ViewRecords(msgspec.Struct, frozen=True):
+    """The Views of a client that may go on at another replica of the gateway."""
+
+    data: bytes | None
+    """What the replica that had it before stored."""
+    keep: Callable[[bytes], Awaitable[None]]
+    """Stores what this one has, whenever that changes."""
+
+
+class ClientHost:
+    """Makes the host of one client's Views, and gives it the servers.
+
+    Args:
+        options: how Views are shown.
+        label: what the user sees the client as.
+        inputs: asks the client.
+        records: of its Views; None: they end with this gateway.
+        configure: sets the handlers of a host that was made.
+    """
+
+    def __init__(
+        self,
+        options: ViewOptions,
+        label: str,
+        inputs: Inputs,
+        records: ViewRecords | None,
+        configure: Callable[[Host], None],
+    ) -> None:
+        self.host: Host | None = None
+        """None until it was made."""
+        self.changed = Debounced(self._keep_records, log_problem, delay=COALESCE)
+        """Triggered when what other replicas need to know has changed."""
+        self.handles = Handles(self.changed.trigger)
+        self._options = options
+        self._label = label
+        self._records = records
+        self._configure = configure
+        self._on_page: Any = None
+        self._elicitation = Elicitation(
+            inputs.ask,
+            # Once a server's call is done, its result must not depend on whether the client calls
+            # again to answer a question about the View.
+            possible=lambda request: (
+                inputs.possible("elicitation") and not (request.opens and inputs.asks_by_answer)
+            ),
+            otherwise=self._ask_on_page,
+        )
+        self._making: asyncio.Task[Host] | None = None
+        self._adding = asyncio.Lock()
+        self._background = Background(log_problem)
+
+    # --- making it ---------------------------------------------------------------------------
+
+    @property
+    def needed(self) -> bool:
+        """Whether a tool is known that opens a View: the host is there, or is being made."""
+        return self._making is not None
+
+    def begin(self) -> asyncio.Task[Host]:
+        """Begin to make it."""
+        self._making = asyncio.ensure_future(self._make())
+        self._making.add_done_callback(retrieve)
+        return self._making
+
+    async def _make(self) -> Host:
+        options = self._options
+        assert options.screen is not None  # noqa: S101 - see `ClientViews.opened_by`
+        # The SDK takes most of a second to load; the first answers should not wait for that.
+        module: Any = await asyncio.to_thread(import_module, "transom.host.host")
+        renderer = await options.screen.seat(self._label)
+        self._on_page = getattr(renderer, "approve", None)
+        policy = policy_for(options.approval, self._ask_on_page, self._elicitation.approve)
+        policy.view_calls = options.view_calls
+        if options.approve_view_calls:
+            policy.approve_view_calls = policy.approve or self._ask_on_page
+        policy.approve_opening = policy.approve or self._ask_on_page
+        host: Host = module.Host(
+            renderer=renderer,
+            policy=policy,
+            limits=Limits(fresh=options.fresh),
+            naming=options.surface,
+            call_timeout=None,
+            audit=None,  # nobody could read it
+        )
+        self._configure(host)
+        await host.__aenter__()
+        if self._records is not None and self._records.data is not None:
+            self._restore(host, self._records.data)
+        self.host = host
+        return host
+
+    async def ready(self) -> Host:
+        """The host, once it is made; made again if that failed."""
+        making = self._making
+        if making is None or (making.done() and (making.cancelled() or making.exception())):
+            making = self.begin()
+        return await asyncio.shield(making)
+
+    async def _ask_on_page(self, request: ApprovalRequest) -> Decision:
+        if self._on_page is None:
+            return Deny("There is no user to ask: no page shows Views to a user")
+        return await self._on_page(request)
+
+    async def aclose(self) -> None:
+        """Close every View."""
+        await self._background.aclose()
+        if self._making is not None and not self._making.done():
+            await asyncio.wait([self._making], timeout=_MADE_WITHIN)
+        if self.host is not None:
+            await self.host.aclose()
+        self.changed.close()
+        with suppress(TransomError):
+            await self._keep_records()
+
+    # --- servers -----------------------------------------------------------------------------
+
+    def settings_of(self, connection: ServerConnection) -> ViewSettings:
+        """How a server's tools open Views."""
+        return self._options.settings.get(connection.name) or ViewSettings()
+
+    def has(self, connection: ServerConnection) -> bool:
+        """Whether it is made, and has a server."""
+        return self.host is not None and connection.name in self.host.servers
+
+    async def with_server(self, connection: ServerConnection) -> Host:
+        """The host, once it is made and has a server."""
+        host = await self.ready()
+        async with self._adding:
+            if connection.name not in host.servers:
+                connection.identity = self._options.identities.get(connection.name, "")
+                settings = self.settings_of(connection)
+                await host.add_server(
+                    connection.name,
+                    connection,
+                    open_views=settings.open,
+                    reuse_views=settings.reuse,
+                )
+        return host
+
+    def server_lost(self, name: str, reason: str) -> None:
+        """A server was lost: close its Views."""
+        if self.host is not None:
+            self._background.start(self._remove_server(self.host, name, reason))
+
+    async def _remove_server(self, host: Host, name: str, reason: str) -> None:
+        async with self._adding:
+            views = [view for view in host.views.values() if view.server == name]
+            why = f"its server went away: {reason}"
+            await asyncio.gather(*(view.close(why) for view in views))
+            if name in host.servers:
+                await host.remove_server(name)
+
+    # --- records -----------------------------------------------------------------------------
+
+    def _restore(self, host: Host, data: bytes) -> None:
+        from transom.host.open_views import HostRecords  # noqa: PLC0415 - as in `_make`
+
+        records, self.handles.by_view = msgspec.msgpack.decode(
+            data, type=tuple[HostRecords, dict[str, str]]
+        )
+        views = {
+            view_id: each if each.reason else msgspec.structs.replace(each, reason=_LOST_REPLICA)
+            for view_id, each in records.views.items()
+        }
+        host.restore(msgspec.structs.replace(records, views=views))
+
+    async def _keep_records(self) -> None:
+        if self._records is None or self.host is None:
+            return
+        records = self.host.records()
+        data = msgspec.msgpack.encode((records, self.handles.by_view))
+        if len(data) > _MAX_RECORDS:
+            views = {
+                view_id: msgspec.structs.replace(
+                    each, origin=msgspec.structs.replace(each.origin, arguments={}, result=None)
+                )
+                for view_id, each in records.views.items()
+            }
+            slim = msgspec.structs.replace(records, views=views)
+            data = msgspec.msgpack.encode((slim, self.handles.by_view))
+        await self._records.keep(data)
+
+
+def log_problem(error: BaseException) -> None:
+    """Log a problem that reaches no caller."""
+    _log.info("%s", error)
