@@ -6,7 +6,7 @@ from typing import Any
 
 from transom.cli import gateway as cli
 from transom.cli.main import main
-from transom.gateway import views
+from transom.gateway import client_host
 from transom.host.host import Host
 from transom.host.limits import Limits
 from transom.web.stage import Stage
@@ -17,7 +17,7 @@ def _shorten(made: Any, **defaults: float) -> None:
 
 
 if __name__ == "__main__":
-    views.Limits = partial(  # type: ignore[misc]
+    client_host.Limits = partial(  # type: ignore[misc]
         Limits, call_timeout=4.0, unresponsive_after=1.0, list_timeout=2.0, teardown_timeout=0.5
     )
     cli._PAGE_WITHIN = 8.0
