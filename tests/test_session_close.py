@@ -243,7 +243,7 @@ async def test_no_timer_is_left_after_the_close():
         await b.session.aclose()
         with pytest.raises(ConnectionClosed):
             await task
-        assert b.session._sweep is None
+        assert b.session._pending._timer is None
         await clock.advance(60)
 
 
@@ -495,8 +495,8 @@ async def cancelled(b: Bare, id: int, task: asyncio.Task[object]) -> None:
 
 
 async def timed_out(b: Bare, id: int, task: asyncio.Task[object]) -> None:
-    b.session._pending[id].deadline = 0
-    b.session._expire()
+    b.session._pending.entries[id].deadline = 0
+    b.session._pending._expire()
 
 
 async def cut(b: Bare, id: int, task: asyncio.Task[object]) -> None:
@@ -524,7 +524,7 @@ async def test_of_two_ends_that_come_at_once_one_counts(first: Way, second: Way)
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
         assert isinstance(outcome, Exception | asyncio.CancelledError) or bytes(outcome) == b"{}"
         assert b.session.peer.outgoing == 0
-        assert b.session._pending == {}
+        assert b.session._pending.entries == {}
         assert isinstance(outcome, expected_outcome(first, second))
 
 

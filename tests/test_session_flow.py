@@ -91,7 +91,7 @@ async def test_a_peer_that_asks_and_never_reads_is_cut_off():
             await flood()
         assert await b.session.wait_closed() == "the other side sends requests but does not read"
         assert asked < 10_000
-        assert b.session._handlers == {}
+        assert b.session._incoming.handlers == {}
         assert b.session.peer.incoming == 0
 
 

@@ -98,7 +98,7 @@ async def test_a_handler_returns_bytes_or_anything_that_can_be_awaited(serve: ob
         assert bytes(await asking.request("m")) == b'{"a":1}'
         await turns()
         assert serving.peer.incoming == 0
-        assert serving._handlers == {}
+        assert serving._incoming.handlers == {}
 
 
 async def test_a_handler_that_answers_at_once_costs_no_task():
@@ -225,7 +225,7 @@ async def test_a_handler_that_answers_in_spite_of_its_cancellation_is_not_heard(
         assert b.wire.said() == []
         await b.wire.say(id=1, method="m")
         await turns()
-        assert len(b.session._handlers) == 1
+        assert len(b.session._incoming.handlers) == 1
 
 
 async def test_a_handler_cancelled_before_it_began_never_begins():
@@ -282,7 +282,7 @@ async def test_an_id_used_again_the_moment_it_is_answered_is_a_new_request():
         await turns()
         assert reused
         assert b.session.peer.incoming == 1
-        assert len(b.session._handlers) == 1
+        assert len(b.session._incoming.handlers) == 1
         await b.wire.say(id=2, method="one too many")
         await turns()
         assert most == 1

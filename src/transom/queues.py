@@ -1,15 +1,25 @@
-"""The queues of a session: messages to send, requests in flight, notifications to handle."""
+"""The queues of a session: messages to send, requests of both sides, notifications to handle."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
+from msgspec import Raw, Struct
+
+from transom.background import Background
 from transom.channel import Channel, Waiters
-from transom.errors import PeerError
+from transom.errors import INTERNAL_ERROR, SERVER_ERROR, PeerError, ProtocolError, TransomError
 from transom.events import abandon, is_awaitable
-from transom.protocol.peer import Peer
+from transom.protocol import wire
+from transom.protocol.peer import Peer, Progress
+from transom.protocol.wire import RequestId
+
+OnProgress = Callable[[Progress], object]
+"""Called with each progress notification of a request; may be async."""
 
 Work = Callable[[], object] | Awaitable[object]
 """Something to call, whose result may have to be awaited; or something to await."""
@@ -104,6 +114,103 @@ class Outbox:
             self._waiters.wake_all()
 
 
+class PendingRequest(Struct):
+    """A request of ours that waits for its answer."""
+
+    method: str
+    timeout: float | None
+    on_progress: OnProgress | None
+    # Set when the caller has to wait: many a request is answered while it is sent.
+    future: asyncio.Future[Raw] | None = None
+    deadline: float | None = None
+    outcome: Raw | TransomError | None = None
+
+    def end(self, outcome: Raw | TransomError) -> None:
+        """Give the caller the answer or the error, unless it has one already."""
+        future = self.future
+        if future is None:
+            self.outcome = outcome
+        elif not future.done():
+            if isinstance(outcome, Raw):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+                future.exception()  # nobody may be awaiting it; asyncio would warn
+
+
+class SentRequest(asyncio.Future[Raw]):
+    """The future of a request that `Session.send` sent; cancelling it cancels the request.
+
+    A proxy answers one session's request with another session's result. It does so through
+    `on_done`, which is called at once, not in the next turn of the event loop: messages keep their
+    order, and the turn is saved.
+    """
+
+    on_cancel: Callable[[SentRequest, str], object] | None = None
+    on_done: Callable[[asyncio.Future[Raw]], object] | None = None
+    id: RequestId = ""
+    method: str = ""
+
+    def set_result(self, result: Raw, /) -> None:
+        """As any future does it, and `on_done` is called."""
+        super().set_result(result)
+        if self.on_done is not None:
+            self.on_done(self)
+
+    def set_exception(self, exception: type[BaseException] | BaseException, /) -> None:
+        """As any future does it, and `on_done` is called."""
+        super().set_exception(exception)
+        if self.on_done is not None:
+            self.on_done(self)
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancel the request; the other side gets the reason."""
+        cancelled = super().cancel(msg)
+        if cancelled:
+            if self.on_cancel is not None:
+                self.on_cancel(self, str(msg) if msg else "The caller cancelled the request")
+            if self.on_done is not None:
+                self.on_done(self)
+        return cancelled
+
+
+class PendingRequests:
+    """Our requests that wait for their answers. One timer serves the deadlines of all."""
+
+    def __init__(self, on_expired: Callable[[RequestId, PendingRequest], object]) -> None:
+        self.entries: dict[RequestId, PendingRequest] = {}
+        self._on_expired = on_expired
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0  # handles of the browser's event loop do not have it
+
+    def expire_at(self, deadline: float) -> None:
+        """End the requests that are overdue at this time."""
+        if self._timer is not None:
+            if self._due <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(deadline, self._expire)
+        self._due = deadline
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for id, entry in list(self.entries.items()):
+            if entry.deadline is not None and entry.deadline <= now:
+                self._on_expired(id, entry)
+        left = [each.deadline for each in self.entries.values() if each.deadline is not None]
+        if left:
+            self.expire_at(min(left))
+
+    def take_all(self) -> list[PendingRequest]:
+        """Remove and return all of them."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        entries, self.entries = self.entries, {}
+        return list(entries.values())
+
+
 class RequestSlots:
     """Limits how many of our requests are in flight: first come, first served.
 
@@ -142,6 +249,158 @@ class RequestSlots:
     def _promise(self) -> None:
         if self.waiters.wake_one():
             self._promised += 1
+
+
+class IncomingRequests:
+    """The other side's requests: each is handled, and answered once."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        outbox: Outbox,
+        background: Background,
+        on_request: Callable[[wire.Request], bytes | Awaitable[bytes | Raw]],
+        to_error: Callable[[BaseException], ProtocolError | None],
+        on_problem: Callable[[BaseException], object],
+    ) -> None:
+        self.handlers: dict[RequestId, asyncio.Future[Any]] = {}
+        """What runs for each of them."""
+        self._peer = peer
+        self._outbox = outbox
+        self._background = background
+        self._on_request = on_request
+        self._to_error = to_error
+        self._on_problem = on_problem
+        self._generation = 0  # how often the other side has restarted
+
+    def cancel(self, id: RequestId, reason: str | None) -> None:
+        """The other side does not want an answer any more."""
+        task = self.handlers.get(id)
+        if task is not None:
+            task.cancel(reason)
+
+    def reset(self, reason: str) -> None:
+        """The other side has restarted: cancel everything, and answer none of it."""
+        self._generation += 1
+        handlers, self.handlers = self.handlers, {}
+        for task in handlers.values():
+            task.cancel(reason)
+            self._background.start(task)  # closing waits for it
+
+    def serve(self, request: wire.Request) -> None:
+        """Have a request handled, and answer it."""
+        handle = self._on_request
+        try:
+            answer = handle(request)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
+            self._answer(request.id, self._failure(error))
+            return
+        if isinstance(answer, bytes):
+            if self._outbox.writer is None:  # nothing waits to be sent: the usual case
+                self._post_answer(request.id, answer)
+            else:
+                self._answer(request.id, answer)
+            return
+        generation = self._generation
+        if isinstance(answer, SentRequest):
+            self.handlers[request.id] = answer
+            answer.on_done = partial(self._answered, request.id, generation)
+            if answer.done():
+                self._answered(request.id, generation, answer)
+            return
+        task = asyncio.get_running_loop().create_task(self._run(request.id, answer, generation))
+        self.handlers[request.id] = task
+        task.add_done_callback(partial(self._ended, request.id, answer, generation))
+
+    def _answered(self, id: RequestId, generation: int, answer: asyncio.Future[Raw]) -> None:
+        """The session that the request was passed on to has an answer."""
+        if self.handlers.get(id) is answer:  # the other side may have used the id again by now
+            del self.handlers[id]
+        if generation != self._generation:
+            return
+        if answer.cancelled():
+            outcome: bytes | ProtocolError = _was_cancelled()
+        elif (error := answer.exception()) is not None:
+            outcome = self._failure(error)
+        else:
+            outcome = bytes(answer.result())
+        try:
+            self._answer(id, outcome)
+        except Exception as error:  # noqa: BLE001 - it would end the other session
+            self._on_problem(error)
+
+    async def _run(self, id: RequestId, answer: Awaitable[object], generation: int) -> None:
+        try:
+            outcome = await answer
+            if not isinstance(outcome, bytes):
+                kind = type(outcome).__name__
+                outcome = self._failure(TypeError(f"A handler must answer bytes, not {kind}"))
+        except asyncio.CancelledError:
+            outcome = _was_cancelled()
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is answered
+            outcome = self._failure(error)
+        if self._outbox.full:
+            await self._outbox.room()
+        self._post_late_answer(id, outcome, generation)
+
+    def _ended(
+        self, id: RequestId, answer: object, generation: int, task: asyncio.Task[None]
+    ) -> None:
+        if self.handlers.get(id) is task:  # the other side may have used the id again by now
+            del self.handlers[id]
+        if task.cancelled():  # before it began, or before there was room for its answer
+            if asyncio.isfuture(answer):
+                answer.cancel()
+            else:
+                abandon(answer)
+            self._post_late_answer(id, _was_cancelled(), generation)
+
+    def _failure(self, error: BaseException) -> ProtocolError:
+        if isinstance(error, ProtocolError):
+            return error
+        known = self._to_error(error)
+        if known is not None:
+            return known
+        self._on_problem(error)
+        return ProtocolError(INTERNAL_ERROR, "Internal error")
+
+    def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+        if self._outbox.full:
+            # The request stays in flight, and so counts, until there is room for its answer.
+            self._background.start(self._answer_later(id, outcome, self._generation))
+        else:
+            self._post_answer(id, outcome)
+
+    async def _answer_later(
+        self, id: RequestId, outcome: bytes | ProtocolError, generation: int
+    ) -> None:
+        await self._outbox.room()
+        self._post_late_answer(id, outcome, generation)
+
+    def _post_late_answer(
+        self, id: RequestId, outcome: bytes | ProtocolError, generation: int
+    ) -> None:
+        # If the peer has restarted since, it may have used the id for another request.
+        if generation == self._generation:
+            self._post_answer(id, outcome)
+
+    def _post_answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
+        if isinstance(outcome, bytes):
+            data = self._peer.respond(id, outcome)
+        else:
+            try:
+                data = self._peer.fail(id, outcome.code, outcome.message, outcome.data)
+            except Exception as error:  # noqa: BLE001 - what a handler put in may not be JSON
+                failure = self._failure(error)
+                data = self._peer.fail(id, failure.code, failure.message)
+        if data is not None:
+            self._outbox.post(data)
+
+
+def _was_cancelled() -> ProtocolError:
+    return ProtocolError(SERVER_ERROR, "The call was cancelled")
 
 
 class NotificationQueue:

@@ -440,13 +440,13 @@ async def test_the_wait_for_the_view_counts_towards_the_calls_time():
 async def test_ids_count_up_whatever_the_other_direction_does():
     async with ready() as (bridge, view, _):
         seen: list[Any] = []
-        serve = view.session._on_request
+        serve = view.session._incoming._on_request
 
         def note(request: Any) -> Any:
             seen.append(request.id)
             return serve(request)
 
-        view.session._on_request = note
+        view.session._incoming._on_request = note
         await bridge.ping()
         await view.ask("ping")
         await bridge.call_tool("a")
