@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -181,32 +182,31 @@ class PendingRequests:
         self.entries: dict[RequestId, PendingRequest] = {}
         self._on_expired = on_expired
         self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0  # handles of the browser's event loop do not have it
+        self.due = math.inf  # handles of the browser's event loop do not have it
+        """When the timer fires; whoever adds an earlier deadline calls `expire_at`."""
 
     def expire_at(self, deadline: float) -> None:
         """End the requests that are overdue at this time."""
         if self._timer is not None:
-            if self._due <= deadline:
-                return
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_at(deadline, self._expire)
-        self._due = deadline
+        self.due = deadline
 
     def _expire(self) -> None:
-        self._timer = None
+        self._timer, self.due = None, math.inf
         now = asyncio.get_running_loop().time()
         for id, entry in list(self.entries.items()):
             if entry.deadline is not None and entry.deadline <= now:
                 self._on_expired(id, entry)
         left = [each.deadline for each in self.entries.values() if each.deadline is not None]
-        if left:
+        if left and min(left) < self.due:  # an expired one's caller may have sent another
             self.expire_at(min(left))
 
     def take_all(self) -> list[PendingRequest]:
         """Remove and return all of them."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+            self._timer, self.due = None, math.inf
         entries, self.entries = self.entries, {}
         return list(entries.values())
 

@@ -378,8 +378,9 @@ class Session:
             if outcome is None:
                 loop = done.get_loop()
                 if timeout is not None:
-                    entry.deadline = deadline or loop.time() + timeout
-                    self._pending.expire_at(entry.deadline)
+                    entry.deadline = due = deadline or loop.time() + timeout
+                    if due < self._pending.due:
+                        self._pending.expire_at(due)
                 entry.future = loop.create_future()
                 return await entry.future
             self._left -= 1
