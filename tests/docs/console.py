@@ -182,6 +182,9 @@ class Shell:
             "NO_COLOR": "1",
             "LANG": "C.UTF-8",
         }
+        for settings in (Path.home() / ".config/pip/pip.conf", Path.home() / ".pip/pip.conf"):
+            if settings.exists():  # where packages come from is the machine's, not the reader's
+                self.environment.setdefault("PIP_CONFIG_FILE", str(settings))
 
     def _furnish(self, page: Path) -> None:
         """Put the examples there, a server of the reader's own, and what the page needs."""
