@@ -20,7 +20,7 @@ from tests.host.shop import Heard
 from tests.server.clients import serving
 from transom.connections.connection import ServerConnection
 from transom.connections.http import connect_http
-from transom.connections.targets import server_of
+from transom.connections.urls import server_of
 from transom.errors import ChannelClosed, ConnectionClosed, NotConnected, ProtocolError
 
 

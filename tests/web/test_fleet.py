@@ -23,7 +23,7 @@ from transom.errors import (
     ViewClosed,
 )
 from transom.host import HostRecords
-from transom.host.host import ToolHost
+from transom.host.tool_host import ToolHost
 from transom.web import RemoteHost, WebViews
 from transom.web.seat import Seat
 

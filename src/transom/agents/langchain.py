@@ -17,8 +17,8 @@ from transom.agents.content import (
     error_for_model,
     parts_for_model,
 )
-from transom.host.host import ToolHost
 from transom.host.policy import Allow, ApprovalRequest, Deny
+from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
 
 try:

@@ -11,8 +11,8 @@ from typing import Any
 import mcp.types as mcp
 
 from transom.agents.content import Image, as_text, parts_for_model
-from transom.host.host import ToolHost
 from transom.host.policy import Allow, AllowAlways, Deny
+from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
 
 try:

@@ -20,8 +20,8 @@ from transom.agents.content import (
     parts_for_model,
     question_about,
 )
-from transom.host.host import ToolHost
 from transom.host.policy import Allow, AllowAlways, Deny
+from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
 from transom.json_values import as_object
 from transom.types import Tool, ToolResult

@@ -12,7 +12,8 @@ from typing import Any
 
 from transom.cli import run_async
 from transom.cli.options import LoginCommandOptions, LogoutOptions
-from transom.connections.targets import RemoteServer, Target, server_of
+from transom.connections.targets import RemoteServer, Target
+from transom.connections.urls import server_of
 from transom.errors import TransomError, UsageError
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")

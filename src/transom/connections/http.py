@@ -48,7 +48,7 @@ from pydantic import ValidationError
 from transom.background import stop
 from transom.channel import memory_pair
 from transom.connections.login import LoginOptions, ServerLogin, is_challenge
-from transom.connections.targets import server_of
+from transom.connections.urls import server_of
 from transom.connections.versions import PROTOCOL_KEY
 from transom.errors import (
     INVALID_REQUEST,

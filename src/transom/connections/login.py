@@ -45,7 +45,7 @@ from mcp.shared.auth import (
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
-from transom.connections.targets import server_of
+from transom.connections.urls import server_of
 from transom.errors import NotConnected
 from transom.json_values import as_list, as_object, clean
 from transom.state_files import open_lock, state_folder, try_lock, write_private

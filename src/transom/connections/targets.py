@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard, cast
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -18,6 +17,7 @@ from transom.channel import Channel
 from transom.connections.connection import Connect, ServerConnection, ServerListener
 from transom.connections.process import MAX_LINE, ServerProcess
 from transom.connections.upstream import Server
+from transom.connections.urls import server_of
 from transom.errors import NotConnected, UsageError
 
 Target = Any
@@ -86,13 +86,6 @@ async def connect(
             raise NotConnected(text) from error
         raise
     return connection
-
-
-def server_of(url: str) -> str:
-    """A server's URL without possible secrets: for messages and logs, and as its identity."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2].lower()
-    return urlunsplit((parts.scheme.lower(), host, parts.path, "", ""))
 
 
 def identity_of(

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
     from transom.host.bridge import Bridge
     from transom.host.downloads import Download
-    from transom.host.host import AttachesToHost, Host, ToolHost
+    from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
     from transom.host.open_views import HostRecords, ShownCall
     from transom.host.page import Page
     from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Deny, Policy
     from transom.host.renderers import InProcessRenderer, MakeApp, Renderer, TakesScreenshots
+    from transom.host.tool_host import ToolHost
     from transom.host.tool_list import ToolList
     from transom.host.view import ModelContext, View
 
@@ -55,12 +56,13 @@ _HOMES = {
     "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
     "bridge": ("Bridge",),
     "downloads": ("Download",),
-    "host": ("AttachesToHost", "Host", "ToolHost"),
+    "host": ("AttachesToHost", "Host"),
     "limits": ("Limits",),
     "open_views": ("HostRecords", "ShownCall"),
     "page": ("Page",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Policy"),
     "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),
+    "tool_host": ("ToolHost",),
     "tool_list": ("ToolList",),
     "view": ("ModelContext", "View"),
 }

@@ -10,14 +10,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -38,17 +36,19 @@ from transom.errors import (
 from transom.events import Event, Slot
 from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog, Sink
-from transom.host.bridge import Bridge, CallsTools, OutgoingCall
+from transom.host.bridge import Bridge, OutgoingCall
 from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
 from transom.host.limits import Limits
 from transom.host.open_views import HostRecords, OpenViews, ShownCall
+from transom.host.pinning import answer_pin_request
 from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.surface import Change, Entry, Style, Surface
 from transom.host.tasks import TaskRegister, owned_task
-from transom.host.tool_list import Api, ToolList, tools_for
+from transom.host.tool_host import ToolHost
+from transom.host.tool_list import ToolList
 from transom.host.tool_names import owner_of
 from transom.host.view import (
     ModelContext,
@@ -56,22 +56,20 @@ from transom.host.view import (
     ViewEnvironment,
     without_our_meta,
 )
+from transom.host.view_problems import record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
-from transom.json_values import clean
 from transom.protocol.methods import HOST
-from transom.session import OnProgress
 from transom.types import (
     HostContext,
     Implementation,
     Task,
-    TextContent,
     Tool,
     ToolResult,
     ViewProblem,
 )
 from transom.version import __version__
 
-__all__ = ["AttachesToHost", "Host", "ToolHost"]
+__all__ = ["AttachesToHost", "Host"]
 
 _log = logging.getLogger("transom.host")
 _log_failure = logs_errors(_log)
@@ -87,10 +85,6 @@ _REQUESTS = (
 _NOTIFICATIONS = ("on_size_changed", "on_log")
 
 _MB = 1024 * 1024
-_MAX_PIN_REQUESTS = 5  # of one View; a user is not asked more often
-_MAX_PIN_REASON = 200
-_MAX_PROBLEM = 2000
-_MAX_VIEW_PROBLEMS = 1000  # of one View, however often its page is loaded
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
 
 
@@ -103,123 +97,6 @@ class AttachesToHost(Protocol):
 
     def attach_host(self, host: Host) -> None:
         """Called before it shows the first View of `host`."""
-        ...
-
-
-class HostCallOptions(TypedDict, total=False):
-    """The keywords of `ToolHost.call_tool`, which explains them."""
-
-    timeout: float | None
-    on_progress: OnProgress | None
-    open_view: bool
-    call_id: str | None
-
-
-class ToolHost(CallsTools):
-    """What an agent needs of a host: a `Host`, or what stands for one on another worker."""
-
-    @abstractmethod
-    async def list_tools(self) -> ToolList:
-        """The tools a model may call right now."""
-        ...
-
-    async def tools_for(self, api: Api) -> list[dict[str, Any]]:
-        """The same, in the shape that an API takes.
-
-        Args:
-            api: `anthropic` (Messages), `openai` (Chat Completions) or `mcp` (`tools/list`).
-
-        Raises:
-            UsageError: there is no such API.
-        """
-        return tools_for(api, await self.list_tools())
-
-    @abstractmethod
-    async def approval_needed(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
-    ) -> ApprovalRequest | None:
-        """What to ask the user before a call, if anything."""
-        ...
-
-    @abstractmethod
-    async def decide(self, call_id: str, decision: Decision, *, edited: bool = False) -> None:
-        """Store the user's decision."""
-        ...
-
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[HostCallOptions],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
-
-        A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
-        the call waits until it is live. The result's `meta["transom/view"]` has the View's `id` and
-        `state`, `reused` if it was open before, and the `error` if it could not be opened.
-
-        Args:
-            name: the tool.
-            arguments: a JSON object.
-            timeout: seconds without an answer or a progress notification.
-            on_progress: called with each progress notification; may be async.
-            open_view: False: the tool is called without opening or using a View.
-            call_id: the id that was passed to `approval_needed` and `decide`.
-        """
-        return self.call(OutgoingCall(name, arguments, **options))
-
-    async def answer(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[HostCallOptions],
-    ) -> ToolResult:
-        """`call_tool` for an agent's loop: failures that the model should read become results.
-
-        A call that is refused or times out, whose View or server is gone or fails, or that names an
-        unknown tool returns a result with `is_error` and a text that says why.
-
-        Raises:
-            UsageError: the program is wrong, as when the host is not open: the model can do nothing
-                about it.
-        """
-        try:
-            return await self.call_tool(name, arguments, **options)
-        except UsageError:
-            raise
-        except TransomError as error:
-            text = error.message if isinstance(error, ProtocolError) else str(error)
-            return ToolResult(content=[TextContent(text)], is_error=True)
-
-    async def get_task(self, task_id: str) -> Task:
-        """The state of a task that `start_task` answered with.
-
-        Raises:
-            ViewClosed: the View that worked on it is closed, and its server does not have it.
-            ProtocolError: there is no such task.
-        """
-        return await self.request_task("tasks/get", task_id)
-
-    async def task_result(self, task_id: str, *, timeout: float | None = None) -> ToolResult:
-        """The result of a task; waits until there is one.
-
-        Raises:
-            ViewClosed, ProtocolError: as for `get_task`.
-            RequestTimeout: there was none in time.
-        """
-        return await self.request_task("tasks/result", task_id, timeout)
-
-    async def cancel_task(self, task_id: str) -> Task:
-        """Stop a task.
-
-        Raises:
-            ViewClosed, ProtocolError: as for `get_task`.
-        """
-        return await self.request_task("tasks/cancel", task_id)
-
-    @abstractmethod
-    async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
-        """Send a request about a task to the View or the server that has it."""
         ...
 
 
@@ -776,45 +653,18 @@ class Host(ToolHost):
             self._background.start(view.close("it asked to be closed"))
 
     async def _pin_requested(self, view: View, reason: str | None) -> bool:
-        """Whether a View may stay open: the handler decides, or else the policy."""
-        if view.pinned:
-            return True
-        view.pin_requests += 1
-        others = sum(other.pinned_by == "view" for other in self._views.values())
-        may_be = view.pin_requests <= _MAX_PIN_REQUESTS
-        if not may_be or others >= self.limits.max_live_views // 2:
-            if view.pin_requests <= _MAX_PIN_REQUESTS + 1:
-                view.record("view", "not pinned", by=view.id, detail="too many requests or pins")
-            return False
-        text, allowed = clean(reason or "", _MAX_PIN_REASON), self._approvals.trusting
-        if handler := self.on_request_pin:
-            try:
-                answer = handler.ask(view, text)
-                answer = await answer if inspect.isawaitable(answer) else answer
-                allowed = answer is None or answer is True
-            except Refused:
-                allowed = False
-        if allowed and view.state == "live" and not view.pinned:
-            view.set_pinned_by("view")
-        view.record("view", "pinned" if view.pinned else "not pinned", by=view.id, detail=text)
-        return view.pinned
+        return await answer_pin_request(
+            view,
+            reason,
+            self._views.values(),
+            handler=self.on_request_pin,
+            trusting=self._approvals.trusting,
+            max_live_views=self.limits.max_live_views,
+        )
 
     def _problem(self, view: View, problem: ViewProblem) -> None:
-        view.problems += 1
-        if view.problems > _MAX_VIEW_PROBLEMS:
-            return
-        if view.problems == _MAX_VIEW_PROBLEMS:
-            problem = ViewProblem(problem.kind, "There are more problems than are recorded")
-        problem = msgspec.structs.replace(
-            problem,
-            message=clean(problem.message, _MAX_PROBLEM),
-            tool=None if problem.tool is None else clean(problem.tool, 128),
-            source=None if problem.source is None else clean(problem.source, 500),
-        )
-        place = f" ({problem.source}:{problem.line})" if problem.source else ""
-        detail = f"{problem.message}{place}"
-        view.record("problem", problem.kind, tool=problem.tool, by=view.id, detail=detail)
-        self._fire("on_view_problem", view, problem)
+        if (recorded := record_problem(view, problem)) is not None:
+            self._fire("on_view_problem", view, recorded)
 
     def _view_listed(self, view: View, pulled: bool) -> None:
         change = self._surface.put_view(view.label, view.tools)

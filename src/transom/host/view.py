@@ -297,51 +297,76 @@ class View(CallsTools):
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
-        env, bridge = self._env, self._bridge
-        name, arguments, call_id = call.name, call.arguments, call.call_id
+        bridge = self._bridge
         if bridge is None or self.state != "live":
-            raise self._refused(name, arguments, self.closed_error())
-        given: Mapping[str, Any] = {} if arguments is None else arguments
-        tool = self._callable.get(name)
-        request = None if tool is None else self._check(tool, given, call_id)
-        if tool is None or (request is not None and self._refresh in env.pulled):
-            # It may exist by now, and the user is asked about the current definition.
-            tool = await self._find_refreshed(name, arguments)
+            raise self._refused(call.name, call.arguments, self.closed_error())
+        if call.arguments is None:
+            call.arguments = {}
+        tool = self._callable.get(call.name)
+        request = None if tool is None else self._check(tool, call)
+        if tool is None or request is not None:
+            tool = await self._find_and_ask(bridge, tool, request, call)
             if isinstance(tool, DisabledTool):
-                return self._disabled_result(tool, arguments)
-            request = self._check(tool, given, call_id)
-        if request is not None:
-            await self._obtain(request, call_id)
-            given = request.arguments
-            if name in bridge.disabled:
-                return self._disabled_result(bridge.disabled[name], given)
+                return self._disabled_result(tool, call.arguments)
         self.last_used = time.perf_counter()
         self._calls += 1
         self._watch_calls()
         try:
-            with env.audit.call(self.origin.server, self.id, name, given) as recorded:
-                call.arguments = given
+            audit, server = self._env.audit, self.origin.server
+            with audit.call(server, self.id, call.name, call.arguments) as recorded:
                 result = recorded.result = await self._send(bridge, tool, call)
             self._answers += 1
-            if isinstance(result, Task):
-                return owned_task(self.id, result)
-            return result if result.meta is None else without_our_meta(result)
         except TransomError as error:
-            if isinstance(error, RequestTimeout):
-                self.check()
-            if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
-                raise self.closed_error() from error
-            # It was loaded again, and may have no tools now, or not this one.
-            late = isinstance(error, ProtocolError) and name not in self._tools
-            if late or isinstance(error, CapabilityMissing):
-                raise self._missing(name) from error
-            if isinstance(error, ProtocolError):  # the View's own text, which a model may read
-                error.message = clean(error.message, env.limits.max_description)
-            raise
+            if (explained := self._explained(call.name, error)) is error:
+                raise
+            raise explained from error
         finally:
             self._calls -= 1
             if self._silent and self.state == "live":
                 self._refresh.trigger()
+        if isinstance(result, Task):
+            return owned_task(self.id, result)
+        return result if result.meta is None else without_our_meta(result)
+
+    async def _find_and_ask(
+        self,
+        bridge: Bridge,
+        tool: Tool | None,
+        request: ApprovalRequest | None,
+        call: OutgoingCall,
+    ) -> Tool | DisabledTool:
+        """The tool of a call that is not listed yet, or that the user has to approve.
+
+        Raises:
+            ProtocolError: there is no such tool.
+            Refused: the user or the policy refused the call.
+            ViewClosed: the View closed meanwhile.
+        """
+        if tool is None or self._refresh in self._env.pulled:
+            # It may exist by now, and the user is asked about the current definition.
+            found = await self._find_refreshed(call.name, call.arguments)
+            if isinstance(found, DisabledTool):
+                return found
+            tool, request = found, self._check(found, call)
+        if request is None:
+            return tool
+        await self._obtain(request, call.call_id)
+        call.arguments = request.arguments
+        return bridge.disabled.get(call.name, tool)
+
+    def _explained(self, name: str, error: TransomError) -> TransomError:
+        """The error of a call as a model should read it."""
+        if isinstance(error, RequestTimeout):
+            self.check()
+        if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
+            return self.closed_error()
+        # It was loaded again, and may have no tools now, or not this one.
+        late = isinstance(error, ProtocolError) and name not in self._tools
+        if late or isinstance(error, CapabilityMissing):
+            return self._missing(name)
+        if isinstance(error, ProtocolError):  # the View's own text
+            error.message = clean(error.message, self._env.limits.max_description)
+        return error
 
     @staticmethod
     async def _send(bridge: Bridge, tool: Tool, call: OutgoingCall) -> ToolResult | Task:
@@ -374,11 +399,9 @@ class View(CallsTools):
         given: Mapping[str, Any] = {} if arguments is None else arguments
         return self._env.approvals.hold(call_id, self.label, tool, given)
 
-    def _check(
-        self, tool: Tool, arguments: Mapping[str, Any], call_id: str | None
-    ) -> ApprovalRequest | None:
+    def _check(self, tool: Tool, call: OutgoingCall) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""
-        return self._env.approvals.check(self.label, tool, arguments, call_id)
+        return self._env.approvals.check(self.label, tool, call.arguments or {}, call.call_id)
 
     async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
         """Ask the user; `Refused` if the tool's definition changed meanwhile."""
