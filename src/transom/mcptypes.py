@@ -9,7 +9,7 @@ Results that go to the SDK may come from a hostile View. They are validated, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 import mcp.types as mcp
 import msgspec
@@ -19,25 +19,12 @@ from mcp.shared.exceptions import MCPError
 
 from transom.errors import Problem, ProtocolError, ValidationError
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
-from transom.types import (
-    AudioContent,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceContents,
-    ResourceLink,
-    TextContent,
-    ToolResult,
-)
+from transom.types import ContentBlock, EmbeddedResource, ResourceContents, ToolResult
 
 _MAX_PROBLEMS: Final = 8
 # By kind, not by the SDK's union: that would report a problem once for each of its members.
 _MODELS: Final[dict[type, Any]] = {
-    TextContent: mcp.TextContent,
-    ImageContent: mcp.ImageContent,
-    AudioContent: mcp.AudioContent,
-    ResourceLink: mcp.ResourceLink,
-    EmbeddedResource: mcp.EmbeddedResource,
+    kind: getattr(mcp, kind.__name__) for kind in get_args(ContentBlock)
 }
 
 

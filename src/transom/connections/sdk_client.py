@@ -1,4 +1,4 @@
-"""Objects of the official SDK: a connected client as a `Server`, a server as a Channel.
+"""A connected client of the official SDK as a `Server`.
 
 1. All users of a client share one `SdkServer` (`sdk_server`). The client's own handlers stay as
    they are.
@@ -8,14 +8,13 @@
    once a client is connected: create the client with a `ListChangedHandler`. Without one, tools are
    listed again when they are needed, at most once a second.
 4. If a 2026-07-28 server needs input, the client's own callbacks give it.
-5. A server object of the SDK or of FastMCP runs in this process, over a Channel.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, cast
 from weakref import WeakValueDictionary
 
@@ -32,18 +31,13 @@ from mcp.client.subscriptions import (
     ToolsListChanged,
     listen,
 )
-from mcp.server import Server
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from mcp.shared.memory import create_client_server_memory_streams
-from mcp.shared.message import SessionMessage
-from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
+from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from transom.connections.upstream import TOOLS_CHANGED, CachingServer, announced_lists
 from transom.errors import (
-    ChannelClosed,
     ConnectionClosed,
     InvalidResult,
     NotConnected,
@@ -55,92 +49,6 @@ from transom.mcptypes import error_from_mcp
 from transom.protocol import wire
 from transom.protocol.peer import Progress
 from transom.session import OnProgress
-
-_LEAVES_WITHIN = 2.0
-_CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
-
-
-def _lowlevel(server: object) -> Server[Any] | None:
-    # Both wrap a low-level server in an attribute that is not public.
-    inner = getattr(server, "_lowlevel_server", None) or getattr(server, "_mcp_server", None)
-    for candidate in (server, inner):
-        if isinstance(candidate, Server):
-            return cast("Server[Any]", candidate)
-    return None
-
-
-def is_server_object(value: object) -> bool:
-    """Whether it is an `MCPServer`, a low-level `Server` or a `FastMCP`."""
-    return _lowlevel(value) is not None
-
-
-async def connect_in_memory(server: object) -> InMemoryChannel:
-    """Run a server object for one client."""
-    lowlevel = _lowlevel(server)
-    if lowlevel is None:
-        raise TypeError(f"{type(server).__name__} is not an MCPServer, FastMCP or Server")
-    stack = AsyncExitStack()
-    ours, theirs = await stack.enter_async_context(create_client_server_memory_streams())
-    running = asyncio.create_task(
-        lowlevel.run(*theirs, lowlevel.create_initialization_options()),
-        name=f"transom-server-{lowlevel.name}",
-    )
-    return InMemoryChannel(ours, running, stack)
-
-
-class InMemoryChannel:
-    """A Channel to a server object. Make it with `connect_in_memory`."""
-
-    def __init__(self, streams: Any, running: asyncio.Task[None], stack: AsyncExitStack) -> None:
-        self._read, self._write = streams
-        self._running = running
-        self._stack = stack
-        self._closing: asyncio.Task[None] | None = None
-        running.add_done_callback(self._ended)
-
-    def _ended(self, running: asyncio.Task[None]) -> None:
-        if not running.cancelled():
-            running.exception()  # a failed server counts as one that closed the connection
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-
-    async def send(self, data: bytes) -> None:
-        """Send one message."""
-        try:
-            message = jsonrpc_message_adapter.validate_json(data, by_name=False)
-        except ValidationError:
-            return  # not a message that a server could read
-        try:
-            await self._write.send(SessionMessage(message))
-        except _CLOSED:
-            raise ChannelClosed("the server closed the connection") from None
-
-    async def receive(self) -> bytes:
-        """The next message."""
-        try:
-            item = await self._read.receive()
-        except _CLOSED:
-            raise ChannelClosed("the server closed the connection") from None
-        if isinstance(item, Exception):
-            return str(item)[:200].encode()  # what is no message is handed on as such
-        return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-
-    async def aclose(self) -> None:
-        """End the server. Safe to repeat."""
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        await asyncio.shield(self._closing)
-
-    async def _close(self) -> None:
-        await self._write.aclose()  # the end of its input ends a server
-        if not self._running.done():
-            await asyncio.wait([self._running], timeout=_LEAVES_WITHIN)
-        if not self._running.done():
-            self._running.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await self._running
-        await self._stack.aclose()
-
 
 _EVENTS: Final = {
     ToolsListChanged: TOOLS_CHANGED,

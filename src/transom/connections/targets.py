@@ -144,7 +144,7 @@ def way_to(
             max_line=max_bytes,
         )
     if "mcp.server" in sys.modules:
-        in_memory = import_module("transom.connections.sdk_client")
+        in_memory = import_module("transom.connections.in_memory")
         if in_memory.is_server_object(target):
             return lambda: in_memory.connect_in_memory(target)
     raise UsageError(

@@ -34,7 +34,6 @@ HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 DISCOVERY_VERSION: Final = "2026-07-28"
 """The version that opens with `server/discover`."""
 
-_MARK: Final = PROTOCOL_KEY.encode()
 _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 
 
@@ -53,23 +52,6 @@ def with_extension(capabilities: Raw | bytes | None, name: str, settings: object
     extensions[name] = wire.raw(settings)
     given["extensions"] = wire.raw(extensions)
     return wire.raw(given)
-
-
-def envelope_of(params: Raw | bytes | None) -> Members | None:
-    """The envelope of a 2026-07-28 request; None for a request without one."""
-    meta = members(members(params).get("_meta"))
-    version, capabilities = meta.get(PROTOCOL_KEY, b""), meta.get(CAPABILITIES_KEY, b"")
-    # An incomplete envelope goes to the server unchanged, which will refuse it.
-    if not bytes(version).startswith(b'"') or not bytes(capabilities).startswith(b"{"):
-        return None
-    return {key: meta[key] for key in (PROTOCOL_KEY, CLIENT_KEY, CAPABILITIES_KEY) if key in meta}
-
-
-def is_modern(params: Raw | bytes | None) -> bool:
-    """Whether a request is one of 2026-07-28: it has an envelope, maybe an incomplete one."""
-    if params is None or _MARK not in bytes(params):
-        return False
-    return PROTOCOL_KEY in members(members(params).get("_meta"))
 
 
 def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None) -> bytes | None:

@@ -1,0 +1,101 @@
+"""A server object of the official SDK or of FastMCP, which runs in this process, over a Channel."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from typing import Any, cast
+
+import anyio
+from mcp.server import Server
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from transom.background import retrieve
+from transom.errors import ChannelClosed
+
+_LEAVES_WITHIN = 2.0
+_CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
+
+
+def _lowlevel(server: object) -> Server[Any] | None:
+    # Both wrap a low-level server in an attribute that is not public.
+    inner = getattr(server, "_lowlevel_server", None) or getattr(server, "_mcp_server", None)
+    for candidate in (server, inner):
+        if isinstance(candidate, Server):
+            return cast("Server[Any]", candidate)
+    return None
+
+
+def is_server_object(value: object) -> bool:
+    """Whether it is an `MCPServer`, a low-level `Server` or a `FastMCP`."""
+    return _lowlevel(value) is not None
+
+
+async def connect_in_memory(server: object) -> InMemoryChannel:
+    """Run a server object for one client."""
+    lowlevel = _lowlevel(server)
+    if lowlevel is None:
+        raise TypeError(f"{type(server).__name__} is not an MCPServer, FastMCP or Server")
+    stack = AsyncExitStack()
+    ours, theirs = await stack.enter_async_context(create_client_server_memory_streams())
+    running = asyncio.create_task(
+        lowlevel.run(*theirs, lowlevel.create_initialization_options()),
+        name=f"transom-server-{lowlevel.name}",
+    )
+    return InMemoryChannel(ours, running, stack)
+
+
+class InMemoryChannel:
+    """A Channel to a server object. Make it with `connect_in_memory`."""
+
+    def __init__(self, streams: Any, running: asyncio.Task[None], stack: AsyncExitStack) -> None:
+        self._read, self._write = streams
+        self._running = running
+        self._stack = stack
+        self._closing: asyncio.Task[None] | None = None
+        running.add_done_callback(self._ended)
+
+    def _ended(self, running: asyncio.Task[None]) -> None:
+        retrieve(running)  # a failed server counts as one that closed the connection
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+
+    async def send(self, data: bytes) -> None:
+        """Send one message."""
+        try:
+            message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+        except ValidationError:
+            return  # not a message that a server could read
+        try:
+            await self._write.send(SessionMessage(message))
+        except _CLOSED:
+            raise ChannelClosed("the server closed the connection") from None
+
+    async def receive(self) -> bytes:
+        """The next message."""
+        try:
+            item = await self._read.receive()
+        except _CLOSED:
+            raise ChannelClosed("the server closed the connection") from None
+        if isinstance(item, Exception):
+            return str(item)[:200].encode()  # what is no message is handed on as such
+        return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    async def aclose(self) -> None:
+        """End the server. Safe to repeat."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._write.aclose()  # the end of its input ends a server
+        if not self._running.done():
+            await asyncio.wait([self._running], timeout=_LEAVES_WITHIN)
+        if not self._running.done():
+            self._running.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._running
+        await self._stack.aclose()
