@@ -138,6 +138,7 @@ SKIPPED = {
         *("wait_for_page", "wait_for_room", "wait_while_leaving"),
     },
     **dict.fromkeys(("BrowserRenderer", "HeadlessRenderer", "HeadlessSeat", "Seat"), _OF_A_SEAT),
+    "Sandbox": {"has_host", "label", "template_for"},
     "Sandboxes": {"add", "find", "remove"},
     "View": {
         *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 
 from transom import Host, Limits, Policy
 from transom.connections import RemoteServer
-from transom.web import WebViews
+from transom.web import Sandbox, UserLimits, WebViews
 
 sessions = {"a-long-random-text": "ada"}
 tokens = {"ada": "ada's token at the shop"}
@@ -29,9 +29,12 @@ async def connect_servers(user: str, host: Host) -> None:
 views = WebViews(
     authenticate=user_of,
     servers=connect_servers,
-    sandbox="https://{view}.views-of-example.com",
-    origins=["https://chat.example.com"],
-    secret=os.environ.get("CHAT_SECRET", "at least 32 characters, the same in every run"),
+    sandbox=Sandbox(
+        "https://{view}.views-of-example.com",
+        origins=["https://chat.example.com"],
+        secret=os.environ.get("CHAT_SECRET", "at least 32 characters, the same in every run"),
+    ),
+    limits=UserLimits(max_users=500),
     make_host=lambda user, renderer: Host(
         renderer=renderer,
         policy=Policy(approve=renderer.approve),

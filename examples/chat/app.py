@@ -32,7 +32,7 @@ from starlette.staticfiles import StaticFiles
 from examples.chat.agent import reply
 from examples.chat.store import Message, Store
 from transom import Host
-from transom.web import WebViews
+from transom.web import Sandbox, WebViews
 
 HERE = Path(__file__).parent
 MAX_TEXT = 2000
@@ -53,7 +53,9 @@ async def connect_servers(_: str, host: Host) -> None:
         await host.add_server(name, [sys.executable, str(HERE.parent / f"{name}.py")])
 
 
-views = WebViews(authenticate=user_of, servers=connect_servers, secret=SECRET, bus=BUS)
+views = WebViews(
+    authenticate=user_of, servers=connect_servers, sandbox=Sandbox(secret=SECRET), bus=BUS
+)
 
 
 # --- signing in ------------------------------------------------------------------------------

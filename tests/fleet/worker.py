@@ -21,7 +21,7 @@ from transom import Allow, Host, Policy
 from transom.bus import Bus
 from transom.errors import TransomError
 from transom.server import Views
-from transom.web import WebViews
+from transom.web import Sandbox, UserLimits, WebViews
 from transom.web.seat import Seat
 
 LEASE = 2.0
@@ -91,8 +91,8 @@ def application(redis: str, effects: str) -> Any:
         authenticate=lambda connection: connection.cookies.get("user"),
         servers=connect,
         make_host=make_host,
-        secret=SECRET,
-        show_within=30,
+        sandbox=Sandbox(secret=SECRET),
+        limits=UserLimits(show_within=30),
         bus=Bus(redis, lease=LEASE),
     )
 

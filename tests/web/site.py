@@ -100,6 +100,7 @@ async def site(**options: Any) -> AsyncIterator[Site]:
         authenticate=made.who,
         servers=options.pop("servers", made.connect),
         make_host=options.pop("make_host", make_host),
+        limits=options.pop("users", None),
         **options,
     )
 

@@ -24,7 +24,7 @@ from transom.errors import (
 )
 from transom.host import HostRecords
 from transom.host.tool_host import ToolHost
-from transom.web import RemoteHost, WebViews
+from transom.web import RemoteHost, UserLimits, WebViews
 from transom.web.seat import Seat
 
 
@@ -322,7 +322,7 @@ async def test_when_a_worker_ends_another_goes_on_with_the_views_at_once(redis_u
 async def test_an_idle_user_moves_to_the_worker_that_needs_them_and_ids_go_on(
     redis_url: str,
 ) -> None:
-    async with fleet(redis_url, idle=0.1) as (here, there):
+    async with fleet(redis_url, users=UserLimits(idle=0.1)) as (here, there):
         async with here.page("ada") as page:
             assert await play(await owner(here)) == "music-1"
             await page.leave()
@@ -342,8 +342,8 @@ async def test_what_the_user_allowed_ends_when_they_sign_out(redis_url: str) -> 
             await call
             await there.views.close("ada")
         await owner(there)
-        entry = there.views._users["ada"]
-        records = entry.current_records()
+        entry = there.views._users._users["ada"]
+        records = entry._current_records()
         assert isinstance(records, HostRecords)
         assert (records.grants, list(records.views)) == ([], ["music-1"])
 

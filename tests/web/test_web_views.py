@@ -15,7 +15,7 @@ from tests.web.page import PageEnd
 from tests.web.site import Site, UserPage, site
 from transom import Host, Limits
 from transom.errors import ProtocolError, Refused, TransomError, UsageError
-from transom.web import WebViews
+from transom.web import Sandbox, UserLimits
 
 SECRET = "a secret of thirty-two characters or more"
 
@@ -47,7 +47,7 @@ async def test_a_view_is_shown_on_the_page_that_has_a_place_for_it(shop: Site) -
 
 
 async def test_a_view_that_no_page_shows_fails_and_its_tool_answers_all_the_same() -> None:
-    async with site(show_within=0.05) as shop, shop.page("ada", wish=""):
+    async with site(users=UserLimits(show_within=0.05)) as shop, shop.page("ada", wish=""):
         result = await (await shop.views.host("ada")).call_tool("play", {"song": "Ode"})
         assert result.text == "playing Ode"
         assert "No page of the user showed the View" in (result.meta or {})["transom/view"]["error"]
@@ -281,7 +281,7 @@ async def test_views_of_two_users_have_origins_that_differ_and_cannot_be_guessed
 async def test_with_a_secret_a_users_view_has_the_origin_it_had_and_nobody_elses() -> None:
     seen: dict[str, list[str]] = {"ada": [], "bob": []}
     for secret in (SECRET, SECRET, SECRET[::-1]):
-        async with site(secret=secret) as shop:
+        async with site(sandbox=Sandbox(secret=secret)) as shop:
             for user, origins in seen.items():
                 async with shop.page(user) as page:
                     await play(await shop.views.host(user))
@@ -328,16 +328,14 @@ async def test_what_is_not_set_up_for_production_says_what_to_set(
     page.go_to("http://chat.example.com")
     with pytest.raises(InvalidStatus):
         await page.connect()
-    assert "set WebViews(sandbox=..., origins=..., secret=...)" in caplog.text
+    assert "set WebViews(sandbox=Sandbox(url, origins=..., secret=...))" in caplog.text
 
 
 async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
-    production = {
-        "sandbox": "https://{view}.views.example.com",
-        "origins": ["https://chat.example.com"],
-        "secret": SECRET,
-    }
-    async with site(**production) as shop:
+    production = Sandbox(
+        "https://{view}.views.example.com", origins=["https://chat.example.com"], secret=SECRET
+    )
+    async with site(sandbox=production) as shop:
         page = shop.page("ada")
         page.go_to("http://chat.example.com")
         with pytest.raises(InvalidStatus):
@@ -357,33 +355,33 @@ async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sandbox": "https://views.example.com"}, "has {view} in place"),
-        ({"sandbox": "http://{view}.views.example.com"}, "it is https"),
-        ({"sandbox": "https://{view}.views.example.com/path"}, "cannot be used"),
-        ({"sandbox": "https://{view}.views.example.com"}, "needs the origins of your pages"),
+        ({"url": "https://views.example.com"}, "has {view} in place"),
+        ({"url": "http://{view}.views.example.com"}, "it is https"),
+        ({"url": "https://{view}.views.example.com/path"}, "cannot be used"),
+        ({"url": "https://{view}.views.example.com"}, "needs the origins of your pages"),
         (
-            {"sandbox": "https://{view}.v.example", "origins": ["https://chat.example"]},
-            "WebViews(secret=...) has to be set",
+            {"url": "https://{view}.v.example", "origins": ["https://chat.example"]},
+            "Sandbox(secret=...) has to be set",
         ),
         ({"secret": "short"}, "at least 32 characters"),
-        ({"origins": ["https://chat.example.com"]}, "needs a sandbox, too"),
+        ({"origins": ["https://chat.example.com"]}, "needs a URL, too"),
         (
-            {"sandbox": "https://{view}.v.example.com", "origins": ["http://chat.example.com"]},
+            {"url": "https://{view}.v.example.com", "origins": ["http://chat.example.com"]},
             "an origin is https:// and a name",
         ),
         (
-            {"sandbox": "https://{view}.v.example.com", "origins": ["https://chat.example.com/"]},
+            {"url": "https://{view}.v.example.com", "origins": ["https://chat.example.com/"]},
             "without a path",
         ),
         (
-            {"sandbox": "https://{view}.example.com", "origins": ["https://chat.example.com"]},
+            {"url": "https://{view}.example.com", "origins": ["https://chat.example.com"]},
             "give them one of their own",
         ),
     ],
 )
 def test_settings_that_cannot_be_used_say_what_to_set(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as wrong:
-        WebViews(authenticate=lambda _: None, **given)
+        Sandbox(**given)
     assert said in str(wrong.value)
 
 
@@ -481,7 +479,7 @@ async def test_places_for_views_that_never_were_are_no_work_while_a_host_is_made
 
 
 async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> None:
-    async with site(idle=0.08) as shop, shop.page("bob"):
+    async with site(users=UserLimits(idle=0.08)) as shop, shop.page("bob"):
         host = await shop.views.host("ada")
         await shop.views.host("bob")
         await idle(shop, "ada")
@@ -491,7 +489,7 @@ async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> No
 
 
 async def test_the_next_host_of_a_user_goes_on_with_the_views_and_gives_no_id_twice() -> None:
-    async with site(idle=0.08) as shop:
+    async with site(users=UserLimits(idle=0.08)) as shop:
         got: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
         def run(page: UserPage, key: str, end: PageEnd) -> None:
@@ -558,8 +556,8 @@ async def test_a_place_that_is_gone_before_there_is_a_host_gets_no_view(shop: Si
 async def test_of_users_who_were_long_away_the_ids_are_kept_and_not_the_views(
     shop: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("transom.web.users._MAX_BYTES", 6000)
-    monkeypatch.setattr("transom.web.users._MAX_USERS", 2)
+    monkeypatch.setattr("transom.web.user_records._MAX_BYTES", 6000)
+    monkeypatch.setattr("transom.web.user_records._MAX_USERS", 2)
     users = ("ada", "bob", "cleo")
     for user in users:
         async with shop.page(user):
@@ -578,7 +576,7 @@ async def test_of_users_who_were_long_away_the_ids_are_kept_and_not_the_views(
 
 
 async def test_there_are_so_many_users_and_no_more_and_the_least_used_makes_room() -> None:
-    async with site(max_users=2) as shop, shop.page("ada"):
+    async with site(users=UserLimits(max_users=2)) as shop, shop.page("ada"):
         await shop.views.host("ada")
         first = await shop.views.host("bob")
         async with shop.page("cleo"):

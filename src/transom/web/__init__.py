@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from transom.web.mounted_views import Sandboxes, Violation
     from transom.web.remote_host import RemoteHost, RemoteView
     from transom.web.renderers import BrowserRenderer
+    from transom.web.sandbox import Sandbox
     from transom.web.seat import Seat
     from transom.web.stage import Stage, StageListener
+    from transom.web.users import UserLimits
     from transom.web.web_views import WebViews
 
 __all__ = [
@@ -23,10 +25,12 @@ __all__ = [
     "OpenPage",
     "RemoteHost",
     "RemoteView",
+    "Sandbox",
     "Sandboxes",
     "Seat",
     "Stage",
     "StageListener",
+    "UserLimits",
     "Violation",
     "WebViews",
     "sandbox_app",
@@ -40,10 +44,12 @@ _HOMES = {
     "OpenPage": "transom.web.local_stage",
     "RemoteHost": "transom.web.remote_host",
     "RemoteView": "transom.web.remote_host",
+    "Sandbox": "transom.web.sandbox",
     "Sandboxes": "transom.web.mounted_views",
     "Seat": "transom.web.seat",
     "Stage": "transom.web.stage",
     "StageListener": "transom.web.stage",
+    "UserLimits": "transom.web.users",
     "Violation": "transom.web.mounted_views",
     "WebViews": "transom.web.web_views",
     "sandbox_app": "transom.web.asgi",
