@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,15 @@ from tests.gateway.raw_client import alive
 from tests.host.shop import Heard, editor, shop
 from transom import InProcessRenderer
 from transom.cli import gateway as cli_gateway
+from transom.cli.options import _gateway
 from transom.connections.process import ServerProcess
 from transom.errors import UsageError
+from transom.gateway import Gateway
 from transom.gateway import http as http_module
 from transom.gateway.client import MAX_BYTES
 from transom.gateway.client_host import ViewOptions
-from transom.gateway.config import ServerConfig
-from transom.gateway.http import HttpGateway, address_of, serve_http, serving
+from transom.gateway.config import ServerConfig, server_from_command
+from transom.gateway.http import HttpGateway, address_of, serving
 from transom.gateway.http_session import HttpSession
 from transom.gateway.members import connect_to
 
@@ -119,9 +121,10 @@ async def test_no_client_gets_the_token_of_the_page_that_shows_the_views_of_othe
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli_gateway, "_PAGE_WITHIN", 0.05)
-    screen = cli_gateway.SharedPage(open_browser=False, many_clients=True)
+    options = _gateway().read(["--http", "0", "--no-open", "--", "none"])
+    screen = cli_gateway._page(options, [server_from_command(["none"])])
     async with (
-        screen,
+        aclosing(screen),
         gateway(in_memory(shop()), screen) as (url, _),
         client(url, "first") as first,
         client(url, "second") as second,
@@ -591,16 +594,7 @@ async def test_who_does_not_know_the_token_gets_nothing() -> None:
 @pytest.mark.parametrize("token", [None, "short", "no spaces may be in it"])
 async def test_another_address_needs_a_token_worth_the_name(token: str | None) -> None:
     with pytest.raises(UsageError, match="at least 16"):
-        await serve_http(
-            [],
-            ViewOptions(),
-            "0.0.0.0:0",
-            token=token,
-            max_clients=1,
-            idle=1,
-            hung_after=0,
-            announce=lambda _: None,
-        )
+        await Gateway({"none": ["none"]}).serve_http("0.0.0.0:0", token=token)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
-from transom.cli.gateway import SharedPage
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import server_from_command
+from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.host.tool_names import view_stem
+from transom.web import HeadlessRenderer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,14 +47,17 @@ def command(name: str) -> list[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def screen() -> AsyncIterator[SharedPage]:
-    async with SharedPage(headless=True) as made:
+async def screen() -> AsyncIterator[SharedDisplay]:
+    async def make() -> HeadlessRenderer:
+        return HeadlessRenderer()
+
+    async with aclosing(SharedDisplay(make, pictures=True)) as made:
         yield made
 
 
 @asynccontextmanager
 async def client_of(
-    name: str, screen: SharedPage, run: list[str] | None = None
+    name: str, screen: SharedDisplay, run: list[str] | None = None
 ) -> AsyncIterator[Raw]:
     """A client that has said hello to the gateway of this server."""
     ours, theirs = memory_pair()
@@ -76,7 +80,7 @@ async def tools_of(client: Raw) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", SERVERS)
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
-    name: str, screen: SharedPage
+    name: str, screen: SharedDisplay
 ) -> None:
     opens, calls = SERVERS[name]
     async with client_of(name, screen) as client:
@@ -101,7 +105,7 @@ async def test_an_official_servers_view_opens_and_its_tools_are_called(
         assert picture["content"][0]["type"] == "image"
 
 
-async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedPage) -> None:
+async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedDisplay) -> None:
     async with client_of("budget-allocator", screen) as client:
         await client.ask("tools/list")
         await client.ask("tools/call", {"name": "get-budget-data", "arguments": {}})
@@ -124,7 +128,7 @@ tools.count = () => 0;
 
 @pytest.mark.parametrize("how", ["leave", "hang"])
 async def test_the_tools_of_a_dead_view_leave_the_clients_list(
-    how: str, screen: SharedPage, tmp_path: Path
+    how: str, screen: SharedDisplay, tmp_path: Path
 ) -> None:
     server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, DEAD)]
     async with client_of("made", screen, server) as client:

@@ -5,9 +5,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from transom.gateway.client_host import ViewOptions
+from transom.gateway import Gateway
 from transom.gateway.config import read_config, server_from_command
-from transom.gateway.stdio import serve_stdio
 
 URI = "ui://orders/list.html"
 
@@ -41,7 +40,7 @@ async def main() -> None:
         servers = [server_from_command(sys.argv[3:], name="orders")]
     else:
         servers = read_config(sys.argv[2])
-    await serve_stdio(servers, ViewOptions(Screen(), surface=surface), hung_after=0)
+    await Gateway(servers, renderer=Screen(), surface=surface, hung_after=0).serve_stdio()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from transom.cli import run_async
 from transom.connections.spawn import Process, signal_group, spawn
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from transom.cli.options import GatewayOptions
     from transom.connections.process import ServerProcess
     from transom.gateway.config import ServerConfig
+    from transom.gateway.display import SharedDisplay
     from transom.host.renderers import Renderer
-    from transom.web.csp import CspMode
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
 _REPORT_AGAIN = 60.0  # seconds; an event loop tries to accept a connection once a second
@@ -119,67 +119,40 @@ def _report_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
 
 
 async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None:
-    from transom.gateway.client_host import ViewOptions
-    from transom.gateway.merge import server_names
-    from transom.host.view_settings import ViewSettings
+    from transom.gateway.gateway import Gateway
 
     servers = _servers(options)
-    names = server_names([server.name for server in servers])
-    settings = {
-        name: ViewSettings(
-            {**server.open_views, **dict(options.open)},
-            {**server.reuse_views, **dict(options.reuse)},
-        )
-        for name, server in zip(names, servers, strict=True)
-    }
-    shows = any(each.may_open for each in settings.values())
-    page = SharedPage(
-        headless=options.headless,
-        open_browser=not options.no_open,
-        csp=options.csp,
-        port=options.port,
-        many_clients=options.http is not None,
-        ephemeral=options.ephemeral,
-        program=_program(options, servers),
+    page = _page(options, servers)
+    gateway = Gateway(
+        servers,
+        renderer=page,
+        surface=options.surface,
+        approval=options.approve,
+        fresh=options.fresh,
+        view_calls=options.view_calls,
+        approve_view_calls=options.approve_view_calls,
+        hung_after=options.hung_after,
     )
-    identities = _identities(servers)
-    async with page:
+    async with gateway:
         if options.port:
             await page.start()  # so that a port which cannot be used is noticed now
-
-        views = ViewOptions(
-            page if shows else None,
-            surface=options.surface,
-            approval=options.approve,
-            fresh=options.fresh,
-            view_calls=options.view_calls,
-            approve_view_calls=options.approve_view_calls,
-            settings=settings,
-            identities=identities,
-        )
         if options.http is None:
-            from transom.gateway.stdio import serve_stdio
-
-            await serve_stdio(servers, views, hung_after=options.hung_after, started=started)
+            await gateway.serve_stdio(started=started)
             return
         from transom.bus import Bus
-        from transom.gateway.http import serve_http
 
         # The servers get our environment, but not these.
         token = os.environ.pop("TRANSOM_TOKEN", None) or None
         url = os.environ.pop("TRANSOM_BUS", None) or None
         url = url if options.bus is None else options.bus
         async with AsyncExitStack() as stack:
-            await serve_http(
-                servers,
-                views,
+            await gateway.serve_http(
                 options.http,
                 token=token if options.token is None else options.token,
                 max_clients=options.max_clients,
                 idle=options.idle * 60,
-                hung_after=options.hung_after,
-                announce=_print,
                 bus=await stack.enter_async_context(Bus(url)) if url else None,
+                announce=_print,
             )
 
 
@@ -197,6 +170,14 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
         servers = [server_from_url(options.url, headers=read_headers(options.header))]
     else:
         servers = [server_from_command(options.command)]
+    servers = [
+        replace(
+            each,
+            open_views={**each.open_views, **dict(options.open)},
+            reuse_views={**each.reuse_views, **dict(options.reuse)},
+        )
+        for each in servers
+    ]
     if options.no_open:
         return servers
     return [
@@ -205,21 +186,14 @@ def _servers(options: GatewayOptions) -> list[ServerConfig]:
     ]
 
 
-def _identities(servers: list[ServerConfig]) -> dict[str, str]:
-    """The identity of each server, by its name in the gateway."""
-    from transom.connections.targets import identity_of
-    from transom.gateway.merge import server_names
-
-    names = server_names([each.name for each in servers])
-    found = [identity_of(s.url or s.command, env=s.env, cwd=s.cwd) for s in servers]
-    return dict(zip(names, found, strict=True))
-
-
 def _program(options: GatewayOptions, servers: list[ServerConfig]) -> str:
     """The identity of this gateway, which stays the same when its file gets more servers."""
     if options.config is not None:
         return f"gateway {options.config.absolute()}"
-    return f"gateway {next(iter(_identities(servers).values()))}"
+    from transom.connections.targets import identity_of
+
+    first = servers[0]
+    return f"gateway {identity_of(first.url or first.command, env=first.env, cwd=first.cwd)}"
 
 
 def _print(text: str) -> None:
@@ -231,83 +205,28 @@ def _print_address(url: str) -> None:
     _print(f"Open this page to see Views: {url}")
 
 
-class SharedPage:
-    """Shows the Views of all clients of a gateway on one page, opened for the first of them."""
+def _page(options: GatewayOptions, servers: list[ServerConfig]) -> SharedDisplay:
+    """Where Views are shown: a page in the user's browser, or a browser without a window."""
+    import asyncio
 
-    def __init__(
-        self,
-        *,
-        headless: bool = False,
-        open_browser: bool = True,
-        csp: CspMode = "compat",
-        port: int = 0,
-        many_clients: bool = False,
-        ephemeral: bool = False,
-        program: str = "",
-    ) -> None:
-        import asyncio
+    from transom.gateway.display import SharedDisplay
 
-        self.pictures = headless
-        self._port = port
-        self._many_clients = many_clients
-        self._open_browser = open_browser
-        self._csp = csp
-        self._ephemeral = ephemeral
-        self._program = program
-        self._lock = asyncio.Lock()
-        self._renderer: Any = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        renderer, self._renderer = self._renderer, None
-        if renderer is not None:
-            await renderer.__aexit__(*error)
-
-    async def start(self) -> None:
-        """Begin to serve the page."""
-        async with self._lock:
-            if self._renderer is None:
-                renderer = await self._make_renderer()
-                await renderer.__aenter__()
-                self._renderer = renderer
-
-    async def seat(self, label: str) -> Renderer:
-        """A renderer for the Views of one client."""
-        await self.start()
-        return self._renderer.seat(label)
-
-    def where(self) -> str | None:
-        """The address of the page; with its token only while no page is open.
-
-        HTTP clients never get the token, because the page also shows the Views of others.
-        """
-        if self._renderer is None or self.pictures:
-            return None
-        stage = self._renderer.stage
-        if stage.has_page:
-            return stage.page_origin
-        if self._many_clients:
-            return f"{stage.page_origin} once the address is opened that the gateway printed"
-        return self._renderer.url
-
-    async def _make_renderer(self) -> Any:
-        import asyncio
-
+    async def make() -> Renderer:
         # The web server takes a while to load, which answers to the client should not wait for.
-        if self.pictures:
+        if options.headless:
             module: Any = await asyncio.to_thread(import_module, "transom.web.headless")
-            return module.HeadlessRenderer(csp=self._csp)
+            return module.HeadlessRenderer(csp=options.csp)
         module = await asyncio.to_thread(import_module, "transom.web.renderers")
         return module.BrowserRenderer(
-            csp=self._csp,
-            port=self._port,
-            sandbox_port=self._port and self._port + 1,
-            open_page=module.open_in_browser if self._open_browser else None,
+            csp=options.csp,
+            port=options.port,
+            sandbox_port=options.port and options.port + 1,
+            open_page=None if options.no_open else module.open_in_browser,
             on_unopened=_print_address,
             page_timeout=_PAGE_WITHIN,
             share=True,
-            ephemeral=self._ephemeral,
-            program=self._program,
+            ephemeral=options.ephemeral,
+            program=_program(options, servers),
         )
+
+    return SharedDisplay(make, pictures=options.headless, many_clients=options.http is not None)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -39,6 +39,7 @@ _MAX_RECORDS = 1024 * 1024  # bytes of records that may include the input and re
 _LOST_REPLICA = "the replica of the gateway that had it is gone"
 
 
+@runtime_checkable
 class Display(Protocol):
     """Where Views are shown, for all clients of a gateway."""
 

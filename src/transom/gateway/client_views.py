@@ -392,11 +392,11 @@ class ClientViews:
             _log.warning("View %s could not be opened: %s", view.id, reason)
             text = f"The View of this tool could not be opened: {reason}"
             return text if where is None else f"{text}\nViews are shown at {where}"
-        lines = [
-            f"View {view.id} is open in a browser without a window; {SCREENSHOT_VIEW} shows it"
-            if where is None
-            else f"View {view.id} is open, and the user sees it at {where}"
-        ]
+        lines = [f"View {view.id} is open"]
+        if where is not None:
+            lines[0] += f", and the user sees it at {where}"
+        elif self._options.screen.pictures:
+            lines[0] += f" in a browser without a window; {SCREENSHOT_VIEW} shows it"
         if shown.reused:
             lines.append("It was open already, and shows this call now.")
         names = [tool.name for tool in host.view_tools(view.id)]

@@ -38,7 +38,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -102,36 +101,35 @@ _CACHED: Final = frozenset(
 # --- the two eras ----------------------------------------------------------------------------
 
 
-class Era(ABC):
-    """A version of MCP: what it has, and the form of what the gateway itself answers in it."""
+class Era:
+    """A version of MCP: what it has, and the form of what the gateway itself answers in it.
 
-    introduction: str
+    This is the handshake's; `_Stateless` overrides all that 2026-07-28 changed.
+    """
+
+    introduction = "initialize"
     """The request by which a server learns of its client."""
-    introduces_once: bool
+    introduces_once = True
     """Whether a server needs it before any other request."""
-    lists_change: bool
+    lists_change = True
     """Whether lists may change because of a call."""
-    has_streams: bool
+    has_streams = False
     """Whether a client gets only the notifications that it opened a stream for."""
-    asks_in_answers: bool
+    asks_in_answers = False
     """Whether a client is asked for input in the answer to its request."""
-    opens_during_call: bool
-    """Whether a View opens while a call runs; else when the call has ended, which may take rounds
-    of input."""
-    lists_tasks: bool
+    opens_during_call = True
+    """Whether a View opens while a call runs; else when it has ended, after rounds of input."""
+    lists_tasks = True
     """Whether there is `tasks/list`."""
-    resource_not_found: int
+    resource_not_found = RESOURCE_NOT_FOUND
     """The code of that error."""
-    task_result_method: str
+    task_result_method = "tasks/result"
     """The request whose answer has the result of a task."""
 
     def surface(self, style: Style) -> Style:
-        """How the tools of Views are offered: without a list that changes, indirectly."""
+        """How the tools of Views are offered: indirectly, where no list may change."""
         return "indirect" if style == "both" and not self.lists_change else style
 
-    # --- introductions -----------------------------------------------------------------------
-
-    @abstractmethod
     def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         """A server's answer to an introduction of either era, in the form of this one.
 
@@ -140,62 +138,6 @@ class Era(ABC):
             name: what the server is called here.
             requested: the version that the client asked for.
         """
-
-    @abstractmethod
-    def merged(self, answers: Sequence[bytes], info: Mapping[str, str]) -> dict[str, Any]:
-        """The head of an answer for several servers, which is called `info`."""
-
-    # --- results -----------------------------------------------------------------------------
-
-    @abstractmethod
-    def own_result(self, result: bytes) -> bytes:
-        """A listing or resource of the gateway, or one that must not be cached."""
-
-    @abstractmethod
-    def completed(self, result: bytes) -> bytes:
-        """The result of a View's tool."""
-
-    # --- Views -------------------------------------------------------------------------------
-
-    @abstractmethod
-    def view_name(self, view_id: str, handles: Handles) -> str:
-        """What the client calls a View."""
-
-    @abstractmethod
-    def view_named(self, name: object, handles: Handles) -> Any:
-        """The id of the View that the client calls so; None if there never was one."""
-
-    # --- tasks -------------------------------------------------------------------------------
-
-    @abstractmethod
-    def task_wanted(self, request: ClientRequest) -> TaskRequest | None:
-        """How a call may run as a task: as it asks for, or as its client's capabilities allow."""
-
-    @abstractmethod
-    def answers_with_task(self, result: object) -> bool:
-        """Whether a call that may run as a task, and returned this, is answered with one."""
-
-    @abstractmethod
-    def task_result(self, answer: bytes) -> Raw | bytes | None:
-        """The result of a server's task in the answer to `task_result_method`, if it has ended."""
-
-    @abstractmethod
-    def with_task_result(self, answer: bytes, result: bytes) -> bytes:
-        """That answer with another result."""
-
-
-class _Handshake(Era):
-    introduction = "initialize"
-    introduces_once = True
-    lists_change = True
-    has_streams = False
-    asks_in_answers = False
-    opens_during_call = True
-    lists_tasks = True
-    resource_not_found = RESOURCE_NOT_FOUND
-    task_result_method = "tasks/result"
-
-    def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         given = members(answer)
         if "protocolVersion" in given:
             return answer
@@ -211,22 +153,28 @@ class _Handshake(Era):
         return wire.encode(found)
 
     def merged(self, answers: Sequence[bytes], info: Mapping[str, str]) -> dict[str, Any]:
+        """The head of an answer for several servers, which is called `info`."""
         version = min(str(member(each, "protocolVersion")) for each in answers)
         return {"protocolVersion": version, "serverInfo": info}
 
     def own_result(self, result: bytes) -> bytes:
+        """A listing or resource of the gateway, or one that must not be cached."""
         return result
 
     def completed(self, result: bytes) -> bytes:
+        """The result of a View's tool."""
         return result
 
     def view_name(self, view_id: str, handles: Handles) -> str:
+        """What the client calls a View."""
         return view_id
 
     def view_named(self, name: object, handles: Handles) -> Any:
+        """The id of the View that the client calls so; None if there never was one."""
         return name
 
     def task_wanted(self, request: ClientRequest) -> TaskRequest | None:
+        """How a call may run as a task: as it asks for, or as its client's capabilities allow."""
         try:
             wanted = request.members.get("task")
             return None if wanted is None else msgspec.json.decode(wanted, type=TaskRequest)
@@ -234,12 +182,15 @@ class _Handshake(Era):
             return TaskRequest()
 
     def answers_with_task(self, result: object) -> bool:
+        """Whether a call that may run as a task, and returned this, is answered with one."""
         return True  # the client asked for it
 
     def task_result(self, answer: bytes) -> Raw | bytes | None:
+        """The result of a server's task in the answer to `task_result_method`, if it has ended."""
         return answer
 
     def with_task_result(self, answer: bytes, result: bytes) -> bytes:
+        """That answer with another result."""
         return result
 
 
@@ -299,7 +250,7 @@ class _Stateless(Era):
         return with_member(answer, "result", Raw(result))
 
 
-HANDSHAKE: Era = _Handshake()
+HANDSHAKE: Era = Era()
 """The versions up to 2025-11-25."""
 STATELESS: Era = _Stateless()
 """2026-07-28."""

@@ -57,7 +57,6 @@ from transom.errors import (
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
 from transom.gateway.client_host import ViewOptions, ViewRecords
-from transom.gateway.config import ServerConfig
 from transom.gateway.http_session import (
     HEADER_MISMATCH,
     SESSION_HEADER,
@@ -67,7 +66,6 @@ from transom.gateway.http_session import (
     HttpSession,
     Principal,
 )
-from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.gateway.stdio import on_signals
 from transom.json_values import clean, member, members
@@ -105,10 +103,14 @@ class HttpGateway:
         servers: the servers behind it: a name, and what starts or reaches each of them.
         views: how the Views of clients are shown.
         token: the bearer token that each request must have; None: no token is needed.
+        allowed_hosts: the values that the headers Host and Origin may have; None: any.
         max_clients: how many sessions and principals there may be at once.
         idle: seconds without an open request or stream after which one of them ends.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
         bus: connects the replicas of this gateway, if there are several.
+
+    Raises:
+        UsageError: the token is too easy to guess.
     """
 
     def __init__(
@@ -117,16 +119,21 @@ class HttpGateway:
         views: ViewOptions,
         *,
         token: str | None = None,
+        allowed_hosts: frozenset[str] | None = None,
         max_clients: int = 100,
         idle: float = 1800.0,
         hung_after: float = 300.0,
         bus: Bus | None = None,
     ) -> None:
+        if token is not None and (len(token) < _MIN_TOKEN or not token.isascii() or " " in token):
+            raise UsageError(
+                f"The token must have at least {_MIN_TOKEN} ASCII characters and no spaces"
+            )
         self.clients: dict[str, HttpSession] = {}
         """The open sessions, by id."""
         self.principals: dict[str, Principal] = {}
         """The principals, by a digest of the token."""
-        self.allowed_hosts: frozenset[str] | None = None
+        self.allowed_hosts = allowed_hosts
         """The allowed values of Host and Origin; None: any."""
         self._servers = servers
         self._views = views
@@ -138,6 +145,11 @@ class HttpGateway:
         self._ending = False
         if bus is not None:
             bus.on_open(_FORWARDED, serve_forwarded(self._serve_forwarded))
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether each request must have a token."""
+        return self._token is not None
 
     async def aclose(self) -> None:
         """End every session and principal, with their servers and Views."""
@@ -176,7 +188,7 @@ class HttpGateway:
     def _check(self, request: _HttpRequest) -> None:
         """Refuse a request that is not allowed."""
         headers, method = request.headers, request.method
-        if request.scope["path"] != PATH:
+        if request.scope["path"].removeprefix(request.scope.get("root_path", "")) != PATH:
             raise HttpRefusal(404, INVALID_REQUEST, f"The gateway is at {PATH}")
         if self.allowed_hosts is not None:
             origin = headers.get("origin")
@@ -512,43 +524,15 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 async def serve_http(
-    servers: Sequence[ServerConfig],
-    views: ViewOptions,
-    address: str,
-    *,
-    token: str | None,
-    max_clients: int,
-    idle: float,
-    hung_after: float,
-    announce: Callable[[str], object],
-    bus: Bus | None = None,
+    gateway: HttpGateway, address: str, *, announce: Callable[[str], object]
 ) -> None:
-    """Serve clients at an address until a signal comes.
-
-    Args:
-        servers: the servers behind the gateway; each client has its own.
-        views: how the Views of clients are shown.
-        address: `[HOST:]PORT`; without a host, the loopback address.
-        token: the bearer token of each request; required unless the address is loopback.
-        max_clients: how many clients there may be at once.
-        idle: seconds without an open request or stream after which a client ends.
-        hung_after: seconds of silence after which a server that owes an answer is restarted.
-        announce: called with a text that says where the gateway listens.
-        bus: connects the replicas of this gateway, if there are several.
-
-    Raises:
-        UsageError: the address cannot be used.
-    """
+    """Serve clients at an address until a signal comes; see `Gateway.serve_http`."""
     host, port = address_of(address)
-    gateway = HttpGateway(
-        [(each.name, connect_to(each)) for each in servers],
-        views,
-        token=_checked(token, host),
-        max_clients=max_clients,
-        idle=idle,
-        hung_after=hung_after,
-        bus=bus,
-    )
+    if not gateway.needs_token and not _is_loopback(host):
+        raise UsageError(
+            f"Anyone who reaches {host} could use the servers: set TRANSOM_TOKEN to a secret of at "
+            f"least {_MIN_TOKEN} characters, which clients send as a bearer token"
+        )
     stopped = asyncio.Event()
     on_signals(stopped.set)
     async with serving(gateway, host, port) as url:
@@ -574,19 +558,6 @@ async def serving(gateway: HttpGateway, host: str, port: int) -> AsyncGenerator[
             yield f"http://{_bracketed(host)}:{port}{PATH}"
         finally:
             await gateway.aclose()
-
-
-def _checked(token: str | None, host: str) -> str | None:
-    if token is None and not _is_loopback(host):
-        raise UsageError(
-            f"Anyone who reaches {host} could use the servers: set TRANSOM_TOKEN to a secret of at "
-            f"least {_MIN_TOKEN} characters, which clients send as a bearer token"
-        )
-    if token is not None and (len(token) < _MIN_TOKEN or not token.isascii() or " " in token):
-        raise UsageError(
-            f"The token must have at least {_MIN_TOKEN} ASCII characters and no spaces"
-        )
-    return token
 
 
 def _is_loopback(host: str) -> bool:

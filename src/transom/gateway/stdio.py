@@ -12,18 +12,11 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 from transom.channel import Channel, lines, pipe_streams
-from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
-
-if TYPE_CHECKING:
-    from transom.connections.connection import Connect
-    from transom.gateway.client_host import ViewOptions
-    from transom.gateway.config import ServerConfig
 
 
 def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
@@ -43,19 +36,10 @@ def on_signals(call: Callable[[], object], *, interrupt: bool = True) -> None:
                 return
 
 
-async def serve_stdio(
-    servers: Sequence[ServerConfig],
-    views: ViewOptions,
-    *,
-    hung_after: float,
-    started: Channel | None = None,
-) -> None:
+async def serve_stdio(make_proxy: Callable[[Channel], Proxy]) -> None:
     """Serve the client on standard input and output until it is gone, or a signal comes."""
     async with _standard_streams() as channel:
-        connects = [(each.name, connect_to(each)) for each in servers]
-        if started is not None:
-            connects[0] = (connects[0][0], _starting_with(started, connects[0][1]))
-        proxy = Proxy(channel, connects, views, hung_after=hung_after)
+        proxy = make_proxy(channel)
         running = asyncio.ensure_future(proxy.run())
 
         def stop() -> None:
@@ -65,16 +49,6 @@ async def serve_stdio(
         on_signals(stop)
         with suppress(asyncio.CancelledError):
             await running
-
-
-def _starting_with(started: Channel, connect: Connect) -> Connect:
-    """Uses the process that was already started for the first connection."""
-    waiting = [started]
-
-    async def next_one() -> Channel:
-        return waiting.pop() if waiting else await connect()
-
-    return next_one
 
 
 @asynccontextmanager
