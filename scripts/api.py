@@ -54,7 +54,9 @@ PARTS = [
         "For the author of a host or an agent. The guide is [Hosts and agents](hosts.md).",
         {
             "transom": ["Host"],
-            "transom.host": ["View", "ModelContext", "ToolHost", "ToolList", "HostRecords"],
+            "transom.host": [
+                *("View", "ModelContext", "ToolHost", "ToolList", "HostRecords", "ShownCall"),
+            ],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host ": ["ApprovalRequest", "Approve", "Download"],
             "transom  ": ["Limits", "InProcessRenderer"],
@@ -88,6 +90,12 @@ PARTS = [
         "Views in a browser",
         "Renderers that show web pages. The guide is [Views in a browser](browser.md).",
         {"transom.web": ALL},
+    ),
+    Part(
+        "The gateway",
+        "The gateway without its command. The guide is [The gateway]"
+        "(gateway.md#in-a-program-of-your-own).",
+        {"transom.gateway": ALL},
     ),
     Part(
         "Workers of a fleet",

@@ -68,8 +68,13 @@ async def main() -> None:
         stdout=asyncio.subprocess.PIPE,
     )
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    answer, _ = await program.communicate(json.dumps(hello).encode() + b"\n")
-    assert json.loads(answer.splitlines()[0])["result"]["serverInfo"]["name"] == "orders"
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(json.dumps(hello).encode() + b"\n")
+    answer = json.loads(await program.stdout.readline())
+    assert answer["result"]["serverInfo"]["name"] == "orders"
+    program.stdin.close()
+    assert await program.wait() == 0
 
     transport = httpx2.ASGITransport(app)
     headers = {"accept": "application/json, text/event-stream"}

@@ -16,7 +16,7 @@ from transom.events import Event
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text()
 CLI = (ROOT / "docs" / "cli.md").read_text()
-MODULES = ("channel", "check", "errors", "server", "types", "web")
+MODULES = ("channel", "check", "errors", "gateway", "server", "types", "web")
 PLACES = ["transom", *(f"transom.{name}" for name in MODULES)]
 HEADINGS = set(re.findall(r"^#{3,4} `([\w.]+)`$", API, re.MULTILINE))
 

@@ -242,6 +242,7 @@ def _asked(request: ClientRequest) -> tuple[str, dict[str, Json]]:
 
 
 Approval = Literal["client", "page", "elicit", "never"]
+"""Who approves the calls of a View's tools: see `Gateway`."""
 
 
 def policy_for(approval: Approval, page: Approve, elicit: Approve) -> Policy:

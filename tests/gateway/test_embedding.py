@@ -1,0 +1,88 @@
+"""`Gateway`, without the command."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from tests.gateway.memory import Raw, words
+from transom import InProcessRenderer
+from transom.channel import memory_pair
+from transom.errors import UsageError
+from transom.gateway import Gateway, ServerConfig
+from transom.gateway.display import SharedDisplay
+
+SHOP = Path(__file__).parents[2] / "docs" / "samples" / "sample_shop.py"
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "embedding", "version": "1"},
+}
+
+
+async def result_of(gateway: Gateway, tool: str) -> list[str]:
+    """The texts of a tool's result, for a client on a channel."""
+    ours, theirs = memory_pair()
+    serving = asyncio.create_task(gateway.serve(ours))
+    client = Raw(theirs, {})
+    try:
+        await client.ask("initialize", HELLO)
+        await client.tell("notifications/initialized")
+        return words(await client.ask("tools/call", {"name": tool, "arguments": {}}))
+    finally:
+        await client.aclose()
+        await serving
+
+
+async def test_without_a_renderer_a_tool_with_a_view_just_runs():
+    async with Gateway({"shop": [sys.executable, str(SHOP)]}) as gateway:
+        assert await result_of(gateway, "show_orders") == ["The open orders are shown."]
+
+
+async def test_settings_of_a_server_say_that_its_views_do_not_open():
+    shop = ServerConfig(name="shop", command=(sys.executable, str(SHOP)), open_views={"*": "never"})
+    async with Gateway([shop], renderer=InProcessRenderer({})) as gateway:
+        assert await result_of(gateway, "show_orders") == ["The open orders are shown."]
+
+
+def test_an_application_that_anyone_could_use_is_refused():
+    gateway = Gateway({"shop": ["python"]})
+    with pytest.raises(UsageError, match="give a token, or allowed_hosts"):
+        gateway.asgi()
+    with pytest.raises(UsageError, match="at least 16"):
+        gateway.asgi(token="short")
+    assert not gateway.asgi(allowed_hosts=["localhost:8000"]).needs_token
+
+
+@pytest.mark.parametrize("servers", [{}, {"shop": []}, {"shop": "no URL"}])
+def test_a_gateway_without_a_usable_server_is_refused(servers: dict[str, str | list[str]]):
+    with pytest.raises(UsageError):
+        Gateway(servers)
+
+
+async def test_a_renderer_is_entered_with_the_first_view_and_left_with_the_gateway():
+    events: list[str] = []
+
+    class Shown(InProcessRenderer):
+        def seat(self, label: str) -> InProcessRenderer:
+            events.append(f"seat of {label}")
+            return InProcessRenderer({})
+
+        async def __aenter__(self) -> Self:
+            events.append("entered")
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            events.append("left")
+
+    async def make() -> Shown:
+        return Shown({})
+
+    display = SharedDisplay(make)
+    await display.seat("one")
+    await display.seat("two")
+    assert display.where() is None
+    await display.aclose()
+    assert events == ["entered", "seat of one", "seat of two", "left"]
