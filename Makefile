@@ -42,6 +42,7 @@ lint:
 	@$(PYTHON_IN_VENV) -m ruff check --quiet
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet
 	@node_modules/typescript-7/bin/tsc -p js
+	@node_modules/typescript-7/bin/tsc -p js/test
 	@node_modules/.bin/eslint js
 	@node_modules/.bin/prettier --check --log-level warn $(SCRIPTS)
 
@@ -93,6 +94,6 @@ compat: ## show the official example servers' Views in Chromium and write docs/c
 	@scripts/setup
 	@$(PYTHON_IN_VENV) scripts/compat.py $(ARGS)
 
-dist: ## build wheel and sdist, install the wheel into an empty environment and run the demo there
-	@scripts/setup python chromium
+dist: ## build wheel, sdist and npm package, install the wheel into an empty environment, run the demo
+	@scripts/setup python node chromium
 	@scripts/dist

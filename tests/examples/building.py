@@ -4,18 +4,19 @@ import fcntl
 import json
 import shutil
 import subprocess
-import sys
+import tarfile
 from hashlib import sha256
 from pathlib import Path
 
 from tests.examples.driving import EXAMPLES
-from transom.cli.files import FILES
+from transom.version import __version__
 
 ROOT = EXAMPLES.parent
 TOOLS = ROOT / "node_modules" / ".bin"
 TSC = ROOT / "node_modules" / "typescript-7" / "bin" / "tsc"
 STATIC = ROOT / "src" / "transom" / "web" / "static"
-MADE = {"__pycache__", "dist", "node_modules", "transom"}
+PACKAGE = ROOT / "js"
+MADE = {"__pycache__", "dist", "node_modules"}
 """What someone who tried the example has left in its folder."""
 
 
@@ -24,7 +25,8 @@ def build(example: str) -> Path:
     source = EXAMPLES / example
     own = [file for file in source.rglob("*") if MADE.isdisjoint(file.relative_to(source).parts)]
     key = sha256((ROOT / "package-lock.json").read_bytes())
-    for file in [*sorted(own), *(STATIC / name for name in FILES)]:
+    packed = [PACKAGE / "package.json", PACKAGE / "pack.mjs", *sorted(STATIC.iterdir())]
+    for file in [*sorted(own), *packed]:
         if file.is_file():
             key.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
     folder = ROOT / "build"
@@ -42,13 +44,21 @@ def build(example: str) -> Path:
 def _build(source: Path, built: Path) -> None:
     work = built.with_name(f"{built.name}-unfinished")
     shutil.copytree(source, work, ignore=shutil.ignore_patterns(*MADE))
-    copy = [sys.executable, "-m", "transom", *_script(source, "transom").split()[1:]]
-    assert _script(source, "build") == "tsc && vite build"
-    for command in (copy, [TSC], [TOOLS / "vite", "build"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work)
-        assert done.returncode == 0, done.stdout + done.stderr
+    package = json.loads((source / "package.json").read_text())
+    assert package["scripts"]["build"] == "tsc && vite build"
+    file = Path(_run(["node", PACKAGE / "pack.mjs"], work).strip())
+    assert package["dependencies"]["transom"] == f"file:../../build/npm/{file.name}"
+    assert file.name == f"transom-{__version__}.tgz"
+    # As npm installs it; the other packages are those of this checkout.
+    with tarfile.open(file) as archive:
+        archive.extractall(work / "node_modules", filter="data")
+    (work / "node_modules" / "package").rename(work / "node_modules" / "transom")
+    _run([TSC], work)
+    _run([TOOLS / "vite", "build"], work)
     work.rename(built)
 
 
-def _script(source: Path, name: str) -> str:
-    return json.loads((source / "package.json").read_text())["scripts"][name]
+def _run(command: list[str | Path], folder: Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

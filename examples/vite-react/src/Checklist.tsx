@@ -1,6 +1,6 @@
 import { useEffect, useState, type FormEvent } from "react";
 import { z } from "zod";
-import { ToolError, useApp, useHostStyles, useRegisterTool, useToolData } from "./transom/react.js";
+import { ToolError, useApp, useHostStyles, useRegisterTool, useToolData } from "transom/react";
 
 interface Item {
   text: string;

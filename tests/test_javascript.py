@@ -1,0 +1,63 @@
+"""The scripts for browsers: their sources in `js`, what is built of them, and the npm package."""
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from transom.version import __version__
+
+ROOT = Path(__file__).parents[1]
+JS = ROOT / "js"
+PACKAGE = json.loads((JS / "package.json").read_text())
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        ["node", str(JS / script), *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_tests_that_need_no_page_pass():
+    assert "# fail 0" in run("test.mjs", "--test-reporter=tap")
+
+
+def test_what_is_built_is_what_the_sources_say():
+    assert run("build.mjs", "--check") == ""
+
+
+def test_no_module_is_longer_than_six_hundred_lines():
+    lines = {file.name: len(file.read_text().splitlines()) for file in (JS / "src").iterdir()}
+    assert {name: count for name, count in lines.items() if count > 600} == {}
+
+
+def test_the_package_has_the_version_of_transom():
+    assert PACKAGE["version"] == __version__
+
+
+@pytest.fixture(scope="module")
+def packed() -> dict[str, str]:
+    """What is in the packed file."""
+    with tarfile.open(run("pack.mjs").strip()) as archive:
+        files = [member for member in archive.getmembers() if member.isfile()]
+        texts = {member.name: archive.extractfile(member) for member in files}
+        return {name: text.read().decode() for name, text in texts.items() if text is not None}
+
+
+def test_what_the_package_exports_is_in_it_with_types(packed: dict[str, str]):
+    for exported in PACKAGE["exports"].values():
+        for file in exported.values():
+            assert f"package/{file.removeprefix('./')}" in packed
+    assert {"package/README.md", "package/LICENSE"} < set(packed)
+
+
+def test_the_package_needs_nothing_but_a_react_of_the_page(packed: dict[str, str]):
+    assert "dependencies" not in PACKAGE
+    assert PACKAGE["peerDependenciesMeta"] == {"react": {"optional": True}}
+    assert {name for name, text in packed.items() if 'from"react"' in text} == {
+        "package/dist/react.js"
+    }
