@@ -24,6 +24,7 @@ UP_TO_SESSION = BOTTOM | {
     "background",
     "json_values",
     "queues",
+    "recent",
     "results",
     "session",
 }
@@ -45,6 +46,7 @@ MAY_IMPORT = {
     "state_files": set[str](),
     "mcptypes": BOTTOM,
     "results": BOTTOM | {"schema"},
+    "recent": set[str](),
     "queues": BOTTOM | {"background", "channel", "events"},
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
@@ -80,6 +82,7 @@ PACKAGES = {
     "state_files": set[str](),
     "mcptypes": {"msgspec"} | MCP,
     "queues": {"msgspec"},
+    "recent": set[str](),
     "results": {"msgspec"},
     "session": {"msgspec"},
     "view": {"msgspec"},

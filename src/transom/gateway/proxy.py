@@ -53,6 +53,7 @@ from transom.host.policy import model_may_call
 from transom.json_values import member as member_of
 from transom.json_values import members, with_entries
 from transom.protocol import wire
+from transom.recent import Recent
 from transom.session import SentRequest
 from transom.types import Tool
 
@@ -110,7 +111,7 @@ class Proxy:
         )
         self._lists = Lists(self._members, self._views)
         self._introducing: asyncio.Future[Any] | None = None
-        self._tasks: dict[str, _ServerTask] = {}
+        self._tasks: Recent[str, _ServerTask] = Recent(_MAX_TASKS)
         self._handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -493,5 +494,3 @@ class Proxy:
             return  # a task stays with the server that had its id first
         opens = None if call is None else self._views.opened_by(server.connection, call)
         self._tasks[id] = _ServerTask(server, call, opens)
-        if len(self._tasks) > _MAX_TASKS:
-            del self._tasks[next(iter(self._tasks))]

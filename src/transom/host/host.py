@@ -46,7 +46,7 @@ from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.surface import Change, Entry, Style, Surface
-from transom.host.tasks import TaskRegister, owned_task
+from transom.host.tasks import MAX_TASKS, TaskServers, owned_task
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import owner_of
@@ -191,7 +191,7 @@ class Host(ToolHost):
         self._surface = Surface(naming, max_description=self.limits.max_description)
         self._stale: set[Refresh] = set()
         self._pulled: set[Refresh] = set()
-        self._tasks = TaskRegister()
+        self._tasks = TaskServers(MAX_TASKS)
         self._approvals = Approvals(
             policy or Policy(),
             self.audit,
@@ -700,7 +700,7 @@ class Host(ToolHost):
             with suppress(ConnectionClosed, NotConnected):  # it closed; its server may have it
                 answer = await view.bridge.request_task(method, params, timeout)
         if answer is None:
-            server = owner if owner in self._servers else self._tasks.server_of(owner, inner)
+            server = owner if owner in self._servers else self._tasks.get((owner, inner))
             if server is None:
                 raise self._views.closed_error(owner)
             raw = await self._servers.request(server, method, params, timeout)

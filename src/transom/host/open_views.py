@@ -25,6 +25,7 @@ from transom.host.server_tools import ServerTools
 from transom.host.tool_names import view_stem
 from transom.host.view import View, ViewEnvironment, ViewOrigin
 from transom.host.view_settings import Reuse
+from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult
 
 _R = TypeVar("_R")
@@ -102,7 +103,7 @@ class OpenViews(Mapping[str, View]):
         self._renderer = renderer
         self._background = background
         self._report = report
-        self._task_views: dict[str, tuple[View, ViewOrigin]] = {}
+        self._task_views: Recent[str, tuple[View, ViewOrigin]] = Recent(_MAX_TASK_VIEWS)
         self._max_live = environment.limits.max_live_views
         self._open: dict[str, View] = {}
         self._closed: OrderedDict[str, ViewRecord] = OrderedDict()
@@ -227,8 +228,6 @@ class OpenViews(Mapping[str, View]):
             return ShownCall(result, error=problem)
         if isinstance(result, Task):
             self._task_views[result.task_id] = view, origin
-            if len(self._task_views) > _MAX_TASK_VIEWS:
-                del self._task_views[next(iter(self._task_views))]
         elif isinstance(result, ToolResult):
             await view.deliver(result, call=origin)
         else:
@@ -240,7 +239,7 @@ class OpenViews(Mapping[str, View]):
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
         """Give the View of a call that ran as a task its result, if there is one."""
-        if (waiting := self._task_views.pop(task_id, None)) is not None:
+        if (waiting := self._task_views.pop(task_id)) is not None:
             view, call = waiting
             await view.deliver(result, call=call)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import msgspec
 
+from transom.recent import Recent
 from transom.types import Task
 
 
@@ -14,19 +13,6 @@ def owned_task(owner: str, task: Task) -> Task:
     return msgspec.structs.replace(task, task_id=f"{owner}/{task.task_id}")
 
 
-class TaskRegister:
-    """The newest tasks that servers gave to Views. They outlive the View."""
-
-    def __init__(self, limit: int = 10_000) -> None:
-        self._limit = limit
-        self._servers: OrderedDict[tuple[str, str], str] = OrderedDict()
-
-    def add(self, view_id: str, task_id: str, server: str) -> None:
-        """Record that `server` gave a View this task."""
-        self._servers[view_id, task_id] = server
-        if len(self._servers) > self._limit:
-            self._servers.popitem(last=False)
-
-    def server_of(self, view_id: str, task_id: str) -> str | None:
-        """The server that gave a View this task, if one did."""
-        return self._servers.get((view_id, task_id))
+MAX_TASKS = 10_000
+TaskServers = Recent[tuple[str, str], str]
+"""By View and task id: the server that gave the View this task. They outlive the View."""

@@ -48,7 +48,7 @@ from transom.host.page import load_page
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
-from transom.host.tasks import TaskRegister, owned_task
+from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
 from transom.host.tool_texts import Label
 from transom.host.view_server import ViewServer
@@ -129,7 +129,7 @@ class ViewEnvironment:
     limits: Limits
     audit: AuditLog
     approvals: Approvals
-    tasks: TaskRegister
+    tasks: TaskServers
     stale: set[Refresh]
     pulled: set[Refresh]
     """Lists with lazy schemas, which are fetched again at each listing."""

@@ -34,7 +34,7 @@ from transom.errors import (
 )
 from transom.host.audit import AuditLog
 from transom.host.policy import ViewCalls, view_may_call
-from transom.host.tasks import TaskRegister
+from transom.host.tasks import TaskServers
 from transom.json_values import as_list, as_object
 from transom.protocol import wire
 from transom.protocol.messages import result_json
@@ -70,7 +70,7 @@ class ViewServer:
         *,
         name: str = "",
         view_id: str = "",
-        tasks: TaskRegister | None = None,
+        tasks: TaskServers | None = None,
         audit: AuditLog | None = None,
         on_request: Callable[[], object] = lambda: None,
         view_calls: ViewCalls = "spec",
@@ -79,7 +79,7 @@ class ViewServer:
         self._server = server
         self._name = name
         self._view_id = view_id
-        self._tasks = TaskRegister(_MAX_TASKS) if tasks is None else tasks
+        self._tasks = TaskServers(_MAX_TASKS) if tasks is None else tasks
         self._audit = AuditLog(None) if audit is None else audit
         self._on_request = on_request
         self._view_calls: ViewCalls = view_calls
@@ -151,7 +151,7 @@ class ViewServer:
                 return refusal_json(refusal)
         elif method.startswith("tasks/"):
             task_id = params["taskId"]
-            if self._tasks.server_of(self._view_id, task_id) is None:
+            if (self._view_id, task_id) not in self._tasks:
                 raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:128]} not found")
         token = _take_token(params)
         on_progress = None if token is None else self._forward_progress(token)
@@ -182,7 +182,7 @@ class ViewServer:
             task = None if params.get("task") is None else task_in(result)
             call.result = VIEW["tools/call"].read_result(result) if task is None else task
         if task is not None:
-            self._tasks.add(self._view_id, task.task_id, self._name)
+            self._tasks[self._view_id, task.task_id] = self._name
         return result
 
     def _forward_progress(self, token: wire.RequestId) -> OnProgress:

@@ -27,6 +27,7 @@ from transom.errors import (
 from transom.events import abandon
 from transom.protocol.messages import CreateTaskResult, ListTasksResult
 from transom.protocol.methods import HOST
+from transom.recent import Recent
 from transom.types import Task, TaskStatus, ToolResult
 
 RequestHost = Callable[[str, bytes], Awaitable[bytes]]
@@ -62,7 +63,7 @@ class TaskStore:
         self._page_size = page_size
         self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
-        self._delegated: dict[str, None] = {}
+        self._delegated: Recent[str, None] = Recent(max_tasks)
 
     def check_room(self) -> None:
         """Check that there is room for one more task, before any work is done."""
@@ -96,8 +97,6 @@ class TaskStore:
     def delegate(self, task: Task) -> bytes:
         """Answer with the handle of a task of the server's."""
         self._delegated[task.task_id] = None
-        while len(self._delegated) > self._max_tasks:
-            del self._delegated[next(iter(self._delegated))]
         return CreateTaskResult(task=task).to_wire()
 
     async def _run(self, record: TaskRecord, outcome: Awaitable[bytes | Task]) -> None:
