@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom.errors import PeerError
-from transom.web.page_link import Link
+from transom.web.page_link import Link, LinkLimits
 
 
 class Page:
@@ -60,8 +60,7 @@ class Ends:
         self.link = Link(
             lambda view, message: self.frames.append((view, message)),
             self.over.append,
-            high_water=100,
-            max_waiting=10_000,
+            limits=LinkLimits(high_water=100, max_waiting=10_000),
         )
         self.page = Page(self.link)
 
@@ -164,7 +163,7 @@ async def test_a_page_that_takes_nothing_is_given_up(ends: Ends) -> None:
 
 async def test_a_page_that_stays_away_is_given_up() -> None:
     over = asyncio.Event()
-    link = Link(lambda *_: None, lambda _: over.set(), grace=0.01)
+    link = Link(lambda *_: None, lambda _: over.set(), limits=LinkLimits(grace=0.01))
     link.attach(print, 0)
     link.detach(print)
     await over.wait()
@@ -173,7 +172,7 @@ async def test_a_page_that_stays_away_is_given_up() -> None:
 
 async def test_a_page_that_comes_back_in_time_is_not() -> None:
     over: list[str] = []
-    link = Link(lambda *_: None, over.append, grace=0.01)
+    link = Link(lambda *_: None, over.append, limits=LinkLimits(grace=0.01))
     link.attach(print, 0)
     link.detach(print)
     link.attach(repr, 0)
@@ -189,7 +188,7 @@ async def test_a_page_that_comes_back_in_time_is_not() -> None:
 
 async def test_a_page_that_is_there_but_takes_nothing_is_given_up() -> None:
     over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    link = Link(lambda *_: None, over.set_result, patience=0.05)
+    link = Link(lambda *_: None, over.set_result, limits=LinkLimits(patience=0.05))
     link.attach(repr, 0)
     link.post("a", b"x")
     assert await over == "the page read nothing for 0.05 s"
@@ -199,7 +198,7 @@ async def test_a_page_that_takes_a_little_now_and_then_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     over: list[str] = []
-    link = Link(lambda *_: None, over.append, patience=10)
+    link = Link(lambda *_: None, over.append, limits=LinkLimits(patience=10))
     now = 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     link.attach(repr, 0)
@@ -218,7 +217,7 @@ async def test_a_page_that_takes_a_little_now_and_then_is_not(
 
 async def test_a_page_with_nothing_to_take_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     over: list[str] = []
-    link = Link(lambda *_: None, over.append, patience=10)
+    link = Link(lambda *_: None, over.append, limits=LinkLimits(patience=10))
     now = 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     link.attach(repr, 0)
@@ -241,7 +240,7 @@ async def test_a_link_that_is_over_hangs_up_and_says_why() -> None:
 
 async def test_a_page_that_is_leaving_is_waited_for_a_little_while_only() -> None:
     over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    link = Link(lambda *_: None, over.set_result, leaving_grace=0.01)
+    link = Link(lambda *_: None, over.set_result, limits=LinkLimits(leaving_grace=0.01))
     link.attach(repr, 0)
     link.detach(repr, leaving=True)
     assert link.leaving
@@ -252,7 +251,7 @@ async def test_a_page_that_is_leaving_is_waited_for_a_little_while_only() -> Non
 
 async def test_a_page_that_leaves_and_comes_back_is_there() -> None:
     over: list[str] = []
-    link = Link(lambda *_: None, over.append, leaving_grace=0.01)
+    link = Link(lambda *_: None, over.append, limits=LinkLimits(leaving_grace=0.01))
     link.attach(repr, 0)
     link.detach(repr, leaving=True)
     deciding = asyncio.ensure_future(link.decided())

@@ -13,6 +13,7 @@ from transom.host.grants import Grant
 from transom.host.page import Page
 from transom.web.cards import GoneView
 from transom.web.mounted_views import ViewOwner, Violation
+from transom.web.page_link import LinkLimits
 from transom.web.stage import Stage
 from transom.web.stage_server import StageServer
 
@@ -305,7 +306,7 @@ async def test_a_page_that_says_it_is_leaving_is_not_waited_for_long(
 ) -> None:
     async with StagePage(stage) as page:
         channel = await speak(stage, page)
-        monkeypatch.setattr(stage._link, "_leaving_grace", 0.05)
+        monkeypatch.setattr(stage._link, "_limits", LinkLimits(leaving_grace=0.05))
         await page.leave()
         await page.over()
         await stage.wait_while_leaving()

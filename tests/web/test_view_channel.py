@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from transom.errors import ChannelClosed
-from transom.web.page_link import Link, ViewChannel
+from transom.web.page_link import Link, LinkLimits, ViewChannel
 
 
 class Wired:
@@ -14,7 +14,7 @@ class Wired:
     def __init__(self, **limits: int) -> None:
         self.page: list[str] = []
         self.closed: list[str] = []
-        self.link: Link | None = Link(lambda *_: None, lambda _: None, **limits)
+        self.link: Link | None = Link(lambda *_: None, lambda _: None, limits=LinkLimits(**limits))
         self.link.attach(self.page.append, 0)
         self.channel = ViewChannel("v", lambda: self.link, self.closed.append)
 

@@ -23,6 +23,8 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
+
 from transom.background import Debounced, ignore
 from transom.channel import Pipe
 from transom.errors import ChannelClosed, PeerError
@@ -39,6 +41,16 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
+class LinkLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a link waits for its page, in seconds, and how much it keeps for it, in bytes."""
+
+    grace: float = 30.0
+    leaving_grace: float = 3.0
+    patience: float = 30.0
+    high_water: int = 4 * 1024 * 1024
+    max_waiting: int = 64 * 1024 * 1024
+
+
 class Link:
     """Numbered frames to and from one page.
 
@@ -51,22 +63,14 @@ class Link:
         on_frame: Callable[[str, bytes], object],
         on_over: Callable[[str], object],
         *,
-        grace: float = 30.0,
-        leaving_grace: float = 3.0,
-        patience: float = 30.0,
-        high_water: int = 4 * 1024 * 1024,
-        max_waiting: int = 64 * 1024 * 1024,
+        limits: LinkLimits | None = None,
         on_away: Callable[[], object] | None = None,
     ) -> None:
         self.id = secrets.token_urlsafe(12)
         self._on_frame = on_frame
         self._on_over = on_over
         self._on_away = on_away or ignore
-        self._grace = grace
-        self._leaving_grace = leaving_grace
-        self._patience = patience
-        self._high_water = high_water
-        self._max_waiting = max_waiting
+        self._limits = limits or LinkLimits()
         self._send: Callable[[str], object] | None = None
         self._hang_up: Callable[[str], object] = ignore
         self._sent = 0
@@ -86,7 +90,7 @@ class Link:
     @property
     def full(self) -> bool:
         """Whether senders should wait."""
-        return self._kept_bytes > self._high_water or bool(self._room)
+        return self._kept_bytes > self._limits.high_water or bool(self._room)
 
     # --- sockets -----------------------------------------------------------------------------
 
@@ -117,7 +121,9 @@ class Link:
         self._send, self._hang_up = None, ignore
         if self.over or self._timer is not None:
             return
-        grace = min(self._leaving_grace, self._grace) if leaving else self._grace
+        grace = self._limits.grace
+        if leaving:
+            grace = min(grace, self._limits.leaving_grace)
         away = f"the page was disconnected for more than {grace:g} s"
         text = "the page was closed" if leaving else away
         loop = asyncio.get_running_loop()
@@ -172,7 +178,7 @@ class Link:
             self._start_patience()
         self._kept.append((self._sent, frame))
         self._kept_bytes += len(frame)
-        if self._kept_bytes > self._max_waiting:
+        if self._kept_bytes > self._limits.max_waiting:
             self.end("the page does not read what is sent to it")
         elif self._send is not None:
             self._send(frame)
@@ -213,7 +219,7 @@ class Link:
 
     def _wake(self) -> None:
         """Wake the first waiting sender if there is room, or all of them if the link has ended."""
-        if self.over or self._kept_bytes <= self._high_water:
+        if self.over or self._kept_bytes <= self._limits.high_water:
             for _, place in self._room:
                 if not place.done():
                     place.set_result(None)
@@ -225,16 +231,16 @@ class Link:
         loop = asyncio.get_running_loop()
         self._took_at = loop.time()
         if self._stuck_timer is None:
-            self._stuck_timer = loop.call_later(self._patience, self._check_progress)
+            self._stuck_timer = loop.call_later(self._limits.patience, self._check_progress)
 
     def _check_progress(self) -> None:
         self._stuck_timer = None
         if not self._kept or self._send is None:
             return  # everything is acknowledged; the next frame starts the timer again
         loop = asyncio.get_running_loop()
-        left = self._took_at + self._patience - loop.time()
+        left = self._took_at + self._limits.patience - loop.time()
         if left <= 0:
-            self.end(f"the page read nothing for {self._patience:g} s")
+            self.end(f"the page read nothing for {self._limits.patience:g} s")
         else:
             self._stuck_timer = loop.call_later(left, self._check_progress)
 

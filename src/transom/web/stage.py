@@ -32,7 +32,7 @@ from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.cards import MAX_REASON, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.mounted_views import MountedView, Sandboxes, ViewOwner, Violation
-from transom.web.page_link import CONTROL, Link, ViewChannel
+from transom.web.page_link import CONTROL, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
 __all__ = ["DisplayMode", "Hello", "Stage", "StageListener", "Wish"]
@@ -428,8 +428,7 @@ class Stage:
         self._link = fresh = Link(
             self._receive,
             self._link_over,
-            grace=self.grace,
-            patience=self.patience,
+            limits=LinkLimits(grace=self.grace, patience=self.patience),
             on_away=self._link_away,
         )
         self._page_origin = origin
