@@ -29,7 +29,7 @@ export class Agent {
   #onControl = {
     mount: (message) => this.#views.mount(this, message),
     unmount: ({ view }) => this.#views.drop(this, view),
-    trouble: ({ view, reason }) => this.#views.get(this, view)?.setTrouble(reason),
+    trouble: (message) => this.#views.get(this, message.view)?.setTrouble(message),
     gone: (message) => this.#views.showGone(this, message),
     marks: (message) => this.#views.get(this, message.view)?.setMarks(message),
     clear: ({ origins }) => this.#views.clearStorage(origins),

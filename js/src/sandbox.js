@@ -7,6 +7,9 @@
   "use strict";
   const stage = document.querySelector('meta[name="stage"]').content;
   const SANDBOX = "ui/notifications/sandbox-";
+  const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
+  const ALIVE = "transom-alive";
+  const { addEventListener: listen, dispatchEvent: dispatch } = EventTarget.prototype;
   let inner = null;
 
   if (window.parent === window) return; // nobody to talk to: this page is for the Stage only
@@ -20,14 +23,51 @@
     inner.setAttribute("sandbox", "allow-scripts allow-same-origin allow-forms");
     if (allow) inner.setAttribute("allow", allow);
     inner.srcdoc = html;
-    let loads = 0;
     inner.addEventListener("load", ({ target }) => {
-      loads += 1;
-      if (loads > 1) post("view-loaded", { gone: !showsView(target) });
+      if (showsView(target)) watch(target.contentWindow); // it was loaded again
+      else reportGone();
     });
     document.body.append(inner);
     watch(inner.contentWindow); // it is the one that the page will have
-    inner.addEventListener("load", ({ target }) => watch(target.contentWindow)); // it was loaded again
+  }
+
+  // --- whether the View's document is still there. One that introduced itself (`ui/initialize`) and
+  // is replaced, by a navigation, a reload or `document.open`, never answers: the next one has to
+  // introduce itself.
+
+  let introduced = false;
+  let leaving = 0;
+  let listens = false;
+  const confirm = () => {
+    listens = true;
+  };
+
+  function reportGone() {
+    clearTimeout(leaving);
+    introduced = false;
+    post("view-gone", {});
+  }
+
+  function left() {
+    if (!introduced) return;
+    introduced = false;
+    leaving = setTimeout(reportGone, INTRODUCED_WITHIN);
+  }
+
+  /** `document.open` empties the document and removes all listeners, and tells nobody. */
+  const emptied = new MutationObserver(() => {
+    listens = false;
+    if (inner && showsView(inner)) dispatch.call(inner.contentWindow, new Event(ALIVE));
+    if (!listens) left();
+  });
+
+  function introduce() {
+    if (!showsView(inner)) return; // it has been replaced meanwhile
+    clearTimeout(leaving);
+    introduced = true;
+    listen.call(inner.contentWindow, "pagehide", left);
+    listen.call(inner.contentWindow, ALIVE, confirm);
+    emptied.observe(inner.contentDocument, { childList: true });
   }
 
   // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves.
@@ -96,6 +136,7 @@
       if (data?.method === SANDBOX + "resource-ready") show(data.params);
       else if (!aboutSandbox(data)) inner?.contentWindow?.postMessage(data, location.origin);
     } else if (inner && source === inner.contentWindow && origin === location.origin) {
+      if (data?.method === "ui/initialize") introduce();
       if (!aboutSandbox(data)) window.parent.postMessage(data, stage);
     }
   });

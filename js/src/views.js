@@ -15,6 +15,8 @@ const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const PAGE = "/transom-view"; // `transom.web.asgi` knows it
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
+const LOOK_EVERY = 1000; // milliseconds between two looks whether the pages of Views are there
+const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
 const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
 const MOVES = 8; // pixels of height that others notice
 
@@ -84,6 +86,9 @@ export class View extends HTMLElement {
   #loads = 0;
   #reports = 0;
   #trouble = null;
+  #busy = null;
+  #counting = 0;
+  #filled = false;
   #pin = null;
   #grants = null;
   #height = 0;
@@ -103,6 +108,8 @@ export class View extends HTMLElement {
     this.own = element("span", { class: "own" }, element("span", { class: "starting", text: "starting…" }));
     const pinned = { class: "pin", role: "img", title: "It stays open until you close it", "aria-label": "Pinned" };
     this.#pin = element("span", pinned, icon("pin"));
+    this.#busy = element("span", { class: "busy", part: "busy", role: "timer", hidden: "" });
+    this.#filled = false;
     const buttons = element(
       "span",
       { class: "buttons" },
@@ -122,7 +129,7 @@ export class View extends HTMLElement {
         if (target === this.frame && this.#loads === 0) target.src = src;
       }, SANDBOX_AGAIN);
     });
-    this.#root.append(caption(whose, this.#pin, this.own, buttons), this.frame);
+    this.#root.append(caption(whose, this.#pin, this.#busy, this.own, buttons), this.frame);
     this.setMarks({ pinned: false, grants: [] });
     this.#waiting = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
@@ -146,6 +153,7 @@ export class View extends HTMLElement {
 
   #end(state) {
     clearTimeout(this.#waiting);
+    clearInterval(this.#counting);
     this.frame = undefined;
     this.hidden = false;
     this.dataset.state = state;
@@ -189,6 +197,7 @@ export class View extends HTMLElement {
 
   disconnectedCallback() {
     clearTimeout(this.#waiting);
+    clearInterval(this.#counting);
   }
 
   get window() {
@@ -270,6 +279,24 @@ export class View extends HTMLElement {
 
   post(message) {
     this.window?.postMessage(message, this.origin);
+    this.look();
+  }
+
+  /**
+   * A loaded sandbox has one frame, the View. It has none when its process has ended or another
+   * page has taken its place; a page gets no event of either.
+   */
+  look() {
+    const { frame, window: sandbox } = this;
+    if (!sandbox) return;
+    if (sandbox.length > 0) this.#filled = true;
+    else if (this.#filled) {
+      this.#filled = false;
+      setTimeout(() => {
+        if (this.frame !== frame || sandbox.length > 0) return;
+        this.#report({ do: "vanished", reason: "its page crashed or was unloaded" });
+      }, EMPTY_FOR);
+    }
   }
 
   receive(data) {
@@ -277,8 +304,8 @@ export class View extends HTMLElement {
     if (typeof method === "string") {
       if (method.startsWith(SANDBOX)) {
         if (method === `${SANDBOX}proxy-ready`) this.#load();
-        else if (method === `${SANDBOX}view-loaded`) {
-          this.#report({ do: "loaded", value: data.params?.gone === true });
+        else if (method === `${SANDBOX}view-gone`) {
+          this.#report({ do: "vanished", reason: "its page shows something else now" });
         }
         return;
       }
@@ -311,8 +338,10 @@ export class View extends HTMLElement {
     if (this.#reports <= MAX_REPORTS) this.#stage.notify({ view: this.view, ...message });
   }
 
-  /** Show that it does not respond, and what can be done about it; `reason` is empty when it does. */
-  setTrouble(reason) {
+  /** Show that it is busy, or why it does not respond and what can be done; or neither. */
+  setTrouble({ reason, busyFor }) {
+    if (!this.frame) return;
+    this.#countBusy(busyFor);
     this.#trouble?.remove();
     this.toggleAttribute("data-trouble", Boolean(reason));
     if (!reason) return;
@@ -324,6 +353,19 @@ export class View extends HTMLElement {
     this.frame.before(this.#trouble);
     this.#stage.hold(this);
     this.#fireProblem("unresponsive", reason);
+  }
+
+  /** Count in the caption for how many seconds it has not answered; null: it does. */
+  #countBusy(seconds) {
+    clearInterval(this.#counting);
+    this.#busy.hidden = seconds === null;
+    if (seconds === null) return;
+    const since = performance.now() - seconds * 1000;
+    const show = () => {
+      this.#busy.textContent = `busy for ${Math.round((performance.now() - since) / 1000)} s`;
+    };
+    show();
+    this.#counting = setInterval(show, 1000);
   }
 
   #load() {
@@ -390,6 +432,9 @@ export class Views {
       const view = this.#windows.get(source);
       if (view?.origin === origin) view.receive(data);
     });
+    setInterval(() => {
+      for (const view of this.#views.values()) view.look();
+    }, LOOK_EVERY);
   }
 
   get(agent, id) {

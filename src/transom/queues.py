@@ -125,6 +125,7 @@ class PendingRequest(Struct):
     future: asyncio.Future[Raw] | None = None
     deadline: float | None = None
     outcome: Raw | TransomError | None = None
+    progress: Progress | None = None  # the last one
 
     def end(self, outcome: Raw | TransomError) -> None:
         """Give the caller the answer or the error, unless it has one already."""

@@ -16,6 +16,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from functools import partial
@@ -53,6 +55,7 @@ from transom.queues import (
 _BURST = 64  # messages handled, or requests answered at once, before other tasks get a turn
 _GRACE = 1.0  # seconds that closing waits for cancelled handlers
 _NEVER_CANCELLED = ("initialize", "server/discover")
+_NEXT_TO_NOTHING = 1e-6  # of progress
 _DEFAULT = -1.0  # stands for the session's own timeout
 
 
@@ -108,6 +111,8 @@ class Session:
         self.timeout = timeout
         self.background = Background(on_problem)
         """Background tasks, cancelled when the session closes."""
+        self.last_message_at = 0.0
+        """When the other side's last message arrived, by `time.monotonic`."""
         self._channel = channel
         self._on_notification = on_notification
         self._on_problem = on_problem
@@ -264,6 +269,7 @@ class Session:
             reason: str | None = getattr(self._channel, "reason", None)
             self._finish(reason or "the other side closed the channel")
             return
+        self.last_message_at = time.monotonic()
         try:
             event = self.peer.feed(data)
             if type(event) is wire.Response:  # quicker than `isinstance` for classes of msgspec's
@@ -316,7 +322,22 @@ class Session:
             return
         if entry.timeout is not None:
             entry.deadline = asyncio.get_running_loop().time() + entry.timeout
-        on_progress = entry.on_progress
+        self._report_progress(entry, event)
+
+    def notify_callers(self, message: str) -> None:
+        """Give the callers that wait and want progress a message of ours; timeouts stay.
+
+        Progress must grow with each notification: it grows by next to nothing.
+        """
+        for id, entry in list(self._pending.entries.items()):
+            if entry.on_progress is not None:
+                last = entry.progress or Progress(id, 0.0, None, None)
+                grown = last.progress + _NEXT_TO_NOTHING
+                progress = max(grown, math.nextafter(last.progress, math.inf))
+                self._report_progress(entry, Progress(id, progress, last.total, message))
+
+    def _report_progress(self, entry: PendingRequest, event: Progress) -> None:
+        entry.progress, on_progress = event, entry.on_progress
         if on_progress is not None:
             waiting = self._notifications.guard(lambda: on_progress(event))
             if is_awaitable(waiting):

@@ -22,6 +22,7 @@ from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage
 
 URI = "ui://tests/page.html"
+_WORKS = 50  # hundredths of a second of computing that an idle page never needs
 TOLD = "tools.told = () => told.map(({ method, params }) => ({ method, params }));"
 
 # What can be seen of an element: all of it is in the window, nothing cuts it off or covers it.
@@ -113,6 +114,19 @@ class User:
     def page(self) -> BrowserPage:
         """The page that was opened last."""
         return self.opened[-1]
+
+    async def working_processes(self) -> list[int]:
+        """Wait until renderer processes of the browser compute without a break; their ids."""
+        assert self.context.browser is not None
+        session = await self.context.browser.new_browser_cdp_session()
+        found = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+        renderers = [each["id"] for each in found if each["type"] == "renderer"]
+        before = {pid: cpu_time(pid) for pid in renderers}
+        async with asyncio.timeout(30):
+            while True:  # there is no event for a stranger's work
+                if busy := [p for p in renderers if cpu_time(p) - before[p] > _WORKS]:
+                    return busy
+                await asyncio.sleep(0.05)
 
     def renderer(self, **options: Any) -> BrowserRenderer:
         """A renderer that shows Views here."""
@@ -261,6 +275,12 @@ def processes(mark: str) -> list[int]:
             if mark.encode() in command:
                 found.append(int(entry.name))
     return sorted(found)
+
+
+def cpu_time(pid: int) -> int:
+    """How much of the processor a process has used, in hundredths of a second."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 async def until_gone(mark: str) -> None:

@@ -234,7 +234,7 @@ async def test_a_view_that_hangs_hangs_alone(browser: Chromium) -> None:
         assert await text_of(third.call_tool("count")) == "0"
 
 
-# --- a View that is dead ---------------------------------------------------------------------
+# --- a View that is busy or gone -------------------------------------------------------------
 
 DEAD = (
     WORK
@@ -242,13 +242,28 @@ DEAD = (
 const soon = (act) => () => { setTimeout(act); return "soon"; };
 tools.navigate = soon(() => { location.href = "https://example.com/"; });
 tools.overwrite = soon(() => { document.open(); document.write("gone"); document.close(); });
-tools.freeze = () => {
-  const end = Date.now() + 4000;
+tools.overwrite_unfinished = soon(() => { document.open(); document.write("gone"); });
+tools.reload_silently = soon(() => { window.name = "silent"; location.reload(); });
+tools.unload_sandbox = soon(() => { parent.document.open(); parent.document.write("gone"); });
+tools.rewrite = soon(() => {
+  const code = document.scripts[0].textContent;
+  document.open();
+  document.write("<scr" + "ipt>{" + code + "}</scr" + "ipt>");  // a block: constants are new
+  document.close();
+});
+tools.compute = ({ ms }) => {
+  const end = Date.now() + ms;
   while (Date.now() < end);
-  return "thawed";
+  return "computed";
 };
 """
 )
+SILENT = """
+if (window.name === "silent") {
+  before.ping = () => { throw new Error("no answer"); };
+  throw new Error("no introduction");
+}
+"""
 
 
 class Condition:
@@ -264,26 +279,37 @@ def trouble(user: User, view: View) -> Any:
     return user.page.locator(f"#view-{view.id}").get_by_role("alert")
 
 
-@pytest.mark.parametrize("how", ["navigate", "overwrite", "hang"])
-async def test_a_dead_view_loses_its_tools_and_can_be_reloaded_by_the_user(
+def caption(user: User, view: View) -> Any:
+    return user.page.locator(f"#view-{view.id}").get_by_role("timer")
+
+
+GONE = ["navigate", "overwrite", "overwrite_unfinished", "reload_silently", "unload_sandbox"]
+NO_PINGS = Limits(unresponsive_after=120, gone_after=240)  # what is noticed is not by silence
+
+
+@pytest.mark.parametrize("how", [*GONE, "hang"])
+async def test_a_view_that_is_gone_loses_its_tools_and_can_be_reloaded_by_the_user(
     browser: Chromium, how: str
 ) -> None:
-    # The sandbox sees at once that its frame shows something else; all else shows by a ping.
-    limits = Limits(unresponsive_after=60 if how == "navigate" else 1)
-    async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
+    limits = Limits(unresponsive_after=1, gone_after=2) if how == "hang" else NO_PINGS
+    script = SILENT + DEAD
+    async with browser.user() as user, hosted(user.renderer(), script, limits=limits) as host:
         view, other = await show(host), await show(host)
         condition, told = Condition(host), Told(host)
         running = asyncio.create_task(view.call_tool("forever"))
-        with suppress(RequestTimeout):
+        assert await text_of(view.call_tool("count")) == "0"
+        with suppress(RequestTimeout, RequestCancelled):
             await view.call_tool(how, timeout=1)
-        assert await condition.changes.get() == f"{view.id} unresponsive"
+        if how == "hang":
+            assert await condition.changes.get() == f"{view.id} busy"
+        assert await condition.changes.get() == f"{view.id} gone"
         names = {tool.name for tool in await host.list_tools()}
         assert f"{view.id}__count" not in names
         assert f"{other.id}__count" in names
         with pytest.raises(ViewClosed, match=f"View {view.id} does not respond"):
             await host.call_tool(f"{view.id}__count")
         await expect(trouble(user, view)).to_contain_text("It does not respond: ")
-        assert running.done() == (how == "navigate")
+        assert running.done() == (how != "hang")
         await trouble(user, view).get_by_role("button", name="Reload").click()
         with pytest.raises((RequestCancelled, ViewClosed)):
             await running
@@ -293,18 +319,57 @@ async def test_a_dead_view_loses_its_tools_and_can_be_reloaded_by_the_user(
         assert await text_of(other.call_tool("count")) == "0"
 
 
-async def test_a_view_that_freezes_for_a_while_comes_back_by_itself(browser: Chromium) -> None:
+async def test_a_view_that_writes_its_document_anew_and_connects_is_the_same_view(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), DEAD, limits=NO_PINGS) as host:
+        view, condition = await show(host), Condition(host)
+        running = asyncio.create_task(view.call_tool("forever"))
+        assert await text_of(view.call_tool("count")) == "0"
+        await view.call_tool("rewrite")
+        with pytest.raises(RequestCancelled, match="the View restarted"):
+            await running
+        assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
+        assert condition.changes.empty()
+
+
+async def test_a_view_that_computes_is_busy_keeps_its_tools_and_answers_every_call(
+    browser: Chromium,
+) -> None:
     limits = Limits(unresponsive_after=1)
     async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
-        view = await show(host)
-        condition = Condition(host)
-        frozen = asyncio.create_task(view.call_tool("freeze"))
-        assert await condition.changes.get() == f"{view.id} unresponsive"
-        await trouble(user, view).wait_for()
+        view, condition = await show(host), Condition(host)
+        computing = asyncio.create_task(view.call_tool("compute", {"ms": 5000}))
+        assert await condition.changes.get() == f"{view.id} busy"
+        waiting = asyncio.create_task(host.call_tool(f"{view.id}__count"))
+        assert f"{view.id}__count" in {tool.name for tool in await host.list_tools()}
+        for seconds in (2, 3):
+            await expect(caption(user, view)).to_have_text(f"busy for {seconds} s")
+        assert await trouble(user, view).count() == 0
         assert await condition.changes.get() == f"{view.id} live"
-        await trouble(user, view).wait_for(state="detached")
-        assert await text_of(frozen) == "thawed"
-        assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
+        assert [await text_of(computing), await text_of(waiting)] == ["computed", "0"]
+        await caption(user, view).wait_for(state="hidden")
+
+
+async def test_a_view_whose_process_is_killed_in_the_users_browser_is_gone(
+    tmp_path: Path,
+) -> None:
+    async with (
+        chromium(tmp_path) as browser,
+        browser.user() as user,
+        hosted(user.renderer(), DEAD, limits=NO_PINGS) as host,
+    ):
+        view, other = await show(host), await show(host)
+        condition = Condition(host)
+        running = asyncio.create_task(view.call_tool("hang"))
+        [process] = await user.working_processes()
+        signal_all([process], signal.SIGKILL)
+        assert await condition.changes.get() == f"{view.id} gone"
+        with pytest.raises(RequestCancelled, match="its page crashed or was unloaded"):
+            await running
+        names = {tool.name for tool in await host.list_tools()}
+        assert f"{view.id}__count" not in names
+        assert await text_of(other.call_tool("count")) == "0"
 
 
 # --- too much, too fast ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -119,23 +120,51 @@ async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedDis
 
 
 CHANGED = "notifications/tools/list_changed"
-DEAD = """
+PAGE = """
 tools.leave = () => { setTimeout(() => { location.href = "https://example.com/"; }); return ""; };
-tools.hang = () => { while (true); };
+tools.compute = ({ ms }) => {
+  const end = Date.now() + ms;
+  while (Date.now() < end);
+  return "computed";
+};
 tools.count = () => 0;
 """
 
 
-@pytest.mark.parametrize("how", ["leave", "hang"])
-async def test_the_tools_of_a_dead_view_leave_the_clients_list(
-    how: str, screen: SharedDisplay, tmp_path: Path
+async def test_a_view_that_computes_for_eight_seconds_keeps_its_tools_and_calls_wait_for_it(
+    screen: SharedDisplay, tmp_path: Path
 ) -> None:
-    server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, DEAD)]
+    server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, PAGE)]
+    async with client_of("made", screen, server) as client:
+        await client.ask("tools/list")
+        await client.ask("tools/call", {"name": "show", "arguments": {}})
+        params = {"arguments": {"ms": 8000}, "_meta": {"progressToken": "computing"}}
+        computing = asyncio.create_task(
+            client.ask("tools/call", {"name": "made-1__compute", **params})
+        )
+        progress = "notifications/progress"
+        await client.until(lambda: client.noted(progress))
+        waiting = asyncio.create_task(
+            client.ask("tools/call", {"name": "made-1__count", "arguments": {}})
+        )
+        assert "made-1__count" in await tools_of(client)
+        assert [words(await each) for each in (computing, waiting)] == [["computed"], ["0"]]
+        told = [each["message"] for each in client.noted(progress)]
+        assert all(re.fullmatch(r"View made-1 is busy for \d+ s", text) for text in told)
+        assert [each["progress"] for each in client.noted(progress)] == sorted(
+            {each["progress"] for each in client.noted(progress)}
+        )
+
+
+async def test_the_tools_of_a_view_that_is_gone_leave_the_clients_list(
+    screen: SharedDisplay, tmp_path: Path
+) -> None:
+    server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, PAGE)]
     async with client_of("made", screen, server) as client:
         await client.ask("tools/list")
         await client.ask("tools/call", {"name": "show", "arguments": {}})
         assert "made-1__count" in await tools_of(client)
-        await client.begin("tools/call", {"name": f"made-1__{how}", "arguments": {}})
+        await client.begin("tools/call", {"name": "made-1__leave", "arguments": {}})
         seen = -1
         while "made-1__count" in await tools_of(client):
             await client.until(lambda: len(client.noted(CHANGED)) > seen)  # noqa: B023 - awaited

@@ -158,8 +158,8 @@ async def test_a_view_that_is_closed_or_does_not_respond_is_not_used():
         await host.call_tool("show")
         await host.views["shop-1"].close()
         assert view_of(await host.call_tool("show")) == SECOND
-        host.views["shop-2"].check("its page shows something else now")
-        assert host.views["shop-2"].state == "unresponsive"
+        host.views["shop-2"].lose("its page shows something else now")
+        assert host.views["shop-2"].state == "gone"
         assert view_of(await host.call_tool("show"))["id"] == "shop-3"
 
 

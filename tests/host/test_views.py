@@ -1,7 +1,5 @@
 import asyncio
 import gc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -15,7 +13,6 @@ from transom.errors import (
     InvalidResult,
     ProtocolError,
     Refused,
-    RequestCancelled,
     RequestTimeout,
     UsageError,
     ViewClosed,
@@ -23,7 +20,6 @@ from transom.errors import (
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.policy import ApprovalRequest
 from transom.host.tool_names import owned_name
-from transom.host.view import View
 from transom.host.view_tools import _shared_definitions
 from transom.types import TextContent, ToolResult
 
@@ -1014,106 +1010,6 @@ async def test_cancelling_a_call_tells_the_view_and_the_audit():
         await cancelled.wait()
         [event] = await host.audit.read(event="call", view="orders-1")
         assert event.outcome == "cancelled"
-
-
-# --- Views that do not respond ---------------------------------------------------------------
-
-
-class Hung:
-    """A View that hangs while `answers` is cleared; what its host reports of it."""
-
-    def __init__(self) -> None:
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.renderer = BareRenderer({"ping": self._answer, "tools/call": self._call})
-        self.changes: asyncio.Queue[str] = asyncio.Queue()
-
-    async def _answer(self, _: Any) -> dict[str, Any]:
-        await self.answers.wait()
-        return {}
-
-    async def _call(self, params: dict[str, Any]) -> dict[str, Any]:
-        await self.answers.wait()
-        return {"content": [{"type": "text", "text": f"called {params['name']}"}]}
-
-    @asynccontextmanager
-    async def hosted(self, **limits: Any) -> AsyncIterator[tuple[Host, View]]:
-        limited = Limits(**{"unresponsive_after": 0.1, **limits})
-        async with hosting(renderer=self.renderer, limits=limited) as host:
-            await host.call_tool("show_orders")
-            for event in (host.on_view_unresponsive, host.on_view_responsive):
-                event(lambda view: self.changes.put_nowait(view.state))
-            yield host, host.view("orders-1")
-
-
-async def test_a_view_that_answers_neither_a_call_nor_a_ping_loses_its_tools_until_it_does():
-    hung = Hung()
-    async with hung.hosted() as (host, view):
-        assert "orders-1__echo" in await tool_names(host)
-        hung.answers.clear()
-        running = asyncio.create_task(view.call_tool("echo"))
-        assert await hung.changes.get() == "unresponsive"
-        assert "orders-1__echo" not in await tool_names(host)
-        for call in (view.call_tool("echo"), host.call_tool("orders-1__echo")):
-            with pytest.raises(
-                ViewClosed, match="View orders-1 does not respond: it did not answer"
-            ):
-                await call
-        assert not running.done()
-        hung.answers.set()
-        assert await hung.changes.get() == "live"
-        assert (await running).text == "called echo"
-        assert (await host.call_tool("orders-1__echo")).text == "called echo"
-        assert "orders-1__echo" in await tool_names(host)
-        outcomes = [event.outcome for event in await host.audit.read(event="view")]
-        assert outcomes == ["opened", "unresponsive", "responsive"]
-
-
-async def test_a_slow_call_of_a_view_that_answers_pings_is_waited_for():
-    hung = Hung()
-    hung.renderer.answers["ping"] = ProtocolError(-32601, "no such method")  # an answer, too
-    async with hung.hosted() as (_, view):
-        hung.answers.clear()
-        running = asyncio.create_task(view.call_tool("echo"))
-        await hung.renderer.views["orders-1"].asked("ping", times=3)
-        assert view.state == "live"
-        hung.answers.set()
-        assert (await running).text == "called echo"
-        assert hung.changes.empty()
-
-
-async def test_a_view_whose_page_is_gone_ends_its_calls_and_can_be_closed_and_reopened():
-    hung = Hung()
-    async with hung.hosted(call_timeout=60, unresponsive_after=60) as (host, view):
-        hung.answers.clear()
-        running = asyncio.create_task(view.call_tool("echo"))
-        await hung.renderer.views["orders-1"].asked("tools/call")
-        view.check("its page shows something else now")
-        assert await hung.changes.get() == "unresponsive"
-        with pytest.raises(RequestCancelled, match="its page shows something else now"):
-            await running
-        await view.close()  # without waiting for its teardown
-        hung.answers.set()
-        assert (await host.reopen("orders-1")).state == "live"
-        assert (await host.call_tool("orders-1__echo")).text == "called echo"
-
-
-async def test_a_view_that_loads_again_after_it_was_gone_is_back():
-    hung = Hung()
-    async with hung.hosted(unresponsive_after=60) as (host, view):
-        view.check("its page shows something else now")
-        assert await hung.changes.get() == "unresponsive"
-        await hung.renderer.views["orders-1"].be_ready()
-        assert await hung.changes.get() == "live"
-        assert (await host.call_tool("orders-1__echo")).text == "called echo"
-
-
-async def test_a_view_that_does_not_respond_makes_room_for_another():
-    hung = Hung()
-    async with hung.hosted(unresponsive_after=60, max_live_views=1) as (host, view):
-        view.check("its page shows something else now")
-        await host.call_tool("show_orders")
-        assert list(host.views) == ["orders-2"]
 
 
 # --- names and values that are shown cleaned -------------------------------------------------

@@ -102,7 +102,7 @@ def beside_result(result: ToolResult) -> dict[str, Any]:
 def open_view(result: ToolResult) -> str | None:
     """The id of the View that shows a result; None if there is none, or it could not be opened."""
     note: dict[str, Any] = (result.meta or {}).get("transom/view", {})
-    return note.get("id") if note.get("state") == "live" else None
+    return note.get("id") if note.get("state") in ("live", "busy") else None
 
 
 def question_about(request: ApprovalRequest) -> dict[str, Any]:

@@ -439,7 +439,7 @@ class OpenCommand:
             calling.cancel()
         result = calling.result()
         view = next(iter(host.views.values()), None)
-        if view is None or view.state != "live":
+        if view is None or not view.takes_calls:
             note = (result.meta or {}).get("transom/view", {})
             why = note.get("error") or "the tool links none"
             detail = f" The tool answered: {result.text[:500]}" if result.is_error else ""
@@ -512,7 +512,7 @@ class OpenCommand:
 
     def _tools_changed(self) -> None:
         view = self._view
-        if view is not None and view.state == "live" and view.tools != self._shown_tools:
+        if view is not None and view.takes_calls and view.tools != self._shown_tools:
             self._shown_tools = view.tools
             self._event("tools", view=view.id, tools=[_plain(tool) for tool in view.tools])
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from transom.host.downloads import Download
     from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
+    from transom.host.liveness import ViewState
     from transom.host.open_views import HostRecords, ShownCall
     from transom.host.page import Page
     from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Deny, Policy
@@ -49,6 +50,7 @@ __all__ = [
     "ToolHost",
     "ToolList",
     "View",
+    "ViewState",
     "read_audit",
 ]
 
@@ -58,6 +60,7 @@ _HOMES = {
     "downloads": ("Download",),
     "host": ("AttachesToHost", "Host"),
     "limits": ("Limits",),
+    "liveness": ("ViewState",),
     "open_views": ("HostRecords", "ShownCall"),
     "page": ("Page",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Policy"),

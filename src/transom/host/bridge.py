@@ -517,6 +517,15 @@ class Bridge(CallsTools):
         left = await self._until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=left)
 
+    @property
+    def last_message_at(self) -> float:
+        """When the View's last message arrived, by `time.monotonic`; 0 before the first."""
+        return self._session.last_message_at
+
+    def notify_callers(self, message: str) -> None:
+        """Give the callers that wait for the View, and want progress, a message of the host's."""
+        self._session.notify_callers(message)
+
     def cancel_requests(self, reason: str) -> None:
         """End all requests to the View that wait for an answer."""
         self._session.reset(None, reason)

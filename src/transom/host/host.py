@@ -39,6 +39,7 @@ from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, OutgoingCall
 from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
 from transom.host.limits import Limits
+from transom.host.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.open_views import HostRecords, OpenViews, ShownCall
 from transom.host.pinning import answer_pin_request
 from transom.host.policy import ApprovalRequest, Decision, Policy
@@ -125,7 +126,8 @@ class Host(ToolHost):
 
     Events, assigned or as decorators, sync or async. Those that answer nothing:
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
-    `on_view_failed(view, error)`, `on_view_unresponsive(view)`, `on_view_responsive(view)`,
+    `on_view_failed(view, error)`, `on_view_unresponsive(view)` when it became busy or gone (see its
+    `state`), `on_view_responsive(view)` when it answers again,
     `on_view_changed(view)` when its result, its pin or what the user granted it changed,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
     `on_model_context(view)`, `on_view_problem(view, problem)` with what went wrong inside a page,
@@ -222,7 +224,7 @@ class Host(ToolHost):
             attach=self._attach,
             fire=self._fire,
             on_listed=self._view_listed,
-            on_unresponsive=self._view_unresponsive,
+            on_gone=self._view_gone,
             on_ended=self._view_ended,
         )
         self._views = OpenViews(
@@ -441,7 +443,7 @@ class Host(ToolHost):
         self._check_open()
         owner = owner_of(name)
         view = None if owner is None else self._views.get(owner)
-        if view is None or view.state != "unresponsive":
+        if view is None or view.state is not GONE:
             await (self._refresh() if view is None else view.refreshed())
         entry = self._surface.find(name)
         if entry is not None:
@@ -450,7 +452,7 @@ class Host(ToolHost):
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.reserved_for(name)
-        if view is not None and view.state == "unresponsive":
+        if view is not None and view.state is GONE:
             error = view.closed_error()
         elif owner is not None and self._views.is_view_id(owner) and owner not in self._views:
             error = self._views.closed_error(owner)
@@ -605,7 +607,7 @@ class Host(ToolHost):
         now = {key: value for key, value in {**before, **changes}.items() if value is not None}
         self._environment.context = HostContext.from_wire(now)
         for view in self._views.values():
-            if view.bridge is not None and view.state in ("opening", "live", "unresponsive"):
+            if view.bridge is not None and view.state in (LIVE, BUSY, GONE, ViewState.OPENING):
                 self._background.start(view.bridge.set_context(**changes))
 
     def model_context(self) -> list[ModelContext]:
@@ -649,7 +651,7 @@ class Host(ToolHost):
                 setattr(bridge, name, partial(self._background.fire, slot, view))
 
     def _teardown_requested(self, view: View) -> None:
-        if view.pinned_by != "host" and view.state == "live":
+        if view.pinned_by != "host" and view.takes_calls:
             self._background.start(view.close("it asked to be closed"))
 
     async def _pin_requested(self, view: View, reason: str | None) -> bool:
@@ -670,9 +672,8 @@ class Host(ToolHost):
         change = self._surface.put_view(view.label, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
 
-    def _view_unresponsive(self, view: View) -> None:
+    def _view_gone(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
-        self._fire("on_view_unresponsive", view)
 
     def _grants_changed(self, view_id: str) -> None:
         if (view := self._views.get(view_id)) is not None:
@@ -681,7 +682,7 @@ class Host(ToolHost):
     def _view_ended(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
         self._views.remove(view)
-        if view.state == "closed":
+        if view.state is ViewState.CLOSED:
             self._approvals.forget(view.id)
             view.record("view", "closed", detail=view.reason)
             self._fire("on_view_closed", view)

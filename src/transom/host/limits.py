@@ -43,7 +43,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     initialize_timeout: float = 30.0
     """How long a View may take to initialise."""
     unresponsive_after: float = 5.0
-    """How long a View may leave calls and pings unanswered before its tools leave the list."""
+    """How long a View may leave calls and pings unanswered before it counts as busy."""
+    gone_after: float = 60.0
+    """How long a View may be busy before its tools leave the list, until it answers."""
     teardown_timeout: float = 2.0
     """How long a View may take to clean up before it is closed."""
     max_requests: int = 256

@@ -19,6 +19,7 @@ import msgspec
 from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
 from transom.host.grants import GivenGrant
+from transom.host.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.page import view_uri
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
@@ -76,7 +77,7 @@ class ShownCall(msgspec.Struct, Generic[_R], frozen=True):
         """The result, whose `meta["transom/view"]` says what became of the View."""
         note: dict[str, Any] = {}
         if self.view is not None:
-            note = {"id": self.view.id, "state": self.view.state}
+            note = {"id": self.view.id, "state": self.view.state.value}
         if self.reused:
             note["reused"] = True
         if self.error is not None:
@@ -168,7 +169,7 @@ class OpenViews(Mapping[str, View]):
         if self._open.get(view.id, view) is not view:
             return
         self._open.pop(view.id, None)
-        pinned_by = view.pinned_by if view.state == "failed" else None  # for a retry
+        pinned_by = view.pinned_by if view.state is ViewState.FAILED else None  # for a retry
         self._keep(view.id, ViewRecord(view.origin, view.reason, pinned_by))
 
     def _keep(self, view_id: str, record: ViewRecord) -> None:
@@ -185,7 +186,7 @@ class OpenViews(Mapping[str, View]):
         shown = {
             view.id: ViewRecord(view.origin, "", view.pinned_by)
             for view in self.values()
-            if view.state != "closing"
+            if view.state is not ViewState.CLOSING
         }
         return {**self._closed, **shown}, dict(self._numbers)
 
@@ -234,7 +235,7 @@ class OpenViews(Mapping[str, View]):
             await view.deliver(cancelled="The call's result cannot be read", call=origin)
         with suppress(ViewClosed):
             await view.opened()
-        error = None if view.state == "live" else view.reason
+        error = None if view.takes_calls else view.reason
         return ShownCall(result, view, reused=origin.reused, error=error)
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
@@ -286,7 +287,7 @@ class OpenViews(Mapping[str, View]):
         for view in reversed(list(self.values())):
             last = view.newest_call
             if (
-                view.state in ("opening", "live")
+                view.state in (LIVE, BUSY, ViewState.OPENING)
                 and (last.server, last.uri) == (call.server, call.uri)
                 and last.tool.name == call.tool.name
                 and (reuse == "always" or _encode(last.arguments) == _encode(call.arguments))
@@ -296,9 +297,9 @@ class OpenViews(Mapping[str, View]):
 
     def _add(self, view: View) -> list[View]:
         """Add a View. Returns the Views to close to make room for it."""
-        staying = [other for other in self.values() if other.state != "closing"]
+        staying = [other for other in self.values() if other.state is not ViewState.CLOSING]
         excess = max(len(staying) + 1 - self._max_live, 0)
-        may_close = (v for v in staying if v.state in ("live", "unresponsive") and not v.pinned)
+        may_close = (v for v in staying if v.state in (LIVE, BUSY, GONE) and not v.pinned)
         closing = list(islice(may_close, excess))
         if len(closing) < excess:
             raise Refused(

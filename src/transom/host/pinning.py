@@ -40,7 +40,7 @@ async def answer_pin_request(
         return False
     text = clean(reason or "", _MAX_REASON)
     allowed = await _is_allowed(handler, view, text) if handler else trusting
-    if allowed and view.state == "live" and not view.pinned:
+    if allowed and view.takes_calls and not view.pinned:
         view.set_pinned_by("view")
     view.record("view", "pinned" if view.pinned else "not pinned", by=view.id, detail=text)
     return view.pinned

@@ -1,8 +1,8 @@
 """One open View, as a host and its model use it.
 
 1. A View is `opening` until it is initialised, then `live`, then `closing` while it cleans up, then
-   `closed`; or `failed`, if it was never live. While it answers neither a call nor a ping it is
-   `unresponsive`, and `live` again when it does.
+   `closed`; or `failed`, if it was never live. While it does not answer it is `busy`, and `gone` if
+   its page is; then `live` again (`host/liveness.py`). A busy View keeps its tools, and calls wait.
 2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
    the View.
 3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
@@ -33,7 +33,6 @@ from transom.errors import (
     OutOfOrder,
     ProtocolError,
     Refused,
-    RequestCancelled,
     RequestTimeout,
     TransomError,
     UsageError,
@@ -44,6 +43,7 @@ from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.grants import Grant, same_tool
 from transom.host.limits import Limits
+from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.page import load_page
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh, wait_refreshed
@@ -86,9 +86,8 @@ _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
-_MAX_PING = 30.0  # seconds between two pings of a View that does not respond
-
-ViewState = Literal["opening", "live", "unresponsive", "closing", "closed", "failed"]
+_TAKES_CALLS = LIVE, BUSY
+_ENDED = ViewState.CLOSED, ViewState.FAILED
 
 
 class ViewOrigin(msgspec.Struct, eq=False):
@@ -144,7 +143,8 @@ class ViewEnvironment:
     """Calls the host's handlers: takes the name of the event, and its arguments."""
     on_listed: Callable[[View, bool], object]
     """Called with a View that was listed, and whether only a pull caused that."""
-    on_unresponsive: Callable[[View], object]
+    on_gone: Callable[[View], object]
+    """Called with a View whose tools leave the list until it answers."""
     on_ended: Callable[[View], object]
 
 
@@ -165,8 +165,8 @@ class View(CallsTools):
         """The call that it shows."""
         self.newest_call = origin
         """The newest call that it is used for, which it may show later; for `deliver`."""
-        self.state: ViewState = "opening"
-        """`opening`, `live`, `unresponsive`, `closing`, `closed` or `failed`."""
+        self.state: ViewState = ViewState.OPENING
+        """`opening`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
         """Who pinned it: `host` (with `pin`) or `view` (which asked for it); None if it is not."""
         self.pin_requests = 0
@@ -179,10 +179,7 @@ class View(CallsTools):
         self._renderer = renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._probing: asyncio.Task[None] | None = None
-        self._calls = 0  # running now
-        self._answers = 0  # answered so far
-        self._late: asyncio.TimerHandle | None = None  # fires when running calls are late
+        self._liveness: Liveness | None = None
         self._tools: dict[str, Tool] = {}
         self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
@@ -226,8 +223,18 @@ class View(CallsTools):
 
     @property
     def reason(self) -> str:
-        """Why it is not live."""
-        return self._reason
+        """Why it is not live, such as `busy for 8 s`."""
+        return f"busy for {self.silent_for:.0f} s" if self.state is BUSY else self._reason
+
+    @property
+    def takes_calls(self) -> bool:
+        """Whether it is live, or busy: then calls wait for it."""
+        return self.state in _TAKES_CALLS
+
+    @property
+    def silent_for(self) -> float:
+        """For how many seconds it has left the host without an answer; 0 if it is live."""
+        return 0.0 if self._liveness is None or self.state is LIVE else self._liveness.silent_for
 
     @property
     def tools(self) -> list[Tool]:
@@ -286,7 +293,7 @@ class View(CallsTools):
             UsageError: the host's renderer cannot take screenshots.
             ViewClosed: the View is closed.
         """
-        if self.state != "live":
+        if not self.takes_calls:
             raise self.closed_error()
         if not isinstance(self._renderer, TakesScreenshots):
             kind = type(self._renderer).__name__
@@ -297,8 +304,8 @@ class View(CallsTools):
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
-        bridge = self._bridge
-        if bridge is None or self.state != "live":
+        bridge, liveness = self._bridge, self._liveness
+        if bridge is None or liveness is None or self.state not in _TAKES_CALLS:
             raise self._refused(call.name, call.arguments, self.closed_error())
         if call.arguments is None:
             call.arguments = {}
@@ -309,20 +316,20 @@ class View(CallsTools):
             if isinstance(tool, DisabledTool):
                 return self._disabled_result(tool, call.arguments)
         self.last_used = time.perf_counter()
-        self._calls += 1
-        self._watch_calls()
+        liveness.begin()
         try:
             audit, server = self._env.audit, self.origin.server
             with audit.call(server, self.id, call.name, call.arguments) as recorded:
                 result = recorded.result = await self._send(bridge, tool, call)
-            self._answers += 1
         except TransomError as error:
+            if isinstance(error, RequestTimeout):
+                liveness.ping()
             if (explained := self._explained(call.name, error)) is error:
                 raise
             raise explained from error
         finally:
-            self._calls -= 1
-            if self._silent and self.state == "live":
+            liveness.end()
+            if self._silent and self.state is LIVE:
                 self._refresh.trigger()
         if isinstance(result, Task):
             return owned_task(self.id, result)
@@ -356,8 +363,8 @@ class View(CallsTools):
 
     def _explained(self, name: str, error: TransomError) -> TransomError:
         """The error of a call as a model should read it."""
-        if isinstance(error, RequestTimeout):
-            self.check()
+        if isinstance(error, RequestTimeout) and self.state is BUSY:
+            return RequestTimeout(f"{error}: View {self.id} is {self.reason}")
         if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
             return self.closed_error()
         # It was loaded again, and may have no tools now, or not this one.
@@ -394,7 +401,7 @@ class View(CallsTools):
         if name not in self._callable or self._refresh in self._env.pulled:
             await self.refreshed()
         tool = self._callable.get(name)
-        if tool is None or self.state != "live":
+        if tool is None or not self.takes_calls:
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
         return self._env.approvals.hold(call_id, self.label, tool, given)
@@ -407,7 +414,7 @@ class View(CallsTools):
         """Ask the user; `Refused` if the tool's definition changed meanwhile."""
         approvals, name = self._env.approvals, request.tool.name
         await approvals.obtain(request, call_id)
-        if self.state != "live" or self._bridge is None:
+        if not self.takes_calls or self._bridge is None:
             raise self._refused(name, request.arguments, self.closed_error())
         now = self._callable.get(name)
         disabled = name in self._bridge.disabled
@@ -419,7 +426,7 @@ class View(CallsTools):
     ) -> Tool | DisabledTool:
         """Find a tool after a pending listing, if there is one."""
         await self.refreshed()
-        if self.state != "live":
+        if not self.takes_calls:
             raise self._refused(name, arguments, self.closed_error())
         if self._may_explain(name):
             return Tool(name=name)
@@ -461,7 +468,7 @@ class View(CallsTools):
         Only with a policy that allows everything: a user cannot be asked about a tool without a
         definition.
         """
-        return self.state == "live" and name not in self._tools and self._env.approvals.trusting
+        return self.takes_calls and name not in self._tools and self._env.approvals.trusting
 
     async def refreshed(self) -> None:
         """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
@@ -478,12 +485,12 @@ class View(CallsTools):
 
     def closed_error(self) -> ViewClosed:
         """The error for a caller that needs a live View, when it is not live."""
-        if self.state == "opening":
+        if self.state is ViewState.OPENING:
             return ViewClosed(self.id, f"View {self.id} is not open yet")
-        if self.state == "failed":
+        if self.state is ViewState.FAILED:
             return ViewClosed(self.id, f"View {self.id} could not be opened: {self._reason}")
         opener = self.origin.tool.name[:128]
-        if self.state == "unresponsive":
+        if self.state is GONE:
             text = (
                 f"View {self.id} does not respond: {self._reason}. Its tools come back when it does"
             )
@@ -493,64 +500,29 @@ class View(CallsTools):
 
     # --- whether it responds -----------------------------------------------------------------
 
-    def check(self, gone: str = "") -> None:
-        """Find out whether it still responds.
+    def lose(self, reason: str) -> None:
+        """Its page is gone, such as one that navigated away: its running calls end at once."""
+        if self._liveness is not None and self.state in (LIVE, BUSY, GONE):
+            self._liveness.lose(reason)
 
-        `gone` says why it certainly does not, such as that its page navigated away: then its
-        running calls end at once.
-        """
-        bridge = self._bridge
-        if bridge is None or self.state not in ("live", "unresponsive"):
-            return
-        if gone:
-            self._set_unresponsive(gone)
-            bridge.cancel_requests(gone)
-        if self._probing is None:
-            self._probing = asyncio.create_task(self._probe(bridge))
-
-    def _watch_calls(self) -> None:
-        if self._late is None and self._calls:
-            loop, late = asyncio.get_running_loop(), 0.4 * self._env.limits.unresponsive_after
-            self._late = loop.call_later(late, self._calls_are_late)
-
-    def _calls_are_late(self) -> None:
-        self._late = None
-        if self._calls:
-            self.check()
-
-    async def _probe(self, bridge: Bridge) -> None:
-        """Ping it until it answers."""
-        wait = 0.6 * self._env.limits.unresponsive_after
-        while True:
-            answers = self._answers
-            try:
-                await bridge.ping(timeout=wait)
-            except RequestTimeout:
-                if self._answers != answers:
-                    continue  # it is busy with calls that came before the ping
-                self._set_unresponsive(f"it did not answer within {wait:g} s")
-                wait = min(2 * wait, _MAX_PING)
-                continue
-            except RequestCancelled:
-                continue  # it restarted, and is pinged again once it is initialised
-            except ProtocolError:
-                pass  # an error is an answer, too
-            except TransomError:
-                return  # it is closed
-            break
-        self._probing = None
-        if self.state == "unresponsive":
-            self.state, self._reason = "live", ""
-            self.record("view", "responsive")
+    def _liveness_changed(self, state: ViewState, reason: str) -> None:
+        if self.state not in (LIVE, BUSY, GONE):
+            return  # it is closing
+        self.state, self._reason = state, reason
+        self.record("view", "responsive" if state is LIVE else state.value, detail=reason or None)
+        if state is LIVE:
             self._tools_changed()
             self._env.fire("on_view_responsive", self)
-        self._watch_calls()
+            return
+        if state is GONE:
+            self._env.on_gone(self)
+        self._env.fire("on_view_unresponsive", self)
 
-    def _set_unresponsive(self, reason: str) -> None:
-        if self.state == "live":
-            self.state, self._reason = "unresponsive", reason
-            self.record("view", "unresponsive", detail=reason)
-            self._env.on_unresponsive(self)
+    def _notify_callers(self) -> None:
+        """Callers that wait for a View which does not answer get to know it."""
+        if self._bridge is not None:
+            what = self.reason if self.state is BUSY else f"not responding: {self._reason}"
+            self._bridge.notify_callers(f"View {self.id} is {what}")
 
     # --- opening and closing -----------------------------------------------------------------
 
@@ -570,7 +542,7 @@ class View(CallsTools):
             self._reason = _why_not_opened(error, timeout)
             if self._bridge is not None:
                 await self._bridge.aclose(self._reason)
-            self._end("failed", self._reason)
+            self._end(ViewState.FAILED, self._reason)
             self._record_opening("failed", began, self._reason)
             problem = error
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
@@ -635,11 +607,12 @@ class View(CallsTools):
         bridge.notify_restarted = partial(env.approvals.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
+        self._liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
         await bridge.send_tool_input(origin.arguments)
         await self._send_outcome()
         await bridge.initialized()
-        self.state, self._reason = "live", ""
+        self.state, self._reason = LIVE, ""
         if self._offers_tools(bridge):
             self._refresh.trigger()
             # There is no earlier list to fall back to, so this one may take longer than others.
@@ -653,7 +626,7 @@ class View(CallsTools):
         """
         if self.opening is not None:
             await asyncio.wait([self.opening])
-        if self.state != "live":
+        if not self.takes_calls:
             raise self.closed_error()
 
     def use_again(self, call: ViewOrigin) -> None:
@@ -717,7 +690,7 @@ class View(CallsTools):
 
     def begin_closing(self, reason: str) -> None:
         """Take no more calls: it is about to be closed."""
-        self.state, self._reason = "closing", reason
+        self.state, self._reason = ViewState.CLOSING, reason
 
     async def close(self, reason: str = "the host closed it") -> None:
         """Let the View clean up, then close it. Always completes, safe to repeat."""
@@ -727,7 +700,7 @@ class View(CallsTools):
             if not opening.cancelling():
                 opening.cancel(reason)
             await asyncio.wait([opening])
-        if self.state in ("closed", "failed"):
+        if self.state in _ENDED:
             return
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(reason))
@@ -735,26 +708,24 @@ class View(CallsTools):
         await asyncio.shield(self._closing)
 
     async def _close(self, reason: str) -> None:
-        responds = self.state != "unresponsive"
-        if self.state != "closing":
+        there = self.state is not GONE
+        if self.state is not ViewState.CLOSING:
             self.begin_closing(reason)
         if self._bridge is not None:
-            await (self._bridge.teardown if responds else self._bridge.aclose)(self._reason)
-        self._end("closed", self._reason)
+            await (self._bridge.teardown if there else self._bridge.aclose)(self._reason)
+        self._end(ViewState.CLOSED, self._reason)
 
     def _ended(self, reason: str) -> None:
-        if self.state == "opening":
+        if self.state is ViewState.OPENING:
             return  # the task that opens it fails with the reason
-        self._end("closed", self._reason if self.state == "closing" else reason)
+        self._end(ViewState.CLOSED, self._reason if self.state is ViewState.CLOSING else reason)
 
     def _end(self, state: ViewState, reason: str) -> None:
-        if self.state in ("closed", "failed"):
+        if self.state in _ENDED:
             return
         self.state, self._reason = state, reason
-        if self._late is not None:
-            self._late.cancel()
-        if self._probing is not None:
-            self._probing.cancel()
+        if self._liveness is not None:
+            self._liveness.stop()
         self._refresh.stop()
         self._env.pulled.discard(self._refresh)
         self._tools, self._callable = {}, {}
@@ -772,14 +743,15 @@ class View(CallsTools):
         return tools is not None
 
     def _tools_changed(self) -> None:
-        if self.state == "live" and self._bridge is not None:
+        if self.takes_calls and self._bridge is not None:
             self._offers_tools(self._bridge)  # one that restarted may declare something else
             self._refresh.trigger()
 
     async def _list(self) -> None:
-        bridge = self._bridge
-        if bridge is None:
+        bridge, liveness = self._bridge, self._liveness
+        if bridge is None or liveness is None:
             return
+        liveness.begin()
         try:
             listed = await bridge.list_tools()
         except CapabilityMissing:  # it restarted, and has no tools now
@@ -787,10 +759,14 @@ class View(CallsTools):
         except (ConnectionClosed, NotConnected, OutOfOrder):
             return
         except TransomError as error:
-            # The last list stays until the View announces another change.
+            # The last list stays until the View announces another change, or was busy.
+            if isinstance(error, RequestTimeout):
+                liveness.ping()
             bridge.report(error)
             return
-        if self.state == "live":
+        finally:
+            liveness.end()
+        if self.takes_calls:
             self._tools = {tool.name: tool for tool in listed}
             self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
             known = self._tools.keys() | bridge.disabled.keys()

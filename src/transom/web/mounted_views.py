@@ -35,8 +35,8 @@ class ViewOwner(Protocol):
         """The View is shown in another way: these are the changes of its host context."""
         ...
 
-    def check_view(self, key: str, *, gone: bool) -> None:
-        """The View's frame was loaded again. `gone`: it shows something else now."""
+    def lose_view(self, key: str, reason: str) -> None:
+        """The View's page is gone, but not its place: it navigated away, or it crashed."""
         ...
 
     def close_view(self, key: str) -> bool:

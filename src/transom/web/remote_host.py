@@ -29,10 +29,11 @@ from transom.errors import (
 from transom.events import Event
 from transom.host.bridge import OutgoingCall
 from transom.host.host import Host
+from transom.host.liveness import ViewState
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
-from transom.host.view import ModelContext, View, ViewState
+from transom.host.view import ModelContext, View
 from transom.protocol import wire
 from transom.protocol.messages import TaskRequest
 from transom.protocol.peer import Peer, Progress

@@ -23,6 +23,7 @@ from transom.errors import Refused, TransomError, UsageError
 from transom.host.downloads import Download
 from transom.host.grants import Grant
 from transom.host.host import Host
+from transom.host.liveness import BUSY, GONE
 from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.view import View
@@ -218,10 +219,10 @@ class Seat:
         if (view := self._view(key)) is not None:
             view.withdraw(grant)
 
-    def check_view(self, key: str, *, gone: bool) -> None:
-        """A View's frame was loaded again: it reloaded itself, or it navigated away."""
+    def lose_view(self, key: str, reason: str) -> None:
+        """A View's page is gone, but not its place: it navigated away, or it crashed."""
         if (view := self._view(key)) is not None:
-            view.check("its page shows something else now" if gone else "")
+            view.lose(reason)
 
     def close_view(self, key: str) -> bool:
         """Close a View for the user; False if this Host has none of that id."""
@@ -258,7 +259,7 @@ class Seat:
         view = self._view(key)
         if view is not None and view.opening is not None:
             await asyncio.wait([view.opening])  # it is about to fail, and can be reopened then
-        elif view is not None and view.state == "unresponsive":
+        elif view is not None and view.state in (BUSY, GONE):
             await view.close("the user reloaded it")
         await host.reopen(key.removesuffix(self.mark))
 
@@ -314,7 +315,8 @@ class Seat:
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)
         if stage is not None:
-            stage.set_trouble(key, view.reason)
+            busy = view.state is BUSY
+            stage.set_trouble(key, "" if busy else view.reason, view.silent_for if busy else None)
 
     async def _set_mode(self, view: View, mode: DisplayMode) -> str:
         stage, key = self._stage_of(view)

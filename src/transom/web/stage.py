@@ -75,8 +75,8 @@ class _PageMessage(msgspec.Struct):
     The user closes a View, reopens one that is gone or does not respond (`closed`, `retry`,
     `reload`), answers a question (`answer`), or withdraws a grant (`withdraw`). A View is shown in
     another `mode`, has failed (`broken`; if the `value` is true, the browser did not load it), or a
-    message of it was not forwarded (`refused`). Its frame has `loaded` again, and has navigated
-    away if the `value` is true. The `surroundings` of the user changed, or the `place` of a View.
+    message of it was not forwarded (`refused`). Its page has `vanished` from its frame: it
+    navigated away, or crashed. The `surroundings` of the user changed, or the `place` of a View.
     """
 
     do: str
@@ -337,9 +337,13 @@ class Stage:
         if view_id in self._views:
             self.send({"do": "mode", "view": view_id, "mode": mode})
 
-    def set_trouble(self, view_id: str, reason: str) -> None:
-        """Show that a View does not respond, and why; "" removes that."""
-        self.send({"do": "trouble", "view": view_id, "reason": clean(reason, MAX_REASON)})
+    def set_trouble(self, view_id: str, reason: str, busy_for: float | None = None) -> None:
+        """Show that a View does not respond and why, or for how long it has been busy.
+
+        "" and None remove that.
+        """
+        shown = {"reason": clean(reason, MAX_REASON), "busyFor": busy_for}
+        self.send({"do": "trouble", "view": view_id, **shown})
 
     def set_marks(self, view_id: str, *, pinned: bool, grants: Sequence[Grant]) -> None:
         """Show whether a View is pinned, and which tools the user always allows."""
@@ -528,8 +532,8 @@ class Stage:
                 owner.reopen_view(key)
             case "withdraw" if owner is not None:
                 owner.withdraw(key, Grant(message.tool, message.by))
-            case "loaded" if owner is not None:
-                owner.check_view(key, gone=message.value is True)
+            case "vanished" if owner is not None:
+                owner.lose_view(key, message.reason[:MAX_REASON])
             case "mode" if owner is not None:
                 changes: dict[str, Any] = {"displayMode": message.mode}
                 if message.size is not None:

@@ -21,6 +21,7 @@ import msgspec
 from transom.background import Background, ignore
 from transom.errors import Refused, TransomError
 from transom.host.host import Host
+from transom.host.liveness import ViewState
 from transom.host.open_views import HostRecords
 from transom.host.page import Page
 from transom.host.view import View
@@ -125,7 +126,7 @@ class UserPages(StageListener):
         """Offer a new page the Views that there are."""
         if (host := self._user.host) is not None:
             for view in host.views.values():
-                waits = view.state == "opening" and view.id not in self._places
+                waits = view.state is ViewState.OPENING and view.id not in self._places
                 stage.send({**_offer(view), "new": waits})
 
     def surroundings_changed(self, stage: Stage) -> None:
@@ -197,7 +198,7 @@ class UserPages(StageListener):
         """Show a View on a page that has a place for it, or tell the page why not."""
         before, host = self._places.get(key), self._user.host
         view = None if host is None else host.views.get(key)
-        opening = view is not None and view.state == "opening"
+        opening = view is not None and view.state is ViewState.OPENING
         elsewhere = before not in (None, stage)
         reason = self._gone.get(key, "it is not open") if view is None else ""
         if elsewhere and (wish is Wish.FREE or (wish is Wish.TAKE and opening)):
