@@ -431,7 +431,7 @@ async def test_on_another_worker_a_user_finds_nothing_of_another(redis_url: str)
         # By the ids of Views, whatever the page sends.
         for wish in ("free", "take", "again", "gone"):
             await bob.place(view, wish)
-        for do in ("closed", "broken", "reload", "loaded", "mode", "retry", "refused"):
+        for do in ("closed", "broken", "reload", "vanished", "mode", "retry", "refused"):
             await bob.tell(do=do, view=view, value=True)
         await bob.send(view, '{"jsonrpc":"2.0","id":1,"method":"ui/initialize","params":{}}')
         asking = asyncio.create_task(host.call_tool(f"{view}__stop"))

@@ -41,8 +41,8 @@ class Owner(ViewOwner):
     def set_view_context(self, key: str, changes: dict[str, Any]) -> None:
         self.told.append(("context", key, changes))
 
-    def check_view(self, key: str, *, gone: bool) -> None:
-        self.told.append(("check", key, gone))
+    def lose_view(self, key: str, reason: str) -> None:
+        self.told.append(("lose", key, reason))
 
     def close_view(self, key: str) -> bool:
         self.told.append(("close", key))
@@ -164,12 +164,12 @@ async def test_each_view_of_two_owners_is_reported_to_its_own(stage: Stage) -> N
         await speak(stage, page, "orders-1", one)
         channel = await speak(stage, page, "orders-2", two)
         await page.tell(do="withdraw", view="orders-1", tool="save", by="view")
-        await page.tell(do="loaded", view="orders-2", value=True)
+        await page.tell(do="vanished", view="orders-2", reason="it crashed")
         await page.tell(do="reload", view="orders-2")
         await (await page.view("orders-2")).send(b"{}")
         await channel.receive()
     assert one.told == [("withdraw", "orders-1", Grant("save", "view"))]
-    assert two.told == [("check", "orders-2", True), ("reopen", "orders-2")]
+    assert two.told == [("lose", "orders-2", "it crashed"), ("reopen", "orders-2")]
 
 
 async def test_a_view_that_breaks_is_gone_and_says_why(stage: Stage) -> None:
