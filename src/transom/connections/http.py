@@ -47,7 +47,7 @@ from pydantic import ValidationError
 
 from transom.background import stop
 from transom.channel import memory_pair
-from transom.connections.login import LoginOptions, ServerLogin, is_challenge
+from transom.connections.login import LoginOptions, ServerLogin, is_challenge, tls_context
 from transom.connections.urls import server_of
 from transom.connections.versions import PROTOCOL_KEY
 from transom.errors import (
@@ -430,7 +430,7 @@ def _client_options(url: str) -> dict[str, Any]:
     return {
         "timeout": httpx2.Timeout(None, connect=_CONNECT_WITHIN),
         "transport": httpx2.AsyncHTTPTransport(
-            limits=limits, socket_options=probing, proxy=_proxy(url)
+            limits=limits, socket_options=probing, proxy=_proxy(url), verify=tls_context()
         ),
     }
 

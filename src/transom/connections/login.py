@@ -20,10 +20,12 @@ import logging
 import os
 import re
 import secrets
+import ssl
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,12 @@ _unanswered: set[str] = set()  # servers whose login failed or was refused
 
 
 # --- what is kept ----------------------------------------------------------------------------
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """The certificates that HTTPS connections trust, read once: each reading takes some 50 ms."""
+    return httpx2.create_ssl_context()
 
 
 class LoginSecret(msgspec.Struct):
@@ -318,7 +326,9 @@ class _Renewal:
         self._kept = kept
         self._tokens: OAuthToken | None = None
         self._redirect = _Redirect(options.port)
-        self._http = httpx2.AsyncClient(follow_redirects=False, timeout=_ANSWER_WITHIN)
+        self._http = httpx2.AsyncClient(
+            follow_redirects=False, timeout=_ANSWER_WITHIN, verify=tls_context()
+        )
         self._answer = ""  # the error in the last answer
         client_id = options.client_id or (kept.client_id if kept else None)
         self._client_id = client_id
