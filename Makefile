@@ -4,6 +4,7 @@
 ARGS ?=
 PYTHON_IN_VENV := .venv/bin/python
 SCRIPTS := "js/**/*.{ts,mjs,json,md}" eslint.config.mjs
+PYTEST := $(PYTHON_IN_VENV) -m pytest -q --dist worksteal
 
 # A PYTHON given by the user chooses the interpreter that the virtual environment is made from.
 export PYTHON
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check lint format docs docs-site js pictures bench faults soak fuzz compat dist test-all
+.PHONY: help setup demo quick test nightly check lint format docs docs-site js pictures bench faults soak fuzz compat dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -26,12 +27,18 @@ demo: ## watch an agent play music in a page; sets up all it needs
 	@scripts/setup package chromium
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
-test: setup lint ## check, and run every test (ARGS go to pytest)
-	@node_modules/.bin/pyright > .venv/.types & checking=$$!; \
-	  $(PYTHON_IN_VENV) -m pytest -q -n 4 --dist worksteal $(ARGS); failed=$$?; \
-	  wait $$checking || failed=1; cat .venv/.types; exit $$failed
+quick: ## the tests that start no process, no browser and no Redis: what to run at every save
+	@scripts/setup python
+	@$(PYTEST) -n 2 --tier quick $(ARGS)
 
-test-all: ## run every test with each of Python 3.11, 3.12 and 3.13 that is found
+test: setup ## lint, types and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
+	@scripts/test $(ARGS)
+
+nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
+	@scripts/setup
+	@scripts/nightly $(ARGS)
+
+test-all: ## make test with each of Python 3.11, 3.12 and 3.13 that is found
 	@scripts/test-all $(ARGS)
 
 check: lint ## lint, formatting and types
@@ -83,7 +90,7 @@ soak: ## half an hour of faults in real processes: memory must not grow, nothing
 
 faults: ## every fault of client, server and browser at every step of a call (make test runs some)
 	@scripts/setup
-	@$(PYTHON_IN_VENV) -m pytest -q -n 2 --dist worksteal tests/gateway/test_fault_matrix.py --all-faults $(ARGS)
+	@$(PYTEST) -n 2 --tier nightly tests/gateway/test_fault_matrix.py $(ARGS)
 
 fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
 	@scripts/setup python

@@ -4,13 +4,17 @@ import os
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
+import httpcore2
 import pytest
 from hypothesis import settings
 
 from tests.docs.promises import promises
 from tests.redis_server import RedisServer
+
+pytest_plugins = ["pytester", "tests.tiers"]
 
 # `nohup` ignores SIGHUP, and a shell ignores SIGINT for what it starts in the background: a child
 # process inherits that, and the commands respect it. Those that tests start end by any of them.
@@ -49,6 +53,14 @@ def node_code(request: pytest.FixtureRequest) -> None:
     os.environ["NODE_COMPILE_CACHE"] = str(request.config.cache.mkdir("node"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def certificates() -> Iterator[None]:
+    """The system's certificates are read once, not by every HTTP client: 50 ms each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_redis() -> Iterator[RedisServer]:
     with RedisServer() as server:
@@ -85,11 +97,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--promise",
         choices=list(promises()),
         help="only the tests of this promise of docs/security.md",
-    )
-    parser.addoption(
-        "--all-faults",
-        action="store_true",
-        help="all of tests/gateway/test_fault_matrix.py",
     )
 
 

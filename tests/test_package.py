@@ -29,26 +29,31 @@ def third_party(modules: set[str]) -> set[str]:
     return modules - sys.stdlib_module_names - {"transom"}
 
 
+@pytest.mark.processes
 def test_importing_transom_loads_no_third_party_package():
     assert third_party(modules_loaded_by("import transom")) == set()
 
 
+@pytest.mark.processes
 def test_importing_transom_loads_nothing_slow_of_the_standard_library():
     assert modules_loaded_by("import transom") & {"asyncio", "inspect", "re", "typing"} == set()
 
 
+@pytest.mark.processes
 def test_importing_transom_loads_nothing_but_its_version():
     script = "import sys, transom; print([name for name in sys.modules if 'transom.' in name])"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
     assert done.stdout.strip() == b"['transom.version']"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["App", "Channel", "ProtocolError", "Tool"])
 def test_what_a_view_needs_loads_no_more_than_msgspec_does(name: str):
     msgspec = third_party(modules_loaded_by("import msgspec"))
     assert third_party(modules_loaded_by(f"from transom import {name}")) <= msgspec
 
 
+@pytest.mark.processes
 def test_a_tool_with_a_plain_json_schema_loads_no_validator_before_it_is_called():
     """It takes as long to load as everything else that a View needs."""
     loaded = modules_loaded_by(
@@ -60,6 +65,7 @@ def test_a_tool_with_a_plain_json_schema_loads_no_validator_before_it_is_called(
     assert "jsonschema_rs" not in loaded
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "module", ["host.host", "gateway.client_views", "check.runner", "web.headless", "cli.open"]
 )

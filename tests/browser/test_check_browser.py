@@ -8,6 +8,8 @@ import pytest
 from tests.cli.running import transom
 from transom.cli import browser_checks
 
+pytestmark = pytest.mark.processes
+
 BROKEN = '''
 from mcp.server import MCPServer
 from transom.server import Csp, Views

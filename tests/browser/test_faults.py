@@ -193,6 +193,7 @@ async def test_a_call_right_after_the_tab_was_closed_opens_a_page_too(browser: C
         assert await text_of(fresh.call_tool("count")) == "0"
 
 
+@pytest.mark.processes
 async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens_another(
     tmp_path: Path,
 ) -> None:

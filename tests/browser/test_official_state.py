@@ -14,6 +14,8 @@ from playwright.async_api import FrameLocator, Page, Route, expect
 from tests.browser.hosting import User, lasting_browser
 from tests.gateway.raw_client import GATEWAY, PACKAGES, ROOT, RawClient
 
+pytestmark = pytest.mark.processes
+
 # Stands for the library that the map loads from the network: a camera, and things that do nothing.
 CESIUM = """
 const any = new Proxy(function () {}, {
@@ -170,6 +172,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 async def test_official_views_are_where_they_were_after_a_reload_and_a_new_browser_and_gateway(
     folder: Path,

@@ -16,6 +16,8 @@ from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
 from tests.host.test_servers import over_http
 
+pytestmark = pytest.mark.processes
+
 # --- as JSON ---------------------------------------------------------------------------------
 
 

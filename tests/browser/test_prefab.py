@@ -8,6 +8,8 @@ from transom import Host, Policy
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import Violation
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.timeout(240)
 async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server() -> None:

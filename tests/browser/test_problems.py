@@ -8,7 +8,7 @@ import pytest_asyncio
 from tests.browser.views import Shown, html, page, stage
 from tests.host.shop import Heard
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

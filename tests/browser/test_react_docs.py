@@ -61,6 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.processes
 def test_it_compiles(project: Path):
     assert compiled("-p", str(project)) == ""
 

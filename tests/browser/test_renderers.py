@@ -20,6 +20,8 @@ from transom.errors import RequestTimeout, ViewClosed
 from transom.web import headless as headless_module
 from transom.web.headless import HeadlessRenderer, _Profile, find_chromium
 
+pytestmark = pytest.mark.processes
+
 COUNT = """
 let made = 0;
 tools.count = () => { made += 1; return made; };

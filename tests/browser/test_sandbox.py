@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.browser.views import Shown, page, stage
 from transom.host.bridge import Bridge
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["compat", "strict"])

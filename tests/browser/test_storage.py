@@ -21,7 +21,7 @@ from transom.server import Views
 from transom.web.headless import HeadlessRenderer
 from transom.web.view_storage import ViewStorage
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 STORING = """
 tools.keep = ({ text }) => { localStorage.setItem("note", text); return "kept"; };
@@ -125,6 +125,7 @@ async def origin(view: View) -> str:
 # --- it lasts --------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 async def test_what_a_view_stores_lasts_over_a_reload_a_closed_view_and_the_next_run(
     user: User,
 ) -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from tests.browser.transomjs_host import LIBRARY, PAGES
 
+pytestmark = pytest.mark.processes
+
 
 class Validator:
     """`transom.js` in Node, asked over and over."""
@@ -127,6 +129,7 @@ CASES: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.processes
 def test_each_word_means_what_it_means_elsewhere_and_says_so(validator: Validator):
     for schema, value, expected in CASES:
         [said] = validator.said(schema, value)

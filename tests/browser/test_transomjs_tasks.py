@@ -341,6 +341,7 @@ def task_server(state: dict[str, str]) -> ScriptedServer:
     )
 
 
+@pytest.mark.processes
 async def test_a_task_that_was_handed_to_the_server_outlives_its_view() -> None:
     state = {"status": "working"}
     async with (

@@ -11,6 +11,8 @@ import pytest
 
 from tests.browser.transomjs_host import LIBRARY, PAGES, ROOT
 
+pytestmark = pytest.mark.processes
+
 STATIC = LIBRARY.parent
 TYPES = PAGES / "types"
 TSC = str(ROOT / "node_modules" / "typescript-7" / "bin" / "tsc")

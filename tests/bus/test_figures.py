@@ -1,4 +1,8 @@
+import pytest
+
 from benchmarks.fleet import measure
+
+pytestmark = pytest.mark.processes
 
 
 async def test_what_a_fleet_costs_is_measured_for_calls_frames_and_users():

@@ -11,6 +11,8 @@ from tests.redis_server import RedisServer
 from transom.bus import Bus, Lease
 from transom.errors import BusError, BusUnreachable, ConnectionClosed, LeaseLost
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:

@@ -11,6 +11,8 @@ import pytest
 from transom.check import Calling, Options, Report, check
 from transom.check.rules import RULES
 
+pytestmark = pytest.mark.processes
+
 HOSTILE = Path(__file__).parent / "hostile.py"
 
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("name", "tools", "found"),
     [

@@ -17,6 +17,8 @@ from transom.check.snapshot import Snapshot, ViewObservation
 from transom.cli import browser_checks
 from transom.errors import TransomError
 
+pytestmark = pytest.mark.processes
+
 TRANSOM = [sys.executable, "-m", "transom"]
 
 PLAIN = Path(__file__).parent / "plain_server.py"

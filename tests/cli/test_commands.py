@@ -187,6 +187,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]):
 # --- the process -----------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_a_gateway_starts_its_server_before_anything_slow_is_loaded():
     code = (
         "import sys; from transom.cli.main import main; import transom.cli.gateway;"
@@ -196,6 +197,7 @@ def test_a_gateway_starts_its_server_before_anything_slow_is_loaded():
     assert ran.stdout.strip() == "[]"
 
 
+@pytest.mark.processes
 def test_a_server_that_cannot_be_started_is_reported_and_exit_2(tmp_path: Path):
     ran = subprocess.run(
         [sys.executable, "-m", "transom", "gateway", "--", "no-such-command-here"],
@@ -211,6 +213,7 @@ def test_a_server_that_cannot_be_started_is_reported_and_exit_2(tmp_path: Path):
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.processes
 def test_a_reader_that_has_read_enough_is_no_trouble():
     command = [sys.executable, "-m", "transom", "--version"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:

@@ -15,6 +15,7 @@ STUBBORN = "import pathlib, os, signal, sys; pathlib.Path(sys.argv[1]).write_tex
 STUBBORN += "; sys.stdin.read(); signal.pause()"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_at_the_start_ends_the_server_that_was_started_first(
     number: signal.Signals, tmp_path: Path

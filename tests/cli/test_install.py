@@ -144,6 +144,7 @@ server.run()
 """
 
 
+@pytest.mark.processes
 def test_the_server_is_started_once_as_the_client_will_start_it(home: Path):
     Path("orders.py").write_text(SERVER)
     asked = [
@@ -171,6 +172,7 @@ def test_the_server_is_started_once_as_the_client_will_start_it(home: Path):
     assert listed.stdout == f"Cursor (cursor): {home}/.cursor/mcp.json\n  no servers\n"
 
 
+@pytest.mark.processes
 def test_a_server_that_does_not_come_up_is_told_and_nothing_is_written(home: Path):
     Path("orders.py").write_text("import no_such_module\n")
     script = Path.cwd() / "orders.py"

@@ -44,6 +44,7 @@ async def run(*words: str) -> Ran:
     return await asyncio.to_thread(transom, *words)
 
 
+@pytest.mark.processes
 async def test_a_login_is_made_listed_and_forgotten(browser: Browser) -> None:
     async with FastSite(scopes=["read"]) as site:
         made = await run("login", site.url)
@@ -65,6 +66,7 @@ async def test_a_login_is_made_listed_and_forgotten(browser: Browser) -> None:
     assert len(browser.pages) == 1
 
 
+@pytest.mark.processes
 async def test_without_a_browser_the_address_of_the_page_is_printed(browser: Browser) -> None:
     async with FastSite() as site:
         running = await asyncio.create_subprocess_exec(

@@ -19,6 +19,8 @@ import pytest
 
 from tests.cli.running import TRANSOM, transom
 
+pytestmark = pytest.mark.processes
+
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SERVER = f"{sys.executable} {HERE / 'mistakes.py'}"

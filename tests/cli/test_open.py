@@ -288,6 +288,7 @@ async def test_a_call_that_takes_too_long_fails_and_the_next_is_made() -> None:
     assert shown.command.failed
 
 
+@pytest.mark.processes
 async def test_a_server_that_cannot_be_started_is_an_error() -> None:
     command = OpenCommand(InProcessRenderer({}), print)
     with pytest.raises(TransomError, match="could not be"):
@@ -383,6 +384,7 @@ def test_a_mistake_is_exit_2_with_a_text_that_says_which(arguments: list[str], s
     assert says in result.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -399,6 +401,7 @@ def test_trouble_with_the_server_is_exit_2(arguments: list[str], says: str) -> N
     assert says in result.stderr
 
 
+@pytest.mark.processes
 def test_a_browser_that_cannot_be_started_is_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRANSOM_CHROMIUM", "/nothing")
     result = transom("open", str(ORDERS), "show_orders", "--headless", "--json")

@@ -90,6 +90,7 @@ FAST = """
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("source", "name"),
     [
@@ -110,12 +111,14 @@ async def test_a_python_file_serves_its_server(tmp_path, source, name):
     assert await hello(str(file)) == name
 
 
+@pytest.mark.processes
 async def test_a_module_serves_its_server(tmp_path):
     (tmp_path / "orders.py").write_text(textwrap.dedent(PLAIN))
 
     assert await hello("orders:server", cwd=tmp_path) == "plain"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("source", "says"),
     [
@@ -133,6 +136,7 @@ async def test_a_file_that_cannot_serve_says_why(tmp_path, source, says):
     assert says in str(failed.value)
 
 
+@pytest.mark.processes
 async def test_a_module_without_a_server_says_so(tmp_path):
     (tmp_path / "orders.py").write_text("x = 1")
 

@@ -14,6 +14,8 @@ from transom.connections.process import ServerProcess
 from transom.connections.spawn import spawn
 from transom.errors import ChannelClosed, NotConnected
 
+pytestmark = pytest.mark.processes
+
 
 async def started(script: str, *arguments: str, **options: object) -> ServerProcess:
     command = [sys.executable, "-c", script, *arguments]

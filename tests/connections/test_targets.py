@@ -43,6 +43,7 @@ async def adds(server: Server) -> None:
     assert result["structuredContent"] == {"result": 3}
 
 
+@pytest.mark.processes
 async def test_a_command_is_started_and_ended():
     connection = await connect([Path(sys.executable), "-c", SERVER])
     assert isinstance(connection, ServerConnection)
@@ -101,6 +102,7 @@ async def test_a_connected_client_is_a_server_and_stays_its_owners():
     assert connected_server(["x"]) is None
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -115,6 +117,7 @@ async def test_a_server_that_cannot_be_reached_says_why(target: Any, message: st
     assert str(caught.value).startswith("Server bad (")
 
 
+@pytest.mark.processes
 async def test_a_server_that_never_answers_is_given_up():
     with pytest.raises(NotConnected, match="did not answer within 0.5 s"):
         await connect([sys.executable, "-c", "import sys; sys.stdin.read()"], timeout=0.5)

@@ -13,6 +13,8 @@ from transom.errors import ChannelClosed, ProtocolError
 from transom.protocol import wire
 from transom.session import Session
 
+pytestmark = pytest.mark.processes
+
 CHUNK = b'"' + b"x" * 16384 + b'"'
 
 

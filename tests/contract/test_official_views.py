@@ -14,7 +14,7 @@ from tests.gateway.raw_client import PACKAGES
 from transom.types import TextContent
 from transom.web.headless import HeadlessRenderer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 through = pytest.mark.parametrize("through", ["Host", "gateway"])
 
@@ -73,6 +73,7 @@ async def told(model: Model, tool: str) -> str:
     return "\n".join(block.text for block in said if isinstance(block, TextContent))
 
 
+@pytest.mark.processes
 @through
 @pytest.mark.parametrize(
     ("server", "opens", "change", "bad", "look", "error"),

@@ -42,7 +42,7 @@ from transom.errors import ProtocolError
 from transom.server.page import inline_transom
 from transom.web.headless import HeadlessRenderer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 SAMPLES: dict[str, tuple[Callable[[], str], Any]] = {
     "end to end": (partial(page_of, "end_to_end.ts"), samples.end_to_end),

@@ -58,6 +58,7 @@ def test_few_statements_are_explained_only() -> None:
     assert [each.id for each in STATEMENTS if not each.tests] == ["000-45", "003-16", "003-55"]
 
 
+@pytest.mark.processes
 def test_the_page_is_up_to_date() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "scripts.statements", "--check"],

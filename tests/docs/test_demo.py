@@ -21,6 +21,8 @@ from transom.gateway.agent_configs import CLIENTS, Machine
 from transom.gateway.config_text import FORMATS
 from transom.gateway.install import find_clients
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PNG = b"\x89PNG\r\n"
 
@@ -89,6 +91,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     return Installed(folder, {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", **kept})
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
     installed: Installed,
@@ -99,6 +102,7 @@ def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
     passes(installed.run("transom", "demo", check=False), installed.folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)  # two commands and a browser, on a machine that may be busy
 def test_an_installed_wheel_opens_and_checks_a_server_as_the_readme_says(
     installed: Installed,
@@ -121,6 +125,7 @@ for client in sys.argv[1:]:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_what_is_installed_for_each_client_starts_from_another_folder(
     installed: Installed, tmp_path: Path

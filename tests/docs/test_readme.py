@@ -33,6 +33,7 @@ def test_every_file_is_quoted() -> None:
     assert there == {file for file, _ in QUOTED}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("file", "output"), RUNNABLE, ids=[file for file, _ in RUNNABLE])
 def test_an_example_prints_what_the_readme_says(file: str, output: str) -> None:
     ran = run(sys.executable, file)
@@ -43,6 +44,7 @@ def test_both_examples_with_an_output_are_run() -> None:
     assert len(RUNNABLE) == 2
 
 
+@pytest.mark.processes
 async def test_the_gateway_runs_as_the_snippet_for_a_client_says() -> None:
     (install,) = [words for words in COMMANDS if "gateway install" in words]
     install = install.replace("-- python ", f"-- {sys.executable} ")

@@ -21,6 +21,7 @@ PLACES = ["transom", *(f"transom.{name}" for name in MODULES)]
 HEADINGS = set(re.findall(r"^#{3,4} `([\w.]+)`$", API, re.MULTILINE))
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(240)  # everything is imported, and every command says its help
 def test_the_reference_is_up_to_date(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

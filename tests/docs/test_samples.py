@@ -73,6 +73,7 @@ def quoted(file: str, region: str | None) -> str:
     return textwrap.dedent(inside[1]).strip("\n") + "\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", sorted(SAMPLES - IN_A_BROWSER))
 async def test_the_sample_shows_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await load(name, monkeypatch).main()

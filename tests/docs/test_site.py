@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 LOADED = re.compile(
     r"<(?:script|img|iframe|source|audio|video|embed)\b[^>]*?\ssrc=[\"']?(https?:|//)[^\s>]*"
@@ -28,6 +30,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.processes
+@pytest.mark.nightly
 def test_every_page_is_in_the_site_with_its_pictures(site: Path) -> None:
     pages = {file.stem for file in (ROOT / "docs").glob("*.md")}
     assert pages | {"start", "changelog"} <= {file.stem for file in site.glob("*.html")}

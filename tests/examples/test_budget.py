@@ -7,6 +7,8 @@ from tests.examples.conftest import Open
 from tests.examples.driving import Shown, enum, fresh
 from transom import ToolError
 
+pytestmark = pytest.mark.processes
+
 SHARES = {"engineering": 35, "sales": 20, "marketing": 25, "operations": 10, "research": 5}
 
 

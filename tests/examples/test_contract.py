@@ -52,6 +52,7 @@ async def test_the_checker_has_nothing_to_say(name: str) -> None:
     assert reasons == {NEEDS_BROWSER}
 
 
+@pytest.mark.processes
 async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -> None:
     together = MCPServer("examples", version="1.0.0")  # one browser for all of them
     for name in SHAPES:
@@ -63,6 +64,7 @@ async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -
     assert set(report.checked) == set(ALL) - set(NOT_CHECKED)
 
 
+@pytest.mark.processes
 async def test_one_runs_over_stdio_as_it_is() -> None:
     server = mcp.StdioServerParameters(command=sys.executable, args=[str(EXAMPLES / "orders.py")])
     async with clients.official_client(server, SHOWS_VIEWS) as client:

@@ -7,6 +7,8 @@ from tests.examples.conftest import Open
 from tests.examples.driving import Shown, fresh
 from transom import ToolError
 
+pytestmark = pytest.mark.processes
+
 RECIPE = (
     "Pancakes\n\n250 g flour\n500 ml milk\n3 eggs\n\n"
     "Whisk, let rest for half an hour, fry in butter.\n"

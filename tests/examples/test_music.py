@@ -7,6 +7,8 @@ from tests.examples.conftest import Open
 from tests.examples.driving import enum, fresh
 from transom import ToolError
 
+pytestmark = pytest.mark.processes
+
 LIBRARY = ["ode-to-joy", "greensleeves", "fur-elise", "frere-jacques"]
 SHOP = ["canon-in-d", "morning-mood", "when-the-saints"]
 

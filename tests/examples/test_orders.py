@@ -8,6 +8,8 @@ from tests.examples.driving import fresh
 from transom import ToolError
 from transom.errors import TransomError
 
+pytestmark = pytest.mark.processes
+
 IDS = [f"A-104{n}" for n in range(1, 8)]
 
 
@@ -15,6 +17,7 @@ def listed_ids(schema: dict) -> list[str]:
     return schema["properties"]["ids"]["items"]["enum"]
 
 
+@pytest.mark.processes
 async def test_what_one_selects_the_other_sees(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
     assert shown.result.text == "7 orders, €2423.50 in all."
@@ -34,6 +37,7 @@ async def test_what_one_selects_the_other_sees(open_view: Open) -> None:
     await expect(shown.page.get_by_text("2 selected · €869.50")).to_be_visible()
 
 
+@pytest.mark.processes
 async def test_the_orders_that_can_be_selected_are_those_in_the_table(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
     tools = await shown.tools_when(lambda tools: "select_orders" in tools)
@@ -81,6 +85,7 @@ async def test_a_refresh_shows_what_is_true_now(open_view: Open) -> None:
     await expect(shown.page.get_by_label("Ship A-1041")).to_be_visible()
 
 
+@pytest.mark.processes
 async def test_the_model_counts_but_does_not_call_what_is_for_the_view(open_view: Open) -> None:
     shown = await open_view("orders", "show_orders")
     counted = await shown.host.call_tool("count_orders", {"status": "open"})

@@ -6,6 +6,8 @@ from playwright.async_api import expect
 from tests.examples.conftest import Open
 from transom.web.headless import HeadlessRenderer
 
+pytestmark = pytest.mark.processes
+
 OPENS = {
     "budget": "show_budget",
     "editor": "open_document",

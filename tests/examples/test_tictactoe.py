@@ -3,11 +3,14 @@
 import asyncio
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 
 from tests.examples.conftest import Open
 from tests.examples.driving import Shown, enum
 from transom import Host
+
+pytestmark = pytest.mark.processes
 
 
 async def click(shown: Shown, square: int) -> None:

@@ -12,6 +12,8 @@ from tests.examples.conftest import Open
 from tests.examples.driving import Shown, enum, fresh
 from transom import Host
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="session")
 def built() -> Path:
@@ -28,6 +30,7 @@ async def checklist(host: Host, open_view: Open, built: Path) -> AsyncIterator[S
     yield Shown(host, host.views[note["id"]], module, result)  # open_view takes the server away
 
 
+@pytest.mark.processes
 def test_the_page_is_one_file(built: Path):
     page = (built / "dist" / "index.html").read_text()
     assert [file.name for file in (built / "dist").iterdir()] == ["index.html"]

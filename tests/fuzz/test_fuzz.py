@@ -93,6 +93,7 @@ def hostile_messages(count: int) -> list[bytes]:
     return messages
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)  # some 3 s of one core, and many times that where others use it too
 def test_four_hundred_thousand_hostile_messages_raise_nothing_and_leave_nothing_behind():
     messages = hostile_messages(4000)

@@ -18,6 +18,8 @@ from mcp import StdioServerParameters
 
 from tests.gateway.raw_client import PYTHON, ROOT
 
+pytestmark = pytest.mark.processes
+
 SERVER = str(ROOT / "tests" / "gateway" / "orders_server.py")
 SERVER_TOOLS = {"show_orders", "search"}
 STANDING = SERVER_TOOLS | {"list_view_tools", "call_view_tool"}

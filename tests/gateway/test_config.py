@@ -342,6 +342,7 @@ def test_a_url_is_a_server_named_after_its_host():
         server_from_url("orders.py")
 
 
+@pytest.mark.processes
 def test_reading_a_configuration_loads_neither_the_sdk_nor_the_web():
     code = "import sys, transom.gateway.config; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

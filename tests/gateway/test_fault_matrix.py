@@ -365,11 +365,12 @@ async def meet_the_hung(at: Running, who: str) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
-        every = metafunc.config.getoption("--all-faults")
+        every = metafunc.config.getoption("--tier") == "nightly"
         cases = [case for case in CASES if every or case in IN_SHORT]
         metafunc.parametrize("case", cases, ids=[" ".join(case) for case in cases])
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(300)
 async def test_every_call_ends_once_the_next_works_and_nothing_is_left_running(
     case: tuple[str, str, str], tmp_path: Path

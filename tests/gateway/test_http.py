@@ -192,6 +192,7 @@ async def test_clients_of_one_name_are_shown_under_two() -> None:
     assert screen.labels == ["twin", "twin (2)"]
 
 
+@pytest.mark.processes
 async def test_each_client_has_a_server_process_of_its_own() -> None:
     started: list[ServerProcess] = []
 
@@ -505,6 +506,7 @@ async def test_only_so_many_clients_are_let_in() -> None:
             assert "count" in await names_of(one)
 
 
+@pytest.mark.processes
 async def test_a_server_that_cannot_be_started_is_told_to_the_client() -> None:
     connect = connect_to(ServerConfig(name="lost", command=("no-such-command-at-all",)))
     async with gateway(connect) as (url, served), httpx2.AsyncClient(headers=BOTH) as http:
@@ -638,6 +640,7 @@ async def test_the_end_of_the_gateway_ends_what_is_open() -> None:
 # --- the command -----------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_the_command_serves_clients_and_leaves_no_process_behind(
     number: signal.Signals, tmp_path: Path

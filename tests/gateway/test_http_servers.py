@@ -145,6 +145,7 @@ async def test_a_killed_server_is_reached_again_when_it_is_back(era: str) -> Non
             assert text_of(await client.call_tool("count", {"to": 1})) == "counted to 1"
 
 
+@pytest.mark.processes
 async def test_a_server_process_that_ends_is_noticed_without_a_call() -> None:
     changed = asyncio.Event()
 

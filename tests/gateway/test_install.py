@@ -197,6 +197,7 @@ def test_a_variable_that_the_client_would_fill_in_is_told(machine: Machine):
     assert not any("fills in" in note for note in plan(machine, "claude-code").notes)
 
 
+@pytest.mark.processes
 def test_a_module_that_only_this_folder_has_is_told(machine: Machine):
     (machine.folder / "orders.py").touch()
     notes = plan(machine, command=["python", "-m", "orders"]).notes
@@ -253,6 +254,7 @@ def test_a_bare_python_is_the_one_that_runs_here(tmp_path: Path, monkeypatch: py
     ]
 
 
+@pytest.mark.processes
 def test_the_transom_that_runs_can_be_run_from_anywhere(tmp_path: Path):
     ran = subprocess.run(
         [*transom_command(), "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -261,6 +263,7 @@ def test_the_transom_that_runs_can_be_run_from_anywhere(tmp_path: Path):
     assert Path(transom_command()[0]).is_absolute()
 
 
+@pytest.mark.processes
 def test_a_transom_without_a_script_is_run_by_its_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -789,6 +792,7 @@ def test_a_transom_that_uvx_runs_is_run_by_uvx(tmp_path: Path, monkeypatch: pyte
     assert settled_command(["python", "x.py"], tmp_path)[0] == str(lasting / "python")
 
 
+@pytest.mark.processes
 def test_a_python_that_a_shim_chooses_is_the_one_it_chooses_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -51,6 +51,7 @@ def text_of(result: Any) -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_gateway_logs_in_once_and_its_client_sees_no_token(era: str) -> None:
     browser = Browser()

@@ -32,12 +32,13 @@ from tests.check.test_runner import listening
 from tests.gateway.raw_client import PYTHON, ROOT
 from tests.gateway.test_clients import PlaysByView, openai_model, pydantic_model
 from tests.gateway.viewing_gateway import Screen
+from tests.tiers import grid
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.config import read_config, server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 HERE = ROOT / "tests" / "gateway"
 URI = "ui://orders/list.html"
@@ -271,10 +272,9 @@ async def official(mode: str, target: list[str] | str) -> AsyncIterator[mcp.Clie
         yield client
 
 
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize("era", MODES)
+@pytest.mark.parametrize(
+    ("era", "server", "transport", "count"), grid(MODES, SERVERS, TRANSPORTS, [1, 3])
+)
 async def test_the_official_client_keeps_the_contract_everywhere(
     era: str, server: str, transport: str, count: int, gateways: Gateways
 ):

@@ -25,7 +25,7 @@ from transom.gateway.proxy import Proxy
 from transom.host.tool_names import view_stem
 from transom.web import HeadlessRenderer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 HELLO = {
     "protocolVersion": "2025-11-25",
@@ -79,6 +79,7 @@ async def tools_of(client: Raw) -> dict[str, Any]:
     return {tool["name"]: tool for tool in (await client.ask("tools/list"))["tools"]}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", SERVERS)
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
     name: str, screen: SharedDisplay
@@ -183,6 +184,7 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.processes
 async def test_the_command_shows_a_view_headless_and_leaves_no_process() -> None:
     gateway = [*GATEWAY[:2], "--headless", "--", *command("budget-allocator")]
     async with raw_client(gateway) as client:

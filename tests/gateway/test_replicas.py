@@ -226,6 +226,7 @@ async def test_a_killed_replica_ends_its_calls_once_and_another_goes_on(
         assert (fleet.count("hang"), fleet.count("show")) == (2, 2)
 
 
+@pytest.mark.processes
 async def test_without_redis_a_replica_serves_its_own_clients_and_says_why_not_others(
     tmp_path: Path,
 ):

@@ -300,6 +300,7 @@ def chatty(tmp_path: Path) -> list[str]:
     return [*GATEWAY, "--", PYTHON, str(script), str(tmp_path / "pids")]
 
 
+@pytest.mark.processes
 async def test_nothing_but_protocol_is_on_standard_output_and_garbage_is_ignored(
     chatty: list[str], tmp_path: Path
 ):
@@ -312,6 +313,7 @@ async def test_nothing_but_protocol_is_on_standard_output_and_garbage_is_ignored
     assert [alive(pid) for pid in pids(tmp_path / "pids")] == [False, False]
 
 
+@pytest.mark.processes
 async def test_a_server_that_dies_says_how_and_comes_back(chatty: list[str], tmp_path: Path):
     async with raw_client(chatty) as client:
         await client.ask(1, "initialize", {"capabilities": {}})
@@ -329,6 +331,7 @@ async def test_a_server_that_dies_says_how_and_comes_back(chatty: list[str], tmp
     assert not any(alive(pid) for pid in found)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_leaves_no_process_behind(
     chatty: list[str], tmp_path: Path, number: signal.Signals
@@ -341,12 +344,14 @@ async def test_a_signal_leaves_no_process_behind(
         assert not any(alive(pid) for pid in pids(tmp_path / "pids"))
 
 
+@pytest.mark.processes
 async def test_a_command_that_cannot_be_started_is_said_so():
     for command in (["no-such-command-anywhere"], ["/"]):
         async with raw_client([*GATEWAY, "--", *command]) as client:
             assert await client.process.wait() == 2
 
 
+@pytest.mark.processes
 async def test_a_client_that_goes_in_the_middle_of_a_call_leaves_no_process(
     chatty: list[str], tmp_path: Path
 ):

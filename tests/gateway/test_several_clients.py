@@ -14,6 +14,8 @@ from tests.gateway import everything
 from tests.gateway.raw_client import GATEWAY, ROOT, raw_client
 from tests.gateway.test_transparency import differences
 
+pytestmark = pytest.mark.processes
+
 QUICK = str(ROOT / "tests" / "gateway" / "quick_server.py")
 
 

@@ -17,6 +17,8 @@ from transom.connections.process import ServerProcess
 from transom.gateway.client_host import ViewOptions
 from transom.host.renderers import Renderer
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:

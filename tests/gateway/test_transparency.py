@@ -15,6 +15,8 @@ from transom.gateway.config import server_from_command
 from transom.gateway.http import HttpGateway, serving
 from transom.gateway.members import connect_to
 
+pytestmark = pytest.mark.processes
+
 # What may differ, by what was asked. The official server leaves these unanswered, so that whoever
 # asked waits for ever; the gateway cannot tell a server what it cannot read, and says so.
 ANSWERED_BY_THE_GATEWAY = {

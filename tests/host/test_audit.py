@@ -277,6 +277,7 @@ async def test_closing_ends_the_thread():
     assert not thread.is_alive()
 
 
+@pytest.mark.processes
 def test_a_crash_loses_at_most_the_last_batch(tmp_path: Path):
     path = tmp_path / "audit.sqlite"
     script = f"""

@@ -58,6 +58,6 @@ async def test_the_figures_can_be_taken(audit: str | None):
 async def test_memory_per_view_is_within_its_budget():
     from benchmarks import host_rows
 
-    memory = await host_rows.memory_per_view(50)
+    memory = await host_rows.memory_per_view(20)
     assert 5_000 < memory["host"] < 64 * 1024
     assert memory["host"] <= memory["all"]

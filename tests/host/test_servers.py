@@ -92,6 +92,7 @@ async def test_a_fastmcp_object_is_connected_in_memory():
         assert (await host.call_tool("orders-1__read")).text == "nothing"
 
 
+@pytest.mark.processes
 async def test_a_command_is_started_and_spoken_to():
     async with Host(renderer=renderer(), policy=Policy.trusting()) as host:
         await host.add_server("orders", SHOP)
@@ -147,6 +148,7 @@ async def test_the_host_says_that_it_shows_views():
 # --- what goes wrong -------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -169,6 +171,7 @@ async def test_a_server_that_does_not_start_says_why_and_the_host_goes_on(
         await host.add_server("bad", MCPServer("fine after all"))
 
 
+@pytest.mark.processes
 async def test_a_server_that_never_answers_is_given_up_and_its_process_ended(tmp_path: Path):
     script = (
         "import os, sys\n"
@@ -238,6 +241,7 @@ async def test_a_host_that_is_not_open_says_so():
 # --- coming and going ------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 async def test_the_death_of_a_server_is_noticed_and_its_tools_withdrawn(tmp_path: Path):
     script = tmp_path / "shop.py"
     script.write_text(
@@ -264,6 +268,7 @@ async def test_the_death_of_a_server_is_noticed_and_its_tools_withdrawn(tmp_path
         assert outcomes == ["added", "added", "lost", "added"]
 
 
+@pytest.mark.processes
 async def test_a_call_that_runs_when_its_server_dies_ends_with_an_error():
     script = (
         "import os\n"

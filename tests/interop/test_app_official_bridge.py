@@ -19,6 +19,8 @@ from transom.errors import (
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.view.app import App, CallContext
 
+pytestmark = pytest.mark.processes
+
 CONTEXT = {
     "theme": "dark",
     "displayMode": "inline",

@@ -14,6 +14,8 @@ from transom.errors import ProtocolError, Refused, ViewClosed
 from transom.host.page import Page
 from transom.types import TextContent
 
+pytestmark = pytest.mark.processes
+
 QUERY = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 READS = {"readOnlyHint": True}
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.interop.node_peer import SCRIPTS, NodeError, NodePeer, StartNode
 
+pytestmark = pytest.mark.processes
+
 QUERY = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "count": {"type": "integer"}},

@@ -24,6 +24,8 @@ from transom.errors import (
 from transom.protocol.lifecycle import State
 from transom.types import Implementation, ListChanged, Tool, ToolResult
 
+pytestmark = pytest.mark.processes
+
 QUERY = {
     "type": "object",
     "properties": {"text": {"type": "string"}, "count": {"type": "integer"}},

@@ -42,6 +42,7 @@ async def test_in_memory(framework: str, era: str, client: str):
         check(client, await clients.look(connected))
 
 
+@pytest.mark.processes
 @every_era
 @pytest.mark.parametrize(("framework", "client"), PAIRS)
 async def test_over_stdio_with_the_official_client(framework: str, era: str, client: str):
@@ -50,6 +51,7 @@ async def test_over_stdio_with_the_official_client(framework: str, era: str, cli
         check(client, await clients.look(connected))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("framework", "client"), OTHER_PAIRS)
 async def test_over_stdio_with_the_fastmcp_client(framework: str, client: str):
     transport = StdioTransport(sys.executable, [SHOP, framework], keep_alive=False)

@@ -100,6 +100,7 @@ def test_a_script_tag_becomes_the_library(tag: str):
     assert page.endswith("</script><p>end</p>")
 
 
+@pytest.mark.processes
 def test_the_library_cannot_end_its_own_script():
     page = inline_transom('<!doctype html><script src="transom.js"></script><p>after</p>')
     assert run(page, "new transom.App().closing()") == "</script><!--"
@@ -107,6 +108,7 @@ def test_the_library_cannot_end_its_own_script():
     assert "<!--" not in page
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("statement", "expression"),
     [
@@ -175,6 +177,7 @@ def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
         assert "class App" in PageHtml("ui://a/b", source).read()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("asks", ["", "document.modelContext"])
 def test_the_real_library_has_the_same_members_inlined_as_imported(
     asks: str, monkeypatch: pytest.MonkeyPatch

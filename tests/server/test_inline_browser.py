@@ -13,6 +13,8 @@ from playwright.async_api import Route, async_playwright
 from transom.server import page as inline
 from transom.server.page import PageHtml
 
+pytestmark = pytest.mark.processes
+
 STRICT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 KNOWN = Path(__file__).parents[2] / ".venv" / ".chromium"
 

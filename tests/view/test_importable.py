@@ -15,6 +15,8 @@ import transom.protocol
 import transom.schema
 import transom.view
 
+pytestmark = pytest.mark.processes
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SMALL_APP = HERE / "small_app.py"
@@ -100,6 +102,7 @@ def test_a_small_app_works_without_third_party_packages_but_msgspec() -> None:
     check_small_app(json.loads(bare_python(code)))
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)  # WebAssembly is compiled at each start
 def test_the_same_app_works_in_pyodide_and_an_app_finds_its_parent_window() -> None:
     node = shutil.which("node")

@@ -19,6 +19,8 @@ from tests.server.clients import serving
 from transom import Host, Limits, Policy
 from transom.web import HeadlessRenderer
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "docs" / "samples" / "python_view.py"
 PYODIDE = ROOT / "node_modules" / "pyodide"
@@ -39,6 +41,7 @@ async def answer(request: Request) -> Response:
     return FileResponse(file, media_type=TYPES.get(file.suffix), headers=ANYBODY)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)  # WebAssembly is compiled at each start
 async def test_the_view_in_python_of_the_documentation_runs_in_a_host() -> None:
     trouble: list[str] = []

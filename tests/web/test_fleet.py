@@ -351,6 +351,7 @@ async def test_what_the_user_allowed_ends_when_they_sign_out(redis_url: str) -> 
 # --- Redis goes ------------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 async def test_without_redis_what_is_local_goes_on_and_all_else_says_so_and_recovers() -> None:
     with RedisServer() as redis:
         async with fleet(redis.url) as (here, there), here.page("ada") as page:
@@ -399,6 +400,7 @@ async def recovered(worker: Site) -> RemoteHost:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.processes
 async def test_a_worker_that_starts_without_redis_says_so_and_works_when_it_is_there() -> None:
     with RedisServer() as redis:
         redis.kill()

@@ -153,6 +153,7 @@ def browser(folder: Path, script: str) -> str:
     return str(made)
 
 
+@pytest.mark.processes
 async def test_the_browser_gets_the_address_and_its_opener_has_it_on_no_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +167,7 @@ async def test_the_browser_gets_the_address_and_its_opener_has_it_on_no_command_
     assert "token" not in command
 
 
+@pytest.mark.processes
 async def test_a_browser_that_fails_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,100 @@
+"""Which tests `make quick`, `make test` and `make nightly` run: `--tier`, and two markers.
+
+A test that starts a process (a server, a browser, Redis, Node) is marked `processes`, or uses a
+fixture that starts one. All others are the quick tier: one that starts a process after all fails.
+"""
+
+import sys
+from collections.abc import Generator, Iterable
+from itertools import combinations, product
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+STARTING_FIXTURES = {"launch", "shared_redis"}
+_STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
+_OF_CTYPES = {"/sbin/ldconfig"}  # what Python itself runs to find a C library
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=["quick", "test", "nightly"],
+        default="test",
+        help="quick: no test that starts a process; test: what CI runs; nightly: everything",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "processes: starts a process, so not in the quick tier")
+    config.addinivalue_line(
+        "markers", "nightly: too long for every change, in the nightly tier only"
+    )
+    config.pluginmanager.register(ProcessGuard(), "process-guard")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if not STARTING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("processes")
+    tier = config.getoption("--tier")
+    left_out = {"quick": ("processes", "nightly"), "test": ("nightly",), "nightly": ()}[tier]
+    out = [item for item in items if any(item.get_closest_marker(name) for name in left_out)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        dropped = set(out)
+        items[:] = [item for item in items if item not in dropped]
+
+
+class ProcessGuard:
+    """Fails a test of the quick tier that starts a process."""
+
+    def __init__(self) -> None:
+        self._guarded: str | None = None
+        self._started: list[str] = []
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self._guarded is None or event not in _STARTS or arguments[0] in _OF_CTYPES:
+            return
+        self._started.append(f"{event} {arguments[0]}")
+        raise RuntimeError(f"{self._guarded} starts a process: mark it `processes`")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._guarded = None if item.get_closest_marker("processes") else item.nodeid
+        self._started.clear()
+        try:
+            return (yield)
+        finally:
+            self._guarded = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """The code under test may have caught the error of the audit hook."""
+        result = yield
+        if self._started:
+            pytest.fail(f"{item.nodeid} starts a process ({self._started[0]}): mark it `processes`")
+        return result
+
+
+def grid(*axes: Iterable[object]) -> list[ParameterSet]:
+    """Every combination of values, for `parametrize`.
+
+    `make test` runs as many as it takes to have each two values together, the nightly tier all.
+    """
+    left = list(product(*axes))
+    missing = set[tuple[object, ...]]().union(*map(_pairs, left))
+    params: list[ParameterSet] = []
+    while left:
+        best = max(left, key=lambda values: len(_pairs(values) & missing))
+        adds = not missing.isdisjoint(_pairs(best))
+        params.append(pytest.param(*best, marks=() if adds else pytest.mark.nightly))
+        missing -= _pairs(best)
+        left.remove(best)
+    return params
+
+
+def _pairs(values: tuple[object, ...]) -> set[tuple[object, ...]]:
+    return set(combinations(enumerate(values), 2))
