@@ -31,7 +31,8 @@ quick: ## the tests that start no process, no browser and no Redis: what to run 
 	@scripts/setup python
 	@$(PYTEST) -n 2 --tier quick $(ARGS)
 
-test: setup ## lint, types and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
+test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
+	@scripts/setup python node servers chromium redis
 	@scripts/test $(ARGS)
 
 nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
