@@ -7,13 +7,14 @@ fixture that starts one. All others are the quick tier: one that starts a proces
 import sys
 from collections.abc import Generator, Iterable
 from itertools import combinations, product
+from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 
 STARTING_FIXTURES = {"launch", "shared_redis"}
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
-_OF_CTYPES = {"/sbin/ldconfig"}  # what Python itself runs to find a C library
+_OF_CTYPES = {"ldconfig", "gcc", "ld", "objdump"}  # what Python itself runs to find a C library
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +57,9 @@ class ProcessGuard:
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self._guarded is None or event not in _STARTS or arguments[0] in _OF_CTYPES:
+        if self._guarded is None or event not in _STARTS:
+            return
+        if Path(str(arguments[0])).name in _OF_CTYPES:
             return
         self._started.append(f"{event} {arguments[0]}")
         raise RuntimeError(f"{self._guarded} starts a process: mark it `processes`")

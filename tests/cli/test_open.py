@@ -193,6 +193,7 @@ async def test_a_change_of_a_file_starts_the_server_again_and_reopens_the_view(
     assert shown.trouble == []
 
 
+@pytest.mark.processes
 async def test_a_server_that_does_not_come_up_is_waited_for_until_a_file_changes(
     tmp_path: Path,
 ) -> None:

@@ -58,6 +58,7 @@ def by_page(*, installs: bool) -> list[object]:
     ]
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("found", by_page(installs=False))
 async def test_the_commands_of_a_page_do_what_it_says(found: list[Block], tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ async def test_the_commands_of_a_page_do_what_it_says(found: list[Block], tmp_pa
                 await shell.type(command)
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("found", by_page(installs=True))
 async def test_what_a_page_says_about_a_fresh_clone_works(
