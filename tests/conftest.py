@@ -26,13 +26,18 @@ for number in (signal.SIGHUP, signal.SIGTERM):
 
 # A slow machine is not a failure, so examples have no deadline. In continuous integration the
 # examples are the same in every run: a failure there is about the change, never about luck.
-# HYPOTHESIS_PROFILE=thorough looks for longer.
-settings.register_profile("local", deadline=None, max_examples=50)
+# The quick tier tries fewer, the nightly one and HYPOTHESIS_PROFILE=thorough more.
+settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("test", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
-)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tier = config.getoption("--tier")
+    in_ci = tier == "test" and "CI" in os.environ
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if in_ci else tier))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,7 +25,7 @@ from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target
-from transom.errors import UsageError
+from transom.errors import TransomError, UsageError
 from transom.json_values import JsonObject, clean
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(options: CheckOptions) -> int:
                 out.print(explanation(rule))
             return 0
         report = _report(options)
-    except UsageError as error:
+    except TransomError as error:
         sys.stderr.write(f"transom check: {error}\n")
         return 2
     _print(out, report, options)

@@ -32,7 +32,7 @@ def run(options: InstallOptions | UninstallOptions) -> int:
         return 0
     try:
         plan = _plan(options)
-    except UsageError as error:
+    except TransomError as error:
         _print(f"transom gateway install: {error}")
         return 2
     if not options.no_try and not _comes_up(plan):
@@ -70,7 +70,7 @@ def _plan(options: InstallOptions) -> Plan:
 def _write(plan: Plan, *, force: bool) -> int:
     try:
         written = plan.write(force=force)
-    except UsageError as error:
+    except TransomError as error:
         _print(f"transom gateway install: {error}")
         _print(f"Nothing was changed. To put it into {plan.path} by hand:")
         sys.stdout.write(plan.snippet())
@@ -92,7 +92,7 @@ def _uninstall(options: UninstallOptions) -> int:
         if options.client is None:
             raise UsageError("name the client: --client CLIENT")
         name, written = remove(options.client, options.name, scope=scope, force=options.force)
-    except UsageError as error:
+    except TransomError as error:
         _print(f"transom gateway uninstall: {error}")
         return 1
     _print(f"Removed {name!r} from {written.path}.")

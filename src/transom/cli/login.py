@@ -31,7 +31,7 @@ def run(options: LoginCommandOptions | LogoutOptions) -> int:
             raise UsageError("name the server: transom login URL")
         else:
             run_async(_log_in(_checked(options.url), options))
-    except UsageError as error:
+    except TransomError as error:
         program = "logout" if isinstance(options, LogoutOptions) else "login"
         sys.stderr.write(f"transom {program}: {error}\n")
         return 2
