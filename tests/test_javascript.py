@@ -9,6 +9,8 @@ import pytest
 
 from transom.version import __version__
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[1]
 JS = ROOT / "js"
 PACKAGE = json.loads((JS / "package.json").read_text())

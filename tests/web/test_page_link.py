@@ -10,7 +10,7 @@ from transom.web.page_link import Link, LinkLimits
 
 
 class Page:
-    """A page's end of a link, in Python: what link.js does."""
+    """A page's end of a link, in Python: what link.ts does."""
 
     def __init__(self, link: Link) -> None:
         self.link = link

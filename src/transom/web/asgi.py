@@ -52,7 +52,7 @@ _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-anc
 # with other Stages may frame only this path below `localhost`.
 _SANDBOX_PATH = "/transom-view"
 
-# The codes that sockets are closed with; the same as in link.js.
+# The codes that sockets are closed with; the same as in link.ts.
 _BROKEN, _UNKNOWN, _ELSEWHERE, _OVER, _LEAVING = 4400, 4401, 4403, 4410, 4001
 _MOVED = 1012  # after which a page reconnects, maybe to another worker
 _GOING_AWAY = 1001  # what a browser closes a socket with when it leaves the page

@@ -48,7 +48,7 @@ _report = logs_errors(_log)
 Authenticate = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
 
 _PAGE, _SANDBOX = "web-page", "web-sandbox"  # kinds of channels between workers
-_UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.js
+_UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.ts
 _FAILED = 1011  # after which a page retries
 
 

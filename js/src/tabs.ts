@@ -7,10 +7,20 @@ const TOKEN = "transom-token";
 const JOINED = "transom-joined";
 const ANSWER_WITHIN = 1000;
 
+/** Where another agent of the user is, whose Views this page shows too. */
+export interface Joined {
+  url: string;
+  token: string;
+  origin: string;
+}
+
+/** What tabs tell each other: a tab asks, one that is in answers with what it has stored. */
+type TabMessage = { do: "ask" } | { do: "kept"; kept: Record<string, string | null> };
+
 const channel = new BroadcastChannel(`transom ${location.pathname}`);
 
 /** The token comes in the fragment, which no server or View ever sees, and leaves it at once. */
-export function takeToken() {
+export function takeToken(): string {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
     sessionStorage.setItem(TOKEN, given);
@@ -20,13 +30,13 @@ export function takeToken() {
 }
 
 /** What this tab needs after a reload, stored for this tab only. */
-export function keepJoined(joined) {
+export function keepJoined(joined: Joined[]): void {
   sessionStorage.setItem(JOINED, JSON.stringify(joined));
 }
 
-export function keptJoined() {
+export function keptJoined(): Joined[] {
   try {
-    return JSON.parse(sessionStorage.getItem(JOINED) ?? "[]");
+    return JSON.parse(sessionStorage.getItem(JOINED) ?? "[]") as Joined[];
   } catch {
     return [];
   }
@@ -36,24 +46,29 @@ export function keptJoined() {
  * Let other tabs have it. `isIn` says whether this tab is in: nobody else can have taken the agent's
  * port, and with it this origin, as long as it is.
  */
-export function letOthersIn(isIn) {
-  channel.addEventListener("message", ({ data }) => {
+export function letOthersIn(isIn: () => boolean): void {
+  channel.addEventListener("message", ({ data }: MessageEvent<TabMessage>) => {
     if (data.do !== "ask" || !isIn()) return;
-    const kept = Object.fromEntries([TOKEN, JOINED].map((key) => [key, sessionStorage.getItem(key)]));
+    const kept = Object.fromEntries(
+      [TOKEN, JOINED].map((key) => [key, sessionStorage.getItem(key)]),
+    );
     channel.postMessage({ do: "kept", kept });
   });
 }
 
 /** Find a connected tab. Returns a function that moves the Views here, or null. */
-export function findOther() {
+export function findOther(): Promise<(() => void) | null> {
   return new Promise((resolve) => {
-    const late = setTimeout(() => resolve(null), ANSWER_WITHIN);
-    channel.addEventListener("message", function listen({ data }) {
+    const late = setTimeout(() => {
+      resolve(null);
+    }, ANSWER_WITHIN);
+    channel.addEventListener("message", function listen({ data }: MessageEvent<TabMessage>) {
       if (data.do !== "kept") return;
       clearTimeout(late);
       channel.removeEventListener("message", listen);
       resolve(() => {
-        for (const [key, value] of Object.entries(data.kept)) sessionStorage.setItem(key, value ?? "");
+        for (const [key, value] of Object.entries(data.kept))
+          sessionStorage.setItem(key, value ?? "");
         location.reload();
       });
     });

@@ -18,60 +18,78 @@ const OVER = 4410;
 
 export const CONTROL = "-";
 
+export type LinkState = "connected" | "reconnecting" | "over";
+
+/** What a link tells the page. */
+export interface LinkEvents {
+  frame: (view: string, text: string) => void;
+  state: (state: LinkState, why?: string) => void;
+  /** The host does not know this page any more and starts over with it. */
+  fresh: () => void;
+  /** A View sends more than the host reads. */
+  flood: (view: string) => void;
+}
+
+/** What the host answers the first message of a socket with. */
+interface Welcome {
+  page: string;
+  received: number;
+  resumed: boolean;
+}
+
+type Sent = [number: number, frame: string, view: string];
+
+type Timer = ReturnType<typeof setTimeout> | undefined;
+
 export class Link {
-  #url;
-  #token;
-  #on;
-  #socket = null;
-  #page = null;
+  readonly #url: string;
+  readonly #token: string;
+  readonly #on: LinkEvents;
+  #socket: WebSocket | null = null;
+  #isWelcome = false; // the host has answered on this socket
+  #page: string | null = null;
   #sent = 0;
   #received = 0;
   #acknowledged = 0;
-  #kept = []; // what was sent, up to `#forgotten` of which the host has
+  #kept: Sent[] = []; // what was sent, up to `#forgotten` of which the host has
   #forgotten = 0;
-  #waiting = new Map();
-  #ackTimer = 0;
-  #retryTimer = 0;
+  readonly #waiting = new Map<string, number>();
+  #ackTimer: Timer;
+  #retryTimer: Timer;
   #tries = 0;
   #over = false;
-  #silenceTimer = 0;
+  #silenceTimer: Timer;
   #silent = false;
 
-  /**
-   * @param {{url: string, token: string, on: {
-   *   frame: (view: string, text: string) => void,
-   *   state: (state: "connected" | "reconnecting" | "over", why?: string) => void,
-   *   fresh: () => void, flood: (view: string) => void}}} options
-   *   `fresh`: the host does not know this page any more and starts over with it; `flood`: a View
-   *   sends more than the host reads.
-   */
-  constructor({ url, token, on }) {
+  constructor({ url, token, on }: { url: string; token: string; on: LinkEvents }) {
     this.#url = url;
     this.#token = token;
     this.#on = on;
     this.#connect();
   }
 
-  send(view, text) {
+  send(view: string, text: string): void {
     if (this.#over) return;
     this.#sent += 1;
     const frame = `${this.#sent} ${view}\n${text}`;
     this.#kept.push([this.#sent, frame, view]);
     const waiting = (this.#waiting.get(view) ?? 0) + frame.length;
     this.#waiting.set(view, waiting);
-    if (this.#open) this.#socket.send(frame);
+    this.#openSocket?.send(frame);
     if (waiting > MAX_WAITING && view !== CONTROL) {
       this.#discard(view);
       this.#on.flood(view);
     }
   }
 
-  get #open() {
-    return this.#socket?.ready && this.#socket.readyState === WebSocket.OPEN;
+  /** The socket, if the host listens on it. */
+  get #openSocket(): WebSocket | undefined {
+    const socket = this.#isWelcome ? this.#socket : null;
+    return socket?.readyState === WebSocket.OPEN ? socket : undefined;
   }
 
   /** Drop what a View sent, but keep the numbers of its frames. */
-  #discard(view) {
+  #discard(view: string): void {
     for (const entry of this.#kept) {
       if (entry[2] === view) entry[1] = `${entry[0]} ${CONTROL}\n{}`;
     }
@@ -79,20 +97,20 @@ export class Link {
   }
 
   /** Announce that this page is being closed or reloaded. */
-  leave() {
+  leave(): void {
     this.#socket?.close(LEAVING, "leaving");
   }
 
   /** Drop the socket, as a network would. */
-  drop() {
+  drop(): void {
     this.#socket?.close();
   }
 
   /** End the link from this side. */
-  giveUp(why) {
+  giveUp(why: string): void {
     if (this.#over) return;
     clearTimeout(this.#retryTimer);
-    this.#retryTimer = 0;
+    this.#retryTimer = undefined;
     const socket = this.#socket;
     this.#socket = null;
     socket?.close(LEAVING, "leaving");
@@ -100,27 +118,27 @@ export class Link {
   }
 
   /** Retry or ping now, instead of waiting for the timer. */
-  hurry() {
+  hurry(): void {
     if (this.#retryTimer) {
       clearTimeout(this.#retryTimer);
       this.#connect();
     } else if (!this.#silent) this.#askWhetherThere();
   }
 
-  #connect() {
-    this.#retryTimer = 0;
+  #connect(): void {
+    this.#retryTimer = undefined;
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
-    socket.ready = false;
+    this.#isWelcome = false;
     socket.onopen = () => {
       const hello = { token: this.#token, page: this.#page, received: this.#received };
       socket.send(JSON.stringify(hello));
     };
-    socket.onmessage = ({ data }) => {
+    socket.onmessage = ({ data }: MessageEvent<string>) => {
       if (this.#socket !== socket) return;
       this.#restartSilence();
-      if (socket.ready) this.#take(data);
-      else this.#welcomed(socket, JSON.parse(data));
+      if (this.#isWelcome) this.#take(data);
+      else this.#welcomed(socket, JSON.parse(data) as Welcome);
     };
     socket.onclose = ({ code, reason }) => {
       if (this.#socket !== socket) return;
@@ -134,20 +152,24 @@ export class Link {
 
   // --- silence: a host that hangs, or a network that drops everything, closes no socket ---------
 
-  #restartSilence() {
+  #restartSilence(): void {
     if (this.#silent) this.#on.state("connected");
     this.#silent = false;
-    this.#inSilence(ASK_AFTER, () => this.#askWhetherThere());
+    this.#inSilence(ASK_AFTER, () => {
+      this.#askWhetherThere();
+    });
   }
 
   /** Ping: the host answers a repeated acknowledgement with one. */
-  #askWhetherThere() {
-    if (!this.#socket?.ready) return;
+  #askWhetherThere(): void {
+    if (!this.#socket || !this.#isWelcome) return;
     this.#ack();
-    this.#inSilence(LOST_AFTER, () => this.#lost());
+    this.#inSilence(LOST_AFTER, () => {
+      this.#lost();
+    });
   }
 
-  #lost() {
+  #lost(): void {
     this.#silent = true;
     this.#on.state("reconnecting");
     this.#inSilence(DROP_AFTER, () => {
@@ -159,7 +181,7 @@ export class Link {
   }
 
   /** Call `act` after so long without a message, unless the page itself was busy or hidden. */
-  #inSilence(wait, act) {
+  #inSilence(wait: number, act: () => void): void {
     const due = performance.now() + wait;
     clearTimeout(this.#silenceTimer);
     this.#silenceTimer = setTimeout(() => {
@@ -169,15 +191,17 @@ export class Link {
     }, wait);
   }
 
-  #again() {
+  #again(): void {
     this.#silent = false;
     this.#on.state("reconnecting");
-    const wait = RETRY[Math.min(this.#tries, RETRY.length - 1)];
+    const wait = RETRY[Math.min(this.#tries, RETRY.length - 1)]!;
     this.#tries += 1;
-    this.#retryTimer = setTimeout(() => this.#connect(), wait);
+    this.#retryTimer = setTimeout(() => {
+      this.#connect();
+    }, wait);
   }
 
-  #welcomed(socket, { page, received, resumed }) {
+  #welcomed(socket: WebSocket, { page, received, resumed }: Welcome): void {
     if (this.#page !== null && !resumed) {
       this.#sent = this.#received = this.#acknowledged = 0;
       this.#kept = [];
@@ -187,13 +211,13 @@ export class Link {
     }
     this.#tries = 0;
     this.#page = page;
-    socket.ready = true;
+    this.#isWelcome = true;
     this.#forget(received);
     for (const [, frame] of this.#kept.slice(this.#forgotten)) socket.send(frame);
     this.#on.state("connected");
   }
 
-  #take(data) {
+  #take(data: string): void {
     const end = data.indexOf("\n");
     if (end < 0) {
       this.#forget(Number(data));
@@ -207,9 +231,11 @@ export class Link {
   }
 
   /** Amortised: a View may have sent a million small messages, so do not shift the array for each. */
-  #forget(number) {
-    while (this.#kept[this.#forgotten]?.[0] <= number) {
-      const [, frame, view] = this.#kept[this.#forgotten];
+  #forget(number: number): void {
+    for (;;) {
+      const oldest = this.#kept[this.#forgotten];
+      if (!oldest || oldest[0] > number) break;
+      const [, frame, view] = oldest;
       this.#forgotten += 1;
       const left = (this.#waiting.get(view) ?? 0) - frame.length;
       if (left > 0) this.#waiting.set(view, left);
@@ -221,20 +247,24 @@ export class Link {
     }
   }
 
-  #acknowledge() {
+  #acknowledge(): void {
     // In a hidden page, timers may be delayed by a minute.
     if (this.#received - this.#acknowledged >= ACK_EVERY || document.hidden) this.#ack();
-    else this.#ackTimer ||= setTimeout(() => this.#ack(), ACK_SOON);
+    else {
+      this.#ackTimer ??= setTimeout(() => {
+        this.#ack();
+      }, ACK_SOON);
+    }
   }
 
-  #ack() {
+  #ack(): void {
     clearTimeout(this.#ackTimer);
-    this.#ackTimer = 0;
+    this.#ackTimer = undefined;
     this.#acknowledged = this.#received;
-    if (this.#open) this.#socket.send(String(this.#received));
+    this.#openSocket?.send(String(this.#received));
   }
 
-  #end(why) {
+  #end(why: string): void {
     this.#over = true;
     clearTimeout(this.#silenceTimer);
     clearTimeout(this.#ackTimer);
