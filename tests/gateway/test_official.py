@@ -132,9 +132,7 @@ tools.count = () => 0;
 """
 
 
-async def test_a_view_that_computes_for_eight_seconds_keeps_its_tools_and_calls_wait_for_it(
-    screen: SharedDisplay, tmp_path: Path
-) -> None:
+async def keeps_its_tools_while_it_computes(screen: SharedDisplay, tmp_path: Path) -> None:
     server = [sys.executable, "-m", "transom.cli.serve", server_with(tmp_path, PAGE)]
     async with client_of("made", screen, server) as client:
         await client.ask("tools/list")
@@ -155,6 +153,28 @@ async def test_a_view_that_computes_for_eight_seconds_keeps_its_tools_and_calls_
         assert [each["progress"] for each in client.noted(progress)] == sorted(
             {each["progress"] for each in client.noted(progress)}
         )
+
+
+async def test_a_view_that_computes_for_eight_seconds_keeps_its_tools_and_calls_wait_for_it(
+    screen: SharedDisplay, tmp_path: Path
+) -> None:
+    await keeps_its_tools_while_it_computes(screen, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+async def test_twenty_views_in_turn_lose_no_tool_beside_four_busy_processes(
+    screen: SharedDisplay, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [await asyncio.create_subprocess_exec(*command) for _ in range(4)]
+    try:
+        for _ in range(20):
+            await keeps_its_tools_while_it_computes(screen, tmp_path)
+    finally:
+        for process in busy:
+            process.kill()
+            await process.wait()
 
 
 async def test_the_tools_of_a_view_that_is_gone_leave_the_clients_list(
