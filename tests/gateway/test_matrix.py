@@ -410,7 +410,7 @@ async def orders_gateway() -> AsyncIterator[str]:
     server = server_from_command([PYTHON, "-S", str(HERE / "orders_server.py")], name="orders")
     gateway = HttpGateway(
         [("orders", connect_to(server))],
-        ViewOptions(Screen(), surface="indirect"),
+        ViewOptions(Screen(), naming="indirect"),
     )
     async with serving(gateway, "127.0.0.1", 0) as url:
         yield url

@@ -155,7 +155,7 @@ async def test_tools_of_a_view_are_listed_and_called():
     [("flat", [], True), ("indirect", INDIRECT, False), ("both", INDIRECT, True)],
 )
 async def test_the_surface_says_how_tools_are_offered(surface: Any, standing: Any, flat: bool):
-    async with gateway(surface=surface) as at:
+    async with gateway(naming=surface) as at:
         await at.open()
         added = (await at.tools())[3:]
         assert added == standing + ([f"{VIEW}__read", f"{VIEW}__write"] if flat else [])
@@ -526,7 +526,7 @@ async def test_the_page_is_asked_when_the_client_cannot():
 
 async def test_a_2026_07_28_client_is_asked_by_an_answer():
     async with gateway(
-        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, naming="flat"
     ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
@@ -559,7 +559,7 @@ async def test_a_2026_07_28_client_is_asked_by_an_answer():
 
 async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
     async with gateway(
-        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, naming="flat"
     ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
@@ -591,7 +591,7 @@ async def test_an_answer_counts_once_and_for_exactly_what_was_shown():
 
 async def test_a_yes_for_once_does_not_run_a_tool_twice():
     async with gateway(
-        approval="elicit", capabilities={"elicitation": {}}, modern=True, surface="flat"
+        approval="elicit", capabilities={"elicitation": {}}, modern=True, naming="flat"
     ) as at:
         await at.open()
         call = {"name": f"{VIEW}__write", "arguments": {"words": "w"}}
@@ -683,7 +683,7 @@ async def test_what_views_told_is_read_by_handle_and_its_list_stands_still():
 
 
 async def test_a_2026_07_28_client_that_wants_view_tools_in_its_list_hears_of_them_on_its_streams():
-    async with gateway(modern=True, surface="flat") as at:
+    async with gateway(modern=True, naming="flat") as at:
         await at.tools()
         wanted = {"toolsListChanged": True, "resourceSubscriptions": [f"transom://views/{VIEW}"]}
         stream = await at.begin("subscriptions/listen", {"notifications": wanted})

@@ -40,7 +40,7 @@ async def main() -> None:
         servers = [server_from_command(sys.argv[3:], name="orders")]
     else:
         servers = read_config(sys.argv[2])
-    await Gateway(servers, renderer=Screen(), surface=surface, hung_after=0).serve_stdio()
+    await Gateway(servers, renderer=Screen(), naming=surface, hung_after=0).serve_stdio()
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ async def test_a_view_whose_lazy_tool_is_gone_is_not_listed_again() -> None:
 
 async def test_a_host_may_ask_every_view_each_time() -> None:
     player = Player()
-    async with hosting(renderer=player.renderer(), limits=Limits(fresh=True)) as host:
+    async with hosting(renderer=player.renderer(), fresh=True) as host:
         await host.call_tool("show_orders")
         player.tracks.append("b")
         assert enum(await host.list_tools()) == ["a", "b"]

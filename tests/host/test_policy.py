@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transom import Allow, AllowAlways, Deny, Limits, Policy, Tool
 from transom.host.downloads import safe_filenames
 from transom.host.grants import Grantee, Grants, fingerprint
-from transom.host.links import link_problem
+from transom.host.links import link_refusal
 from transom.host.policy import ApprovalRequest, model_may_call, view_may_call
 from transom.types import Implementation, ToolAnnotations
 
@@ -245,7 +245,7 @@ def test_an_explicit_visibility_counts_as_it_stands(
     ],
 )
 def test_a_bad_link_is_refused_with_a_reason(url: str, problem: str):
-    assert problem in (link_problem(url) or "")
+    assert problem in (link_refusal(url) or "")
 
 
 @pytest.mark.parametrize(
@@ -260,12 +260,12 @@ def test_a_bad_link_is_refused_with_a_reason(url: str, problem: str):
     ],
 )
 def test_a_good_link_is_allowed(url: str):
-    assert link_problem(url) is None
+    assert link_refusal(url) is None
 
 
 @given(st.text())
 def test_no_text_makes_the_link_check_fail(url: str):
-    problem = link_problem(url)
+    problem = link_refusal(url)
     assert problem is None or problem
 
 

@@ -126,7 +126,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
     gateway = Gateway(
         servers,
         renderer=page,
-        surface=options.surface,
+        naming=options.surface,
         approval=options.approve,
         fresh=options.fresh,
         view_calls=options.view_calls,

@@ -16,7 +16,7 @@ from transom.errors import UsageError
 if TYPE_CHECKING:
     from transom.gateway.inputs import Approval
     from transom.host.policy import ViewCalls
-    from transom.host.surface import Style
+    from transom.host.surface import Naming
     from transom.host.view_settings import Opening, Reuse
     from transom.web.csp import CspMode
 
@@ -78,7 +78,7 @@ class GatewayOptions(argparse.Namespace):
     config: Path | None
     headless: bool
     no_open: bool
-    surface: Style
+    surface: Naming
     approve: Approval
     fresh: bool
     view_calls: ViewCalls

@@ -22,14 +22,13 @@ from transom.connections.connection import ServerConnection
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
-from transom.host.limits import Limits
 from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls
 from transom.host.view_settings import ViewSettings
 
 if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.renderers import Renderer
-    from transom.host.surface import Style
+    from transom.host.surface import Naming
 
 _log = logging.getLogger("transom.gateway")
 
@@ -60,7 +59,7 @@ class ViewOptions(msgspec.Struct, frozen=True):
 
     screen: Display | None = None
     """Where; None: tools that link a View just run."""
-    surface: Style = "both"
+    naming: Naming = "both"
     """How a model sees the tools of Views."""
     approval: Approval = "client"
     """Who approves the calls of a View's tools."""
@@ -155,8 +154,8 @@ class ClientHost:
         host: Host = module.Host(
             renderer=renderer,
             policy=policy,
-            limits=Limits(fresh=options.fresh),
-            naming=options.surface,
+            fresh=options.fresh,
+            naming=options.naming,
             call_timeout=None,
             audit=None,  # nobody could read it
         )

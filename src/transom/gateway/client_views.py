@@ -70,7 +70,7 @@ from transom.types import (
 if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.open_views import ShownCall
-    from transom.host.surface import Style
+    from transom.host.surface import Naming
     from transom.host.view import View
 
 _log = logging.getLogger("transom.gateway")
@@ -188,26 +188,26 @@ class ClientViews:
         if name in self._standing():
             return True
         host, owner = self._host.host, owner_of(name)
-        if host is None or owner is None or self._surface(era) == "indirect":
+        if host is None or owner is None or self._naming(era) == "indirect":
             return False
         return host.was_view(owner)
 
     def _standing(self) -> dict[str, Tool]:
         """The fixed tools, which do not depend on open Views."""
-        tools = () if self._options.surface == "flat" else INDIRECT_TOOLS
+        tools = () if self._options.naming == "flat" else INDIRECT_TOOLS
         if self._options.screen is not None and self._options.screen.pictures:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
-    def _surface(self, era: Era) -> Style:
-        return era.surface(self._options.surface)
+    def _naming(self, era: Era) -> Naming:
+        return era.naming(self._options.naming)
 
     async def tools(self, era: Era) -> tuple[list[bytes], bool]:
         """The tools to add to those of servers, and whether tools of Views may be among them."""
         if not self._host.needed:
             return [], False
         shown = list(self._standing().values())
-        host, changing = self._host.host, self._surface(era) != "indirect"
+        host, changing = self._host.host, self._naming(era) != "indirect"
         if host is not None and host.views and changing:
             await host.list_tools()  # lists Views again that may have changed
             for view_id in host.views:
@@ -400,18 +400,18 @@ class ClientViews:
         if shown.reused:
             lines.append("It was open already, and shows this call now.")
         names = [tool.name for tool in host.view_tools(view.id)]
-        surface = self._surface(era)
-        if surface == "indirect":
+        naming = self._naming(era)
+        if naming == "indirect":
             names = [tool.name for tool in view.tools if model_may_call(tool)]
         if names:
             more = len(names) - _MAX_NAMED
             listed = ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
             by_id = f'list_view_tools and call_view_tool with view_id "{self._name(view.id, era)}"'
-            if surface == "indirect":
+            if naming == "indirect":
                 lines.append(f"It has tools of its own: {listed}\nCall them by {by_id}.")
             else:
                 lines.append(f"It has tools of its own, which you can call: {listed}")
-            if surface == "both":
+            if naming == "both":
                 lines.append(f"If they are not in your list of tools, use {by_id}.")
         else:
             lines.append("It has no tools of its own right now.")
@@ -461,7 +461,7 @@ class ClientViews:
             self._notify_updated(view.id)
 
     def _view_opened(self, view: View) -> None:
-        self._messages.view_opened(view.id, view.label.text())
+        self._messages.view_opened(view.id, view.provenance.mark())
         self._views_changed()
 
     def _view_closed(self, view: View) -> None:
@@ -479,7 +479,7 @@ class ClientViews:
         self._subscriptions.notify_resource_updated(INDEX_URI)
 
     def _notify_tools_changed(self) -> None:
-        changing = [era for era in ERAS if self._surface(era) != "indirect"]
+        changing = [era for era in ERAS if self._naming(era) != "indirect"]
         self._subscriptions.notify_list_changed("tools", changing)
 
     # --- requests of Views -------------------------------------------------------------------

@@ -77,7 +77,7 @@ from transom.types import Task, ToolResult
 from transom.view.tasks import TaskRecord, TaskStore
 
 if TYPE_CHECKING:
-    from transom.host.surface import Style
+    from transom.host.surface import Naming
 
 RESOURCE_NOT_FOUND: Final = -32002
 MAX_TASK_TIME: Final = 24 * 3600.0  # seconds
@@ -126,9 +126,9 @@ class Era:
     task_result_method = "tasks/result"
     """The request whose answer has the result of a task."""
 
-    def surface(self, style: Style) -> Style:
+    def naming(self, wanted: Naming) -> Naming:
         """How the tools of Views are offered: indirectly, where no list may change."""
-        return "indirect" if style == "both" and not self.lists_change else style
+        return "indirect" if wanted == "both" and not self.lists_change else wanted
 
     def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         """A server's answer to an introduction of either era, in the form of this one.

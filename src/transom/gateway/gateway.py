@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from transom.gateway.inputs import Approval
     from transom.host.policy import ViewCalls
     from transom.host.renderers import Renderer
-    from transom.host.surface import Style
+    from transom.host.surface import Naming
 
 __all__ = ["Gateway"]
 
@@ -44,7 +44,7 @@ class Gateway:
             `ServerConfig`, for what else a server needs.
         renderer: shows Views: one renderer with a seat for each client, such as `BrowserRenderer`
             or `HeadlessRenderer`, or a `Display`. None: tools that link a View just run.
-        surface: how a model sees the tools of Views: `flat`, `indirect` or `both`.
+        naming: how a model sees the tools of Views: `flat`, `indirect` or `both`.
         approval: who approves the calls of a View's tools: the `client`, the user on the `page`,
             the user through the client (`elicit`), or nobody (`never`: only read-only tools run).
         fresh: whether every View is listed again at each listing.
@@ -62,7 +62,7 @@ class Gateway:
         servers: Mapping[str, Sequence[str] | str] | Sequence[ServerConfig],
         *,
         renderer: Renderer | Display | None = None,
-        surface: Style = "both",
+        naming: Naming = "both",
         approval: Approval = "client",
         fresh: bool = False,
         view_calls: ViewCalls = "spec",
@@ -85,7 +85,7 @@ class Gateway:
         ]
         self._views = ViewOptions(
             self._display if shows else None,
-            surface=surface,
+            naming=naming,
             approval=approval,
             fresh=fresh,
             view_calls=view_calls,

@@ -20,7 +20,7 @@ from transom.host.policy import (
     Policy,
     ViewCalls,
 )
-from transom.host.tool_texts import Label
+from transom.host.tool_texts import Provenance
 from transom.types import Tool
 
 _MAX_HELD = 1000  # calls of one host that wait for a user's decision
@@ -58,7 +58,7 @@ class Approvals:
         return self._policy.trusts_everything
 
     def check(
-        self, view: Label, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
+        self, view: Provenance, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
     ) -> ApprovalRequest | None:
         """None if the call may run, or else what to `obtain` approval for."""
         if self._policy.allows(view.view, tool, self.grants):
@@ -82,7 +82,7 @@ class Approvals:
     # --- calls that an agent asks its user about -------------------------------------------------
 
     def hold(
-        self, call_id: str, view: Label, tool: Tool, arguments: Mapping[str, Any]
+        self, call_id: str, view: Provenance, tool: Tool, arguments: Mapping[str, Any]
     ) -> ApprovalRequest | None:
         """What an agent has to ask before this call, if the policy has no approver that asks."""
         if self._policy.approve is not None:
@@ -143,7 +143,9 @@ class Approvals:
         """Which tools of its server a View may call."""
         return self._policy.view_calls
 
-    async def check_view_call(self, view: Label, tool: Tool, arguments: Mapping[str, Any]) -> None:
+    async def check_view_call(
+        self, view: Provenance, tool: Tool, arguments: Mapping[str, Any]
+    ) -> None:
         """Check a View's call of its server's tool, and ask if needed; `Refused` if not allowed."""
         hints = tool.annotations
         harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint

@@ -46,7 +46,7 @@ from transom.host.policy import ApprovalRequest, Decision, Policy
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
-from transom.host.surface import Change, Entry, Style, Surface
+from transom.host.surface import Change, Entry, Naming, Surface
 from transom.host.tasks import MAX_TASKS, TaskServers, owned_task
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
@@ -115,6 +115,8 @@ class Host(ToolHost):
         limits: how much a View may cost.
         naming: `flat`: every View tool is a tool of its own; `indirect`: two tools list and call
             them all; `both`.
+        fresh: whether each listing lists every View again, not only those that announced a change
+            or have a lazy schema.
         audit: an `AuditLog`, or what to make one of: the path of an SQLite file, a callable that
             takes JSON lines, or None for no audit. By default the last 10,000 events in memory.
         info: how the host names itself to Views.
@@ -165,7 +167,8 @@ class Host(ToolHost):
         renderer: Renderer | None = None,
         policy: Policy | None = None,
         limits: Limits | None = None,
-        naming: Style = "flat",
+        naming: Naming = "flat",
+        fresh: bool = False,
         audit: AuditLog | str | Path | Sink | None = ":memory:",
         info: Implementation | None = None,
         context: HostContext | None = None,
@@ -218,6 +221,7 @@ class Host(ToolHost):
             pulled=self._pulled,
             host_info=info or Implementation("transom", __version__),
             context=context or HostContext(),
+            fresh=fresh,
             open_timeout=open_timeout,
             max_page_bytes=max_page_bytes,
             max_context_bytes=max_context_bytes,
@@ -339,8 +343,9 @@ class Host(ToolHost):
         """The tools a model may call right now, to be read like any list.
 
         Servers and Views that announced a change are listed again first, and so are Views with a
-        lazy schema (all Views with `Limits.fresh`), in parallel. If one has not answered after half
-        a second (`Limits.fresh_timeout`), its previous list is used, and the audit records that.
+        lazy schema (all Views with `Host(fresh=True)`), in parallel. If one has not answered after
+        half a second (`Limits.fresh_timeout`), its previous list is used, and the audit records
+        that.
         """
         self._check_open()
         await self._refresh()
@@ -486,7 +491,7 @@ class Host(ToolHost):
         else:
             views = [self.view(view_id)]
             await views[0].refreshed()
-        return view_listing((view.label, self._surface.shown(view.id)) for view in views)
+        return view_listing((view.provenance, self._surface.shown(view.id)) for view in views)
 
     # --- Views -------------------------------------------------------------------------------
 
@@ -669,7 +674,7 @@ class Host(ToolHost):
             self._fire("on_view_problem", view, recorded)
 
     def _view_listed(self, view: View, pulled: bool) -> None:
-        change = self._surface.put_view(view.label, view.tools)
+        change = self._surface.put_view(view.provenance, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
 
     def _view_gone(self, view: View) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.host.tool_names import SEPARATOR
-from transom.host.tool_texts import Label
+from transom.host.tool_texts import Provenance
 from transom.types import TextContent, Tool, ToolAnnotations, ToolExecution, ToolResult
 
 LIST_VIEW_TOOLS: Final = "list_view_tools"
@@ -60,10 +60,10 @@ class IndirectCall(msgspec.Struct):
             raise ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool}: {error}") from None
 
 
-def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
+def view_listing(views: Iterable[tuple[Provenance, Iterable[Tool]]]) -> ToolResult:
     """The result of `list_view_tools`: the Views and their tools, as the model sees them."""
     listed: list[dict[str, Any]] = []
-    for label, tools in views:
+    for source, tools in views:
         entries = [
             {
                 "name": tool.name.partition(SEPARATOR)[2],
@@ -72,7 +72,7 @@ def view_listing(views: Iterable[tuple[Label, Iterable[Tool]]]) -> ToolResult:
             }
             for tool in tools
         ]
-        listed.append({"view_id": label.view, "server": label.server, "tools": entries})
+        listed.append({"view_id": source.view, "server": source.server, "tools": entries})
     answer = {"views": listed}
     text = TextContent(msgspec.json.encode(answer).decode())
     return ToolResult(content=[text], structured_content=answer)

@@ -34,10 +34,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Listing a View's tools, all pages together."""
     fresh_timeout: float = 0.5
     """How long a host waits for a View's list before it shows the last one."""
-    fresh: bool = False
-    """Whether each listing for a model lists every View again, not only those that announced a
-    change or have a lazy schema.
-    """
     relist_interval: float = 1.0
     """The least time between two listings of one View, on average: five may come at once."""
     initialize_timeout: float = 30.0

@@ -8,7 +8,7 @@ _SCHEMES = frozenset({"http", "https", "mailto"})
 _MAX_URL = 8192
 
 
-def link_problem(url: str) -> str | None:
+def link_refusal(url: str) -> str | None:
     """Why a link must not be opened; None when it may be.
 
     Only absolute http, https and mailto links may. Characters that browsers drop or rewrite before

@@ -33,7 +33,12 @@ class Allow(msgspec.Struct, frozen=True):
 
 
 class AllowAlways(msgspec.Struct, frozen=True):
-    """Yes, and do not ask again while this View is open and the tool's definition is the same."""
+    """Yes, and do not ask again: for this tool, while its definition is the same.
+
+    How long it lasts: until the View closes or its page is loaded again, or the user withdraws it
+    (`View.withdraw`). For opening Views: until the tool's server is removed from the host. It is
+    not stored between runs; only `Host.records` takes it to another host.
+    """
 
 
 class Deny(msgspec.Struct, frozen=True):

@@ -19,10 +19,10 @@ from transom.host.indirect_tools import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIE
 from transom.host.policy import model_may_call
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
-from transom.host.tool_texts import Label, as_server_tool, as_view_tool, with_originals
+from transom.host.tool_texts import Provenance, as_server_tool, as_view_tool, with_originals
 from transom.types import Tool
 
-Style = Literal["flat", "indirect", "both"]
+Naming = Literal["flat", "indirect", "both"]
 """Each View tool has its own entry; two tools list and call them all; or both."""
 
 _MAX_RESERVED = 50_000
@@ -60,8 +60,8 @@ class _Block(msgspec.Struct, eq=False):
 class Surface:
     """All tools a model may call, updated owner by owner."""
 
-    def __init__(self, style: Style = "flat", *, max_description: int = 4096) -> None:
-        self.style = style
+    def __init__(self, naming: Naming = "flat", *, max_description: int = 4096) -> None:
+        self.naming: Naming = naming
         self._max_description = max_description
         self._blocks: dict[tuple[str, str], _Block] = {}
         self._by_name: dict[str, Entry] = {}
@@ -69,7 +69,7 @@ class Surface:
         for tool in INDIRECT_TOOLS:
             self._by_name[tool.name] = Entry("indirect", "", tool, tool)
         # What each block shows, in order; the first one is that of the two indirect tools.
-        self._shown: list[tuple[Tool, ...]] = [() if style == "flat" else INDIRECT_TOOLS]
+        self._shown: list[tuple[Tool, ...]] = [() if naming == "flat" else INDIRECT_TOOLS]
         self._list: ToolList | None = None
 
     def tools(self) -> ToolList:
@@ -81,7 +81,7 @@ class Surface:
     def find(self, name: str) -> Entry | None:
         """The tool that the model knows as `name`."""
         entry = self._by_name.get(name)
-        hidden = entry is not None and entry.kind == "indirect" and self.style == "flat"
+        hidden = entry is not None and entry.kind == "indirect" and self.naming == "flat"
         return None if hidden else entry
 
     def view_tools(self, view_id: str) -> Mapping[str, Entry]:
@@ -135,10 +135,10 @@ class Surface:
             self._by_name[name] = entries[tool.name]
         return self._put(block, entries, change)
 
-    def put_view(self, label: Label, tools: Iterable[Tool]) -> Change:
+    def put_view(self, source: Provenance, tools: Iterable[Tool]) -> Change:
         """Set a View's tools."""
-        block = self._block("view", label.view)
-        lead = label.text()
+        block = self._block("view", source.view)
+        lead = source.mark()
         same_lead = lead == block.lead
         block.lead = lead
         entries: dict[str, Entry] = {}
@@ -151,9 +151,9 @@ class Surface:
             if old is not None and same_lead and (old.tool is tool or old.tool == tool):
                 entry = old
             else:
-                name = owned_name(label.view, tool.name)
+                name = owned_name(source.view, tool.name)
                 shown = as_view_tool(tool, name, lead, self._max_description)
-                entry = Entry("view", label.view, tool, shown)
+                entry = Entry("view", source.view, tool, shown)
             if entry.shown.name in names:
                 change.left_out[tool.name] = f"the model would see it as {entry.shown.name} too"
                 continue
@@ -198,7 +198,7 @@ class Surface:
         for entry in entries.values():
             self._by_name[entry.shown.name] = entry
         block.entries = entries
-        shows = self.style != "indirect" or all(e.kind == "server" for e in entries.values())
+        shows = self.naming != "indirect" or all(e.kind == "server" for e in entries.values())
         self._shown[block.index] = tuple(e.shown for e in entries.values()) if shows else ()
         self._list = None
         return change

@@ -15,33 +15,33 @@ import msgspec
 from transom.json_values import as_list, as_object, clean, is_clean, without_marks
 from transom.types import Implementation, Tool
 
-_IN_LABEL = re.compile(r'["·]')
-_MAX_LABEL_PART = 60
+_NOT_IN_MARK = re.compile(r'["·]')
+_MAX_PART = 60
 _MAX_TITLE = 128
 
 
-class Label(msgspec.Struct, frozen=True):
+class Provenance(msgspec.Struct, frozen=True):
     """Which View, server and app tools belong to."""
 
     view: str
     server: str
     app: Implementation | None
 
-    def text(self) -> str:
+    def mark(self) -> str:
         """The beginning of every description."""
         who = ""
         if self.app is not None:
-            name, version = _label_part(self.app.name), _label_part(self.app.version)
+            name, version = _part(self.app.name), _part(self.app.version)
             who = f' · app "{name} {version}"'
         return f"⟦View {self.view} · server {self.server}{who}⟧"
 
 
-def _label_part(text: str) -> str:
-    return clean(_IN_LABEL.sub(" ", text[: 4 * _MAX_LABEL_PART]), _MAX_LABEL_PART)
+def _part(text: str) -> str:
+    return clean(_NOT_IN_MARK.sub(" ", text[: 4 * _MAX_PART]), _MAX_PART)
 
 
 def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
-    """A View's tool as the model sees it. `lead` is its `Label.text()`."""
+    """A View's tool as the model sees it. `lead` is its `Provenance.mark()`."""
     description = clean(tool.description or "", max_description)
     return Tool(
         name=name,

@@ -50,7 +50,7 @@ from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
-from transom.host.tool_texts import Label
+from transom.host.tool_texts import Provenance
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
@@ -134,6 +134,8 @@ class ViewEnvironment:
     """Lists with lazy schemas, which are fetched again at each listing."""
     host_info: Implementation
     context: HostContext
+    fresh: bool
+    """Whether each listing for a model lists every View again."""
     open_timeout: float
     max_page_bytes: int
     max_context_bytes: int
@@ -217,9 +219,9 @@ class View(CallsTools):
         return self._bridge
 
     @property
-    def label(self) -> Label:
-        """The label that descriptions of its tools begin with."""
-        return Label(self.id, self.origin.server, self.app)
+    def provenance(self) -> Provenance:
+        """Where its tools come from, which their descriptions begin with."""
+        return Provenance(self.id, self.origin.server, self.app)
 
     @property
     def reason(self) -> str:
@@ -404,11 +406,11 @@ class View(CallsTools):
         if tool is None or not self.takes_calls:
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        return self._env.approvals.hold(call_id, self.label, tool, given)
+        return self._env.approvals.hold(call_id, self.provenance, tool, given)
 
     def _check(self, tool: Tool, call: OutgoingCall) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""
-        return self._env.approvals.check(self.label, tool, call.arguments or {}, call.call_id)
+        return self._env.approvals.check(self.provenance, tool, call.arguments or {}, call.call_id)
 
     async def _obtain(self, request: ApprovalRequest, call_id: str | None) -> None:
         """Ask the user; `Refused` if the tool's definition changed meanwhile."""
@@ -733,7 +735,7 @@ class View(CallsTools):
         self._env.on_ended(self)
 
     async def _approve_server_call(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
-        await self._env.approvals.check_view_call(self.label, tool, arguments)
+        await self._env.approvals.check_view_call(self.provenance, tool, arguments)
 
     # --- what comes from the View ------------------------------------------------------------
 
@@ -771,7 +773,7 @@ class View(CallsTools):
             self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
             known = self._tools.keys() | bridge.disabled.keys()
             self._env.approvals.grants.keep_only(self.id, known)
-            if self._env.limits.fresh or bridge.lazy:
+            if self._env.fresh or bridge.lazy:
                 self._env.pulled.add(self._refresh)
             else:
                 self._env.pulled.discard(self._refresh)

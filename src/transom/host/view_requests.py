@@ -23,7 +23,7 @@ import msgspec
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, Refused
 from transom.events import Slot
 from transom.host.downloads import Download, safe_filenames
-from transom.host.links import link_problem
+from transom.host.links import link_refusal
 from transom.host.view_context import ViewContext
 from transom.host.view_server import ViewServer, refusal_json
 from transom.protocol import messages as m
@@ -141,7 +141,7 @@ class ViewRequests:
     # --- the host's handlers -----------------------------------------------------------------
 
     async def _open_link(self, handler: Slot, params: m.OpenLinkParams) -> bytes:
-        if link_problem(params.url) is not None:
+        if link_refusal(params.url) is not None:
             return _REFUSED
         return await _verdict(handler, params.url)
 
