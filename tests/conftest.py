@@ -28,8 +28,8 @@ for number in (signal.SIGHUP, signal.SIGTERM):
 # examples are the same in every run: a failure there is about the change, never about luck.
 # The quick tier tries fewer, the nightly one and HYPOTHESIS_PROFILE=thorough more.
 settings.register_profile("quick", deadline=None, max_examples=10)
-settings.register_profile("test", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("test", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 

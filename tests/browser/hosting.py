@@ -115,19 +115,6 @@ class User:
         """The page that was opened last."""
         return self.opened[-1]
 
-    async def working_processes(self) -> list[int]:
-        """Wait until renderer processes of the browser compute without a break; their ids."""
-        assert self.context.browser is not None
-        session = await self.context.browser.new_browser_cdp_session()
-        found = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
-        renderers = [each["id"] for each in found if each["type"] == "renderer"]
-        before = {pid: cpu_time(pid) for pid in renderers}
-        async with asyncio.timeout(30):
-            while True:  # there is no event for a stranger's work
-                if busy := [p for p in renderers if cpu_time(p) - before[p] > _WORKS]:
-                    return busy
-                await asyncio.sleep(0.05)
-
     def renderer(self, **options: Any) -> BrowserRenderer:
         """A renderer that shows Views here."""
         return BrowserRenderer(open_page=self.open_page, **options)
@@ -281,6 +268,55 @@ def cpu_time(pid: int) -> int:
     """How much of the processor a process has used, in hundredths of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+class UsersOwnBrowser:
+    """A Chromium that nobody watches: Playwright's driver ends when a View's process is killed."""
+
+    def __init__(self, profile: Path) -> None:
+        self._profile = profile
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def open_page(self, url: str) -> None:
+        chromium = find_chromium()
+        assert chromium is not None
+        self._process = await asyncio.create_subprocess_exec(
+            *(chromium, *chromium_arguments(), "--headless"),
+            *(f"--user-data-dir={self._profile}", url),
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+
+    async def working_processes(self) -> list[int]:
+        """Wait until processes of pages compute without a break; their ids."""
+        assert self._process is not None
+        pages = [pid for pid in descendants(self._process.pid) if shows_pages(pid)]
+        before = {pid: cpu_time(pid) for pid in pages}
+        async with asyncio.timeout(30):
+            while True:  # there is no event for a stranger's work
+                if busy := [pid for pid in pages if cpu_time(pid) - before[pid] > _WORKS]:
+                    return busy
+                await asyncio.sleep(0.05)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            await self._process.wait()
+
+
+def shows_pages(pid: int) -> bool:
+    return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that this one started, and those that they started."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for word in task.read_text().split():
+            found += [int(word), *descendants(int(word))]
+    return found
 
 
 async def until_gone(mark: str) -> None:

@@ -89,6 +89,7 @@ async def test_the_page_the_host_and_the_agent_are_on_three_workers(
     assert (await third.call("bob", f"{view}__input"))["error"] == "ProtocolError"
 
 
+@pytest.mark.nightly
 async def test_the_worker_of_the_pages_socket_is_killed_and_a_call_goes_on(
     fleet: Fleet, context: BrowserContext
 ) -> None:
@@ -149,6 +150,7 @@ async def test_the_worker_of_the_host_is_killed_and_another_goes_on_with_the_vie
     assert {n for each, n in done.items() if "lost-" in each} == {1}
 
 
+@pytest.mark.nightly
 async def test_a_worker_that_ends_hands_its_users_over_at_once(
     fleet: Fleet, context: BrowserContext
 ) -> None:

@@ -152,6 +152,7 @@ def test_a_mistake_of_a_server_is_named(
     compare(mistake, texts, tmp_path, server)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 async def test_mistakes_in_pages_are_named(tmp_path: Path):
     """A JavaScript syntax error, a missing connect() and a blocked fetch."""

@@ -150,7 +150,7 @@ async def hello(text: str, cwd: Path | None = None) -> object:
     command = [sys.executable, "-m", "transom.cli.serve", text]
     process = await ServerProcess.start(command, cwd=None if cwd is None else str(cwd))
     try:
-        answer = await Conversation(process, {}, 30).open()
+        answer = await Conversation(process, 30).open({})
     finally:
         await process.aclose()
     return as_object(answer["serverInfo"])["name"]

@@ -40,8 +40,11 @@ _EXIT_CODE = re.compile(r"# .*\bexit code (\d+)")
 INSTALLS = {"git", "make", "npm", "pip", "python3", "uvx"}
 """Programs that are tried in a fresh copy of the checkout, with packages from the internet."""
 
-SLOW = {"browser.md", "check.md", "examples.md"}
-"""Pages whose commands take longer than ten seconds together."""
+SLOW = {
+    *("CONTRIBUTING.md", "browser.md", "check.md", "examples.md"),
+    *("gateway-install.md", "gateway.md"),
+}
+"""Pages whose commands take longer than ten seconds together: they are tried nightly."""
 
 PATIENCE = 100
 """Seconds for a server to answer, or a View to open, on a machine that may be busy."""

@@ -18,7 +18,12 @@ def _shorten(made: Any, **defaults: float) -> None:
 
 if __name__ == "__main__":
     client_host.Limits = partial(  # type: ignore[misc]
-        Limits, call_timeout=4.0, unresponsive_after=1.0, list_timeout=2.0, teardown_timeout=0.5
+        Limits,
+        call_timeout=4.0,
+        unresponsive_after=1.0,
+        gone_after=4.0,
+        list_timeout=2.0,
+        teardown_timeout=0.5,
     )
     cli._PAGE_WITHIN = 8.0
     _shorten(Host, open_timeout=45.0 if "--headless" in sys.argv else 10.0)

@@ -36,11 +36,13 @@ async def result_of(gateway: Gateway, tool: str) -> list[str]:
         await serving
 
 
+@pytest.mark.processes
 async def test_without_a_renderer_a_tool_with_a_view_just_runs():
     async with Gateway({"shop": [sys.executable, str(SHOP)]}) as gateway:
         assert await result_of(gateway, "show_orders") == ["The open orders are shown."]
 
 
+@pytest.mark.processes
 async def test_settings_of_a_server_say_that_its_views_do_not_open():
     shop = ServerConfig(name="shop", command=(sys.executable, str(SHOP)), open_views={"*": "never"})
     async with Gateway([shop], renderer=InProcessRenderer({})) as gateway:
@@ -62,6 +64,7 @@ def test_a_gateway_without_a_usable_server_is_refused(servers: dict[str, str | l
         Gateway(servers)
 
 
+@pytest.mark.processes
 async def test_a_renderer_is_entered_with_the_first_view_and_left_with_the_gateway():
     events: list[str] = []
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.browser.hosting import descendants
 from tests.browser.opening import server_with
 from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
@@ -193,15 +194,6 @@ async def test_the_tools_of_a_view_that_is_gone_leave_the_clients_list(
         refused = await client.ask("tools/call", {"name": "made-1__count", "arguments": {}})
         assert refused["isError"] is True
         assert "View made-1 does not respond" in words(refused)[0]
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that this one started, and those that they started."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for word in task.read_text().split():
-            found += [int(word), *descendants(int(word))]
-    return found
 
 
 @pytest.mark.processes

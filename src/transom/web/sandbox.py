@@ -22,7 +22,7 @@ class Sandbox:
     """Where Views are served, and which pages may show them: for `WebViews(sandbox=...)`.
 
         Sandbox("https://{view}.views.example.com",
-                origins=["https://chat.example.com"], secret=os.environ["VIEWS_SECRET"])
+                origins=["https://chat.example.com"], secret=settings.VIEWS_SECRET)
 
     Args:
         url: the origins of Views: each has a name of its own in place of `{view}`, below a domain
