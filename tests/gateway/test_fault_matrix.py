@@ -387,7 +387,8 @@ async def test_every_call_ends_once_the_next_works_and_nothing_is_left_running(
             outcome = await call.end()
             if case[:2] in HARMLESS:
                 assert set(words(outcome)) & {"waited", "wait", "show"}, outcome
-        elif fault == "hung" and case[:2] not in HARMLESS:
+        # A page that reads nothing may still have answered the call that was under way.
+        if fault == "hung" and case[:2] not in HARMLESS and (call is None or who == "page"):
             await meet_the_hung(at, who)
         if case[:2] in ENDS_THE_GATEWAY:
             async with asyncio.timeout(WITHIN):
