@@ -15,7 +15,7 @@ from tests.fuzz.mutation import Mutator
 from transom.check.report import Report, apply_rules, as_json, as_junit, as_sarif
 from transom.check.rules import RULES
 from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsafe
-from transom.check.runner import Calling, Options, Unreachable, collect
+from transom.check.runner import Calling, NothingToCheck, Options, collect
 from transom.check.scan import HtmlScan
 from transom.check.terminal import print_report
 
@@ -144,7 +144,7 @@ async def damaged_report(seed: int) -> Report | None:
     options = Options(calling=Calling(all=True), timeout=0.2, read_twice=True)
     try:
         seen = await collect(connect, options)
-    except Unreachable:
+    except NothingToCheck:
         return None
     return apply_rules("x", seen, heuristics=[rule.id for rule in RULES])
 

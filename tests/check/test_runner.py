@@ -34,7 +34,7 @@ from transom.channel import Channel
 from transom.check import Calling, Options, check
 from transom.check.rule import selected
 from transom.check.rules import RULES
-from transom.check.runner import Conversation, Unreachable, collect
+from transom.check.runner import Conversation, NothingToCheck, collect
 from transom.check.snapshot import Snapshot, ViewObservation, Visit
 from transom.connections.targets import way_to
 from transom.errors import UsageError
@@ -505,7 +505,7 @@ async def test_a_server_that_refuses_the_handshake_cannot_be_checked():
         def answer(self, message: Any, session: Any) -> Any:
             return error(-32000, "Not today")
 
-    with pytest.raises(Unreachable, match="Not today"):
+    with pytest.raises(NothingToCheck, match="Not today"):
         await collect(Refusing().connect, Options())
 
 

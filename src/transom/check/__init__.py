@@ -14,7 +14,7 @@ import msgspec
 from transom.check.report import Report, apply_rules, nothing_checked
 from transom.check.rule import Finding, Rule, Severity, Skip
 from transom.check.rules import RULES
-from transom.check.runner import Calling, Options, Progress, Unreachable, collect, unseen
+from transom.check.runner import Calling, NothingToCheck, Options, Progress, collect, unseen
 from transom.connections.connection import Connect
 from transom.connections.targets import Target, way_to
 
@@ -58,6 +58,6 @@ async def check(
         connect = way_to(server, inherit_env=True, forward_stderr=False, max_bytes=_MAX_MESSAGE)
     try:
         seen = await collect(connect, options, progress=progress)
-    except Unreachable as error:
+    except NothingToCheck as error:
         return nothing_checked(target, str(error), rules)
     return apply_rules(target, seen, rules, heuristics=enabled)

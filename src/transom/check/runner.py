@@ -2,7 +2,7 @@
 
 1. There are up to four visits (see `snapshot`), one after the other, of which those are made that
    the rules need: each may start the server again, which takes long. Only the first has to succeed:
-   if it cannot even be opened there is nothing to check, and `Unreachable` says why. Everything
+   if it cannot even be opened there is nothing to check, and `NothingToCheck` says why. Everything
    that goes wrong after that becomes part of the snapshot.
 2. The checker reads the bytes itself, not through a `Session`, because it looks for mistakes of the
    server. Answers are returned unchanged; lines that are not messages are counted and skipped.
@@ -251,7 +251,7 @@ ViewObserver = Callable[[Snapshot], Awaitable[Sequence[ViewObservation]]]
 """Renders every page that a tool opens; `TransomError` if there is nothing to do it with."""
 
 
-class Unreachable(TransomError):
+class NothingToCheck(TransomError):
     """The server could not be checked at all. The text says why."""
 
 
@@ -290,7 +290,7 @@ def unseen(text: str, done: int, total: int) -> None:
 
 
 async def collect(connect: Connect, options: Options, *, progress: Progress = unseen) -> Snapshot:
-    """Visit the server and collect its answers; `Unreachable` if it answers no handshake."""
+    """Visit the server and collect its answers; `NothingToCheck` if it answers no handshake."""
     return await _Collection(connect, options, progress).run()
 
 
@@ -310,7 +310,7 @@ class _Collection:
     async def run(self) -> Snapshot:
         apps = await self._visit(self._as_host)
         if apps.handshake is None:
-            raise Unreachable(apps.problem)
+            raise NothingToCheck(apps.problem)
         seen = Snapshot(apps=apps)
         if self._begin_for("visiting as a text-only client", "text", "no_mime", "text_call"):
             text = await self._visit(lambda server: self._as_text(server, apps))

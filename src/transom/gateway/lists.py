@@ -31,7 +31,7 @@ Merge = Callable[[Listed], list[Raw | bytes]]
 """Merges the entries of several servers into one list."""
 
 
-class Lists:
+class MergedLists:
     """The lists of all servers of a proxy, with what Views add to them."""
 
     def __init__(self, members: Members, views: ClientViews) -> None:

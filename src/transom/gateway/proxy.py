@@ -40,7 +40,7 @@ from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.client_views import STANDING_TOOLS, ClientViews
 from transom.gateway.eras import ERAS, INTRODUCTIONS, ClientRequest
 from transom.gateway.inputs import Inputs
-from transom.gateway.lists import Lists
+from transom.gateway.lists import MergedLists
 from transom.gateway.members import LISTS, Member, Members
 from transom.gateway.merge import (
     merge_introductions,
@@ -109,7 +109,7 @@ class Proxy:
         self._views = ClientViews(
             views, client, inputs, self._subscriptions, label=label, records=records
         )
-        self._lists = Lists(self._members, self._views)
+        self._lists = MergedLists(self._members, self._views)
         self._introducing: asyncio.Future[Any] | None = None
         self._tasks: Recent[str, _ServerTask] = Recent(_MAX_TASKS)
         self._handlers: dict[str, Handler] = {

@@ -53,7 +53,7 @@ class SeatOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Saves the files of Views, without asking a user."""
 
 
-class Pages(Protocol):
+class SeatPages(Protocol):
     """Where a seat shows the Views of its Host: one page, or those of one user."""
 
     @property
@@ -104,7 +104,7 @@ class Seat:
     page and the other Hosts' Views stay. Enter and leave the renderer yourself.
     """
 
-    def __init__(self, pages: Pages, mark: str = "", label: str = "") -> None:
+    def __init__(self, pages: SeatPages, mark: str = "", label: str = "") -> None:
         self.mark = mark
         self.label = "".join(c if c.isprintable() else " " for c in label)[:_MAX_LABEL]
         self._pages = pages
