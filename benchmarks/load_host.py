@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.host_rows import URI, bench_server, definitions, listing_app
 from transom import App, Channel, Host, InProcessRenderer, Limits, Policy
 from transom.errors import TransomError, ViewClosed
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.types import Tool
 
 __all__ = ["Report", "run"]
@@ -102,7 +102,7 @@ class _Renderer(InProcessRenderer):
         super().__init__({URI: make})
         self.pipes: dict[str, Channel] = {}
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         channel = self.pipes[page.view_id] = await super().open(page)
         return channel
 

@@ -61,7 +61,7 @@ PARTS = [
             "transom.host ": ["ApprovalRequest", "Approve", "Download"],
             "transom  ": ["Limits", "InProcessRenderer"],
             "transom.host  ": [
-                *("Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp", "Page"),
+                *("Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp", "UIResource"),
                 *("AuditLog", "AuditEvent", "AuditFilter", "Redact", "Sink", "read_audit"),
             ],
         },
@@ -166,7 +166,7 @@ MADE_BY_US = {
     "Seat",
     "ToolList",
     "View",
-    "ViewPage",
+    "ViewResource",
 }
 """Classes whose instances come from Transom: how to make one is nobody's business."""
 

@@ -33,7 +33,7 @@ def logged_session(channel: Channel, serve: Serve, **options: Any) -> tuple[Sess
     session = Session(
         channel,
         on_request=serve,
-        on_problem=log.problems.append,
+        on_error=log.problems.append,
         on_closed=log.closed.append,
         **options,
     )

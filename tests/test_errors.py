@@ -5,7 +5,7 @@ import re
 import pytest
 
 from transom import errors
-from transom.errors import Problem, ProtocolError, TransomError, ValidationError, ViewClosed
+from transom.errors import Mismatch, ProtocolError, TransomError, ValidationError, ViewClosed
 
 CLASSES = {
     name: value
@@ -50,14 +50,14 @@ def test_a_protocol_error_says_its_message_and_code():
 
 
 def test_a_problem_says_where_and_what():
-    assert str(Problem("items[2].id", "is missing")) == "items[2].id: is missing"
-    assert str(Problem("", "is not an object")) == "is not an object"
+    assert str(Mismatch("items[2].id", "is missing")) == "items[2].id: is missing"
+    assert str(Mismatch("", "is not an object")) == "is not an object"
 
 
 def test_a_validation_error_lists_its_problems():
-    error = ValidationError([Problem("a", "too long"), Problem("b", "too short")])
+    error = ValidationError([Mismatch("a", "too long"), Mismatch("b", "too short")])
     assert str(error) == "a: too long; b: too short"
-    assert error.problems == (Problem("a", "too long"), Problem("b", "too short"))
+    assert error.mismatches == (Mismatch("a", "too long"), Mismatch("b", "too short"))
 
 
 def test_a_closed_view_is_named():
@@ -70,7 +70,7 @@ def test_a_closed_view_is_named():
     "error",
     [
         ProtocolError(-1, "m", {"a": 1}),
-        ValidationError([Problem("a", "b")]),
+        ValidationError([Mismatch("a", "b")]),
         errors.MessageRefused(-32600, "no"),
         ViewClosed("v", "gone"),
         errors.RequestTimeout("late"),

@@ -79,7 +79,7 @@ def test_content_that_does_not_fit_is_refused_with_its_path(block: ContentBlock,
     with pytest.raises(ValidationError) as inside:
         mcptypes.result_to_mcp(ToolResult(content=[TextContent("ok"), block]))
     assert str(inside.value).startswith(f"content[1].{problem}")
-    assert len(inside.value.problems) == 1
+    assert len(inside.value.mismatches) == 1
 
 
 def test_a_refusal_never_repeats_the_value():

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.ids import plain
-from transom.errors import Problem, SchemaError, ValidationError
+from transom.errors import Mismatch, SchemaError, ValidationError
 from transom.schema import input_schema, output_schema
 from transom.schema.schema import from_document
 
@@ -24,10 +24,10 @@ TRACKS: dict[str, Any] = {
 }
 
 
-def problems(schema: Any, value: object) -> list[str]:
+def mismatches(schema: Any, value: object) -> list[str]:
     with pytest.raises(ValidationError) as caught:
         schema.parse(json.dumps(value).encode())
-    return [str(problem) for problem in caught.value.problems]
+    return [str(mismatch) for mismatch in caught.value.mismatches]
 
 
 @pytest.fixture(params=["jsonschema_rs", "jsonschema"])
@@ -188,7 +188,7 @@ class TestProblems:
             },
             "input",
         )
-        found = problems(
+        found = mismatches(
             schema,
             {
                 "n": 2,
@@ -245,11 +245,11 @@ class TestProblems:
         self, engine: str, schema: Any, value: object, message: str
     ) -> None:
         compiled = from_document({"type": "object", "properties": {"v": schema}}, "input")
-        assert problems(compiled, {"v": value}) == [f"v: {message}"]
+        assert mismatches(compiled, {"v": value}) == [f"v: {message}"]
 
     def test_other_keywords_are_named(self, engine: str) -> None:
         schema = from_document({"properties": {"v": {"propertyNames": {"maxLength": 1}}}}, "input")
-        assert len(problems(schema, {"v": {"long": 1}})) == 1
+        assert len(mismatches(schema, {"v": {"long": 1}})) == 1
 
     def test_the_alternative_that_was_meant_is_explained(self, engine: str) -> None:
         def shape(kind: str, **needed: Any) -> dict[str, Any]:
@@ -263,17 +263,17 @@ class TestProblems:
         schema = from_document(
             {"properties": {"shape": {"anyOf": [*shapes, {"type": "null"}]}}}, "input"
         )
-        assert problems(schema, {"shape": {"kind": "square", "side": "x"}}) == [
+        assert mismatches(schema, {"shape": {"kind": "square", "side": "x"}}) == [
             "shape.side: expected number, got string"
         ]
-        assert problems(schema, {"shape": {"kind": "oval"}}) == [
+        assert mismatches(schema, {"shape": {"kind": "oval"}}) == [
             "shape.kind: must be one of 'circle', 'square'"
         ]
-        assert problems(schema, {"shape": 3}) == ["shape: expected object or null, got integer"]
+        assert mismatches(schema, {"shape": 3}) == ["shape: expected object or null, got integer"]
 
     def test_many_problems_are_cut_short(self, engine: str) -> None:
         schema = from_document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
-        found = problems(schema, {"v": ["x"] * 25})
+        found = mismatches(schema, {"v": ["x"] * 25})
         assert len(found) == 11
         assert found[9:] == ["v[9]: expected integer, got string", "and 15 more"]
 
@@ -287,19 +287,19 @@ class TestProblems:
             },
             "input",
         )
-        found = problems(schema, {"v": huge + "y", huge: "", huge + "z": 1})
+        found = mismatches(schema, {"v": huge + "y", huge: "", huge + "z": 1})
         assert len(found) == 3
         assert max(map(len, found)) < 350
 
     def test_a_large_value_is_told_its_first_problem(self, engine: str) -> None:
         schema = from_document({"properties": {"v": {"items": {"type": "integer"}}}}, "input")
-        assert problems(schema, {"v": ["x"] * 50_000}) == ["v[0]: expected integer, got string"]
+        assert mismatches(schema, {"v": ["x"] * 50_000}) == ["v[0]: expected integer, got string"]
 
     @pytest.mark.parametrize("length", [40, 100_000])
     @pytest.mark.parametrize("pattern", [r"^(a+)+$", r"^(a|a)*(?!b)c$", r"^(a*)*\1b$"])
     def test_a_pattern_cannot_hang_the_validator(self, pattern: str, length: int) -> None:
         schema = input_schema({"type": "object", "properties": {"v": {"pattern": pattern}}})
-        (found,) = problems(schema, {"v": "a" * length + "!"})
+        (found,) = mismatches(schema, {"v": "a" * length + "!"})
         assert found.startswith(("v: must match the pattern", "v: takes too long to match"))
 
     def test_a_value_deeper_than_a_recursive_schema_may_follow_is_refused(
@@ -338,19 +338,19 @@ class TestCustomObjects:
         assert schema.validate({"n": 1}) == {"n": 1, "seen": True}
 
     def test_what_it_raises_becomes_a_problem(self) -> None:
-        assert problems(input_schema(Positive()), {"n": 0}) == ["n must be positive"]
+        assert mismatches(input_schema(Positive()), {"n": 0}) == ["n must be positive"]
         with pytest.raises(ValidationError, match="not valid JSON"):
             input_schema(Positive()).parse(b"{")
 
     def test_its_bugs_are_no_news_for_a_model(self) -> None:
-        assert problems(input_schema(Positive()), {}) == ["could not be checked"]
+        assert mismatches(input_schema(Positive()), {}) == ["could not be checked"]
 
     def test_problems_with_paths_are_passed_on(self) -> None:
         class Precise(Positive):
             def validate(self, value: Any) -> Any:
-                raise ValidationError([Problem("n", "is odd"), Problem("m", "is even")])
+                raise ValidationError([Mismatch("n", "is odd"), Mismatch("m", "is even")])
 
-        assert problems(input_schema(Precise()), {}) == ["n: is odd", "m: is even"]
+        assert mismatches(input_schema(Precise()), {}) == ["n: is odd", "m: is even"]
 
     def test_it_may_make_one_object_of_the_arguments(self) -> None:
         class Whole(Positive):

@@ -89,10 +89,10 @@ def properties(function: Callable[..., Any]) -> dict[str, Any]:
     return from_signature(function).json_schema["properties"]
 
 
-def problems(schema: Any, arguments: object) -> list[str]:
+def mismatches(schema: Any, arguments: object) -> list[str]:
     with pytest.raises(ValidationError) as caught:
         schema.parse(json.dumps(arguments).encode())
-    return [str(problem) for problem in caught.value.problems]
+    return [str(mismatch) for mismatch in caught.value.mismatches]
 
 
 class TestWhatIsEmitted:
@@ -252,7 +252,7 @@ class TestWhatIsEmitted:
             "description": "Which",
         }
         assert schema.parse(b'{"a":[1],"b":["2026-01-26","2026-01-27"]}')["b"][1].day == 27
-        assert problems(schema, {"a": [0], "b": []}) == [
+        assert mismatches(schema, {"a": [0], "b": []}) == [
             "a[0]: must be >= 1",
             "b: must have at least 2 items",
         ]
@@ -277,7 +277,7 @@ class TestWhatIsEmitted:
             "default": None,
         }
         assert schema.parse(b'{"size":null}') == {"size": None}
-        assert problems(schema, {"size": 0}) == ["size: must be >= 1"]
+        assert mismatches(schema, {"size": 0}) == ["size: must be >= 1"]
 
     def test_a_pydantic_field_may_stand_in_the_place_of_the_default(self) -> None:
         def tool(
@@ -426,7 +426,7 @@ class TestWhatArrives:
         exec(f"def tool({name}: int): return {name}", scope)  # noqa: S102
         schema = from_signature(scope["tool"])
         assert schema.parse(json.dumps({name: 7}).encode()) == {name: 7}
-        assert problems(from_signature(lambda: None), {name: 7}) == [f"{name}: is not expected"]
+        assert mismatches(from_signature(lambda: None), {name: 7}) == [f"{name}: is not expected"]
 
     @pytest.mark.parametrize("name", ["__dict__", "__slots__", "__post_init__", "__weakref__"])
     def test_names_that_cannot_work_are_refused_at_once(self, name: str) -> None:
@@ -440,7 +440,7 @@ class TestWhatArrives:
 
         schema = from_signature(tool, skip=("ctx",))
         assert list(schema.json_schema["properties"]) == ["query"]
-        assert problems(schema, {"query": "", "ctx": 1}) == ["ctx: is not expected; known: query"]
+        assert mismatches(schema, {"query": "", "ctx": 1}) == ["ctx: is not expected; known: query"]
 
 
 class TestWhatIsRefused:
@@ -454,7 +454,7 @@ class TestWhatIsRefused:
             label: str = "",
         ) -> None: ...
 
-        assert problems(
+        assert mismatches(
             from_signature(tool),
             {
                 "count": -1,
@@ -498,7 +498,7 @@ class TestWhatIsRefused:
         def tool(value): ...
 
         tool.__annotations__["value"] = hint
-        assert problems(from_signature(tool), {"value": value}) == [f"value: {message}"]
+        assert mismatches(from_signature(tool), {"value": value}) == [f"value: {message}"]
 
     def test_a_pydantic_validator_inside_hints_has_its_say(self) -> None:
         class Even(pydantic.BaseModel):
@@ -516,7 +516,9 @@ class TestWhatIsRefused:
         tool.__annotations__["numbers"] = list[Even]
         schema = from_signature(tool)
         assert schema.parse(b'{"numbers":[{"value":2}]}') == {"numbers": [Even(value=2)]}
-        assert problems(schema, {"numbers": [{"value": 3}]}) == ["numbers[0]: value: must be even"]
+        assert mismatches(schema, {"numbers": [{"value": 3}]}) == [
+            "numbers[0]: value: must be even"
+        ]
 
     def test_a_wrong_tag_of_a_union_is_told_which_there_are(self) -> None:
         class Cat(msgspec.Struct, tag="cat"):
@@ -530,10 +532,10 @@ class TestWhatIsRefused:
         tool.__annotations__["pet"] = Cat | Dog
         schema = from_signature(tool)
         assert schema.parse(b'{"pet":{"type":"cat","lives":9}}') == {"pet": Cat(9)}
-        assert problems(schema, {"pet": {"type": "cow"}}) == [
+        assert mismatches(schema, {"pet": {"type": "cow"}}) == [
             "pet.type: must be one of 'cat', 'dog'"
         ]
-        assert problems(schema, {"pet": {"type": "dog", "name": 1}}) == [
+        assert mismatches(schema, {"pet": {"type": "dog", "name": 1}}) == [
             "pet.name: expected string, got integer"
         ]
 
@@ -546,11 +548,11 @@ class TestWhatIsRefused:
         def tool(a: int, b: Color, c: int | None = None) -> None: ...
 
         schema = from_signature(tool)
-        assert problems(schema, {"a": "x", "b": "y"}) == ["a: expected integer, got string"]
-        assert problems(schema, {"a": 1, "b": "y"}) == ["b: is not one of the allowed values"]
-        assert problems(schema, {"a": 1}) == ["b: is required"]
-        assert problems(schema, {"d": 1}) == ["d: is not expected"]
-        assert problems(schema, {"c": "x"}) == ["c: expected integer or null, got string"]
+        assert mismatches(schema, {"a": "x", "b": "y"}) == ["a: expected integer, got string"]
+        assert mismatches(schema, {"a": 1, "b": "y"}) == ["b: is not one of the allowed values"]
+        assert mismatches(schema, {"a": 1}) == ["b: is required"]
+        assert mismatches(schema, {"d": 1}) == ["d: is not expected"]
+        assert mismatches(schema, {"c": "x"}) == ["c: expected integer or null, got string"]
 
 
 class TestKindsOfFunction:
@@ -561,7 +563,7 @@ class TestKindsOfFunction:
         assert schema.json_schema["additionalProperties"] == {"type": "integer"}
         assert schema.parse(b'{"a":1,"b":2,"__proto__":3}') == {"a": 1, "b": 2, "__proto__": 3}
         assert schema.validate({"a": 1}) == {"a": 1}
-        assert problems(schema, {"b": "x", "c": []}) == [
+        assert mismatches(schema, {"b": "x", "c": []}) == [
             "a: is required",
             "b: expected integer, got string",
             "c: expected integer, got array",
@@ -579,12 +581,12 @@ class TestKindsOfFunction:
             def save(self, a: int, ctx: Any, **others: Any) -> None: ...
 
         method = from_signature(Editor().save, skip=["ctx"])
-        assert problems(method, {"a": 1, "self": 2, "ctx": 3}) == [
+        assert mismatches(method, {"a": 1, "self": 2, "ctx": 3}) == [
             "ctx: is not an argument of this tool",
             "self: is not an argument of this tool",
         ]
         partial = from_signature(functools.partial(Editor().save, 1), skip=["ctx"])
-        assert problems(partial, {"a": 2}) == ["a: is not an argument of this tool"]
+        assert mismatches(partial, {"a": 2}) == ["a: is not an argument of this tool"]
 
     def test_methods_partials_wrappers_and_callable_objects_have_signatures(self) -> None:
         class Editor:

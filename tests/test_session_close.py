@@ -371,7 +371,7 @@ async def test_a_callback_for_the_close_that_raises_is_reported():
         near,
         on_request=until_cancelled,
         on_notification=lambda notice: None,
-        on_problem=problems.append,
+        on_error=problems.append,
         on_closed=on_closed,
     ):
         pass

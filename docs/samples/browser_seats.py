@@ -9,7 +9,7 @@ from transom.web import BrowserRenderer
 async def main() -> None:
     # region seats
     async with BrowserRenderer() as renderer:
-        seat = renderer.seat("cursor")  # the label is shown beside the Views and in questions
+        seat = renderer.seat("cursor")  # the client is shown beside the Views and in questions
         async with Host(renderer=seat, policy=Policy(approve=seat.approve)) as host:
             assert await host.list_tools() == []
         # endregion

@@ -94,7 +94,7 @@ class Background:
     def fire(self, handlers: Slot, *arguments: object) -> None:
         """Call event handlers. Async ones run in the background; errors are reported."""
         if handlers:
-            waiting = handlers.fire(*arguments, on_problem=self._on_error)
+            waiting = handlers.fire(*arguments, on_error=self._on_error)
             if is_awaitable(waiting):
                 self.start(waiting)
 

@@ -56,13 +56,13 @@ __all__ = [
     "InvalidResult",
     "LeaseLost",
     "MessageRefused",
+    "Mismatch",
     "NoOwner",
     "NotConnected",
     "OutOfOrder",
     "OutcomeUnknown",
     "OwnerGone",
     "PeerError",
-    "Problem",
     "ProtocolError",
     "Refused",
     "RegistrationError",
@@ -132,7 +132,7 @@ class RegistrationError(UsageError):
     """A tool that cannot be registered or changed like this: bad or taken name, no capability."""
 
 
-class Problem(NamedTuple):
+class Mismatch(NamedTuple):
     """One thing wrong with a value: what, and where, such as `items[2].id` (empty: all of it)."""
 
     path: str
@@ -143,14 +143,14 @@ class Problem(NamedTuple):
 
 
 class ValidationError(TransomError):
-    """A value does not fit its schema. `problems` says where and why, short enough for a model."""
+    """A value does not fit its schema. `mismatches`: where and why, short enough for a model."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__(problems)
-        self.problems = tuple(problems)
+    def __init__(self, mismatches: Sequence[Mismatch]) -> None:
+        super().__init__(mismatches)
+        self.mismatches = tuple(mismatches)
 
     def __str__(self) -> str:
-        return "; ".join(str(problem) for problem in self.problems)
+        return "; ".join(str(mismatch) for mismatch in self.mismatches)
 
 
 class PeerError(TransomError):

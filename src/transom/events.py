@@ -113,7 +113,7 @@ class Slot:
         return handler(*(arguments if arity is None else arguments[:arity]))
 
     def fire(
-        self, *arguments: object, on_problem: Callable[[BaseException], object]
+        self, *arguments: object, on_error: Callable[[BaseException], object]
     ) -> Awaitable[list[Any]] | list[Any]:
         """Run all handlers in order; their results, or an awaitable of them if one is async."""
         handlers = list(self._listeners)
@@ -121,10 +121,10 @@ class Slot:
             handlers.insert(0, self._assigned)
         results: list[Any] = []
         for index, (handler, arity) in enumerate(handlers):
-            result = _run(handler, arity, arguments, on_problem)
+            result = _run(handler, arity, arguments, on_error)
             if is_awaitable(result):
                 rest = handlers[index + 1 :]
-                return _fire_rest(results, result, rest, arguments, on_problem)
+                return _fire_rest(results, result, rest, arguments, on_error)
             results.append(result)
         return results
 
@@ -133,12 +133,12 @@ def _run(
     handler: Handler,
     arity: int | None,
     arguments: tuple[object, ...],
-    on_problem: Callable[[BaseException], object],
+    on_error: Callable[[BaseException], object],
 ) -> Any:
     try:
         return handler(*(arguments if arity is None else arguments[:arity]))
     except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
-        on_problem(error)
+        on_error(error)
         return None
 
 
@@ -147,22 +147,22 @@ async def _fire_rest(
     waiting: Awaitable[Any],
     rest: list[tuple[Handler, int | None]],
     arguments: tuple[object, ...],
-    on_problem: Callable[[BaseException], object],
+    on_error: Callable[[BaseException], object],
 ) -> list[Any]:
-    results.append(await _settle(waiting, on_problem))
+    results.append(await _settle(waiting, on_error))
     for handler, arity in rest:
-        result = _run(handler, arity, arguments, on_problem)
-        results.append(await _settle(result, on_problem) if is_awaitable(result) else result)
+        result = _run(handler, arity, arguments, on_error)
+        results.append(await _settle(result, on_error) if is_awaitable(result) else result)
     return results
 
 
-async def _settle(waiting: Awaitable[Any], on_problem: Callable[[BaseException], object]) -> Any:
+async def _settle(waiting: Awaitable[Any], on_error: Callable[[BaseException], object]) -> Any:
     try:
         return await waiting
     except BaseException as error:  # one handler must not stop the others
         if is_own_cancellation(error):
             raise
-        on_problem(error)
+        on_error(error)
         return None
 
 

@@ -3,7 +3,7 @@
 Only `servers`, `host`, `server`, `gateway` and `check` may import this: it imports `mcp`.
 
 Results that go to the SDK may come from a hostile View. They are validated, and refused with a
-`ValidationError` that has the path of each problem. Keys in `extra` are dropped.
+`ValidationError` that has the path of each mismatch. Keys in `extra` are dropped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import pydantic
 from mcp.client.extension import ClientExtension, advertise
 from mcp.shared.exceptions import MCPError
 
-from transom.errors import Problem, ProtocolError, ValidationError
+from transom.errors import Mismatch, ProtocolError, ValidationError
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.types import ContentBlock, EmbeddedResource, ResourceContents, ToolResult
 
-_MAX_PROBLEMS: Final = 8
-# By kind, not by the SDK's union: that would report a problem once for each of its members.
+_MAX_MISMATCHES: Final = 8
+# By kind, not by the SDK's union: that would report a mismatch once for each of its members.
 _MODELS: Final[dict[type, Any]] = {
     kind: getattr(mcp, kind.__name__) for kind in get_args(ContentBlock)
 }
@@ -77,7 +77,7 @@ def content_to_mcp(block: ContentBlock, at: str = "") -> mcp.ContentBlock:
 
 def _contents(part: ResourceContents, at: str) -> Any:
     if (part.text is None) == (part.blob is None):
-        raise ValidationError([Problem(at, "needs either text or blob")])
+        raise ValidationError([Mismatch(at, "needs either text or blob")])
     model = mcp.BlobResourceContents if part.text is None else mcp.TextResourceContents
     return _load(model, msgspec.to_builtins(part), at)
 
@@ -86,10 +86,10 @@ def _load(model: Any, wire: Mapping[str, Any], at: str) -> Any:
     try:
         return model.model_validate(wire)
     except pydantic.ValidationError as error:
-        # The refused values are untrusted: the error has the path and the problem, never the value.
+        # The refused values are untrusted: the error has the path, never the value.
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        problems = [Problem(_path(at, entry["loc"]), entry["msg"]) for entry in found]
-        raise ValidationError(problems[:_MAX_PROBLEMS]) from None
+        mismatches = [Mismatch(_path(at, entry["loc"]), entry["msg"]) for entry in found]
+        raise ValidationError(mismatches[:_MAX_MISMATCHES]) from None
 
 
 def _path(at: str, loc: tuple[int | str, ...]) -> str:

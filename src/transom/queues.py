@@ -262,7 +262,7 @@ class IncomingRequests:
         background: Background,
         on_request: Callable[[wire.Request], bytes | Awaitable[bytes | Raw]],
         to_error: Callable[[BaseException], ProtocolError | None],
-        on_problem: Callable[[BaseException], object],
+        on_error: Callable[[BaseException], object],
     ) -> None:
         self.handlers: dict[RequestId, asyncio.Future[Any]] = {}
         """What runs for each of them."""
@@ -271,7 +271,7 @@ class IncomingRequests:
         self._background = background
         self._on_request = on_request
         self._to_error = to_error
-        self._on_problem = on_problem
+        self._on_error = on_error
         self._generation = 0  # how often the other side has restarted
 
     def cancel(self, id: RequestId, reason: str | None) -> None:
@@ -328,7 +328,7 @@ class IncomingRequests:
         try:
             self._answer(id, outcome)
         except Exception as error:  # noqa: BLE001 - it would end the other session
-            self._on_problem(error)
+            self._on_error(error)
 
     async def _run(self, id: RequestId, answer: Awaitable[object], generation: int) -> None:
         try:
@@ -364,7 +364,7 @@ class IncomingRequests:
         known = self._to_error(error)
         if known is not None:
             return known
-        self._on_problem(error)
+        self._on_error(error)
         return ProtocolError(INTERNAL_ERROR, "Internal error")
 
     def _answer(self, id: RequestId, outcome: bytes | ProtocolError) -> None:
@@ -407,8 +407,8 @@ def _was_cancelled() -> ProtocolError:
 class NotificationQueue:
     """Handles notifications one after the other; without a task where nothing has to be awaited."""
 
-    def __init__(self, on_problem: Callable[[BaseException], object], *, limit: int) -> None:
-        self._on_problem = on_problem
+    def __init__(self, on_error: Callable[[BaseException], object], *, limit: int) -> None:
+        self._on_error = on_error
         self._limit = limit
         self._queued: deque[Work] = deque()
         self._closed = False
@@ -426,14 +426,14 @@ class NotificationQueue:
         else:
             abandon(work)
             text = f"{self._limit} notifications wait already; one was dropped"
-            self._on_problem(PeerError(text))
+            self._on_error(PeerError(text))
 
     def guard(self, call: Callable[[], object]) -> object:
         """Call it, and report what it raises instead of raising it."""
         try:
             return call()
         except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
-            self._on_problem(error)
+            self._on_error(error)
             return None
 
     def close(self) -> None:
@@ -462,4 +462,4 @@ class NotificationQueue:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - one handler must not stop the others
-            self._on_problem(error)
+            self._on_error(error)

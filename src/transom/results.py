@@ -23,7 +23,7 @@ from typing import Any, Final, TypeGuard, cast, get_args
 
 import msgspec
 
-from transom.errors import Problem, ValidationError
+from transom.errors import Mismatch, ValidationError
 from transom.schema import Schema, cannot_send, to_json
 from transom.types import (
     AudioContent,
@@ -127,7 +127,7 @@ def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
     if output is not None and not result.is_error:
         if structured is None:
             why = "the tool has an output schema, so its result needs structured content"
-            raise ValidationError([Problem("", why)])
+            raise ValidationError([Mismatch("", why)])
         structured = output.parse(to_json(structured))
     elif structured is not None:
         structured = msgspec.json.decode(to_json(structured))
@@ -137,7 +137,7 @@ def _checked(result: ToolResult, output: Schema | None) -> ToolResult:
     try:
         ToolResult.from_wire(result.to_wire())  # structs are not checked when they are made
     except msgspec.ValidationError as error:
-        raise ValidationError([Problem("", f"is not a valid tool result: {error}")]) from error
+        raise ValidationError([Mismatch("", f"is not a valid tool result: {error}")]) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise cannot_send(error) from error
     return result
@@ -167,11 +167,11 @@ def read_result(value: Mapping[str, Any]) -> ToolResult:
     for name, wire_name in (("is_error", "isError"), ("structured_content", "structuredContent")):
         if name in value:
             why = f"a result given as a mapping has wire names: {wire_name}, not {name}"
-            raise ValidationError([Problem(name, why)])
+            raise ValidationError([Mismatch(name, why)])
     try:
         return ToolResult.from_wire(to_json(value))
     except msgspec.ValidationError as error:
-        raise ValidationError([Problem("", f"is not a valid tool result: {error}")]) from error
+        raise ValidationError([Mismatch("", f"is not a valid tool result: {error}")]) from error
 
 
 def _is_block(value: object) -> bool:
@@ -214,7 +214,7 @@ def _block(value: object) -> ContentBlock:
     try:
         return msgspec.json.decode(to_json(value), type=ContentBlock)
     except msgspec.ValidationError as error:
-        raise ValidationError([Problem("", f"is not a valid content block: {error}")]) from error
+        raise ValidationError([Mismatch("", f"is not a valid content block: {error}")]) from error
 
 
 def _text(value: str) -> TextContent:

@@ -81,13 +81,13 @@ class Session:
         on_request: takes a request, returns the result as JSON, or an awaitable of it, which may
             be what another session's `send` returned. A `ProtocolError` is answered as it is.
         on_notification: takes a notification; may be async.
-        on_problem: called with everything that went wrong on either side: a `PeerError` for what
+        on_error: called with everything that went wrong on either side: a `PeerError` for what
             the other side did, the exception itself for what a handler raised. Must not raise.
         on_closed: called once, with the reason, when the connection has closed.
         on_given_up: called with the id of each request of ours that timed out or was cancelled.
         to_error: turns another exception into the error to answer with; None: "Internal error".
         timeout: seconds a request of ours may take, unless it has its own. None: no limit.
-        label: what the other side is called in errors.
+        peer_name: what the other side is called in errors.
         max_queued: how many notifications may wait to be handled; more are dropped and reported.
         peer: the protocol core, with its limits.
     """
@@ -98,33 +98,33 @@ class Session:
         *,
         on_request: Callable[[wire.Request], bytes | Awaitable[bytes | Raw]],
         on_notification: Callable[[wire.Notification], object],
-        on_problem: Callable[[BaseException], object] = ignore,
+        on_error: Callable[[BaseException], object] = ignore,
         on_closed: Callable[[str], object] = ignore,
         on_given_up: Callable[[RequestId], object] = ignore,
         to_error: Callable[[BaseException], ProtocolError | None] = ignore,
         timeout: float | None = 60.0,
-        label: str | None = None,
+        peer_name: str | None = None,
         max_queued: int = 1024,
         peer: Peer | None = None,
     ) -> None:
         self.peer = peer if peer is not None else Peer()
         self.timeout = timeout
-        self.background = Background(on_problem)
+        self.background = Background(on_error)
         """Background tasks, cancelled when the session closes."""
         self.last_message_at = 0.0
         """When the other side's last message arrived, by `time.monotonic`."""
         self._channel = channel
         self._on_notification = on_notification
-        self._on_problem = on_problem
+        self._on_error = on_error
         self._on_closed = on_closed
         self._on_given_up = on_given_up
-        self._label = label
+        self._peer_name = peer_name
         self._outbox = Outbox(channel, self._lost)
-        self._notifications = NotificationQueue(on_problem, limit=max_queued)
+        self._notifications = NotificationQueue(on_error, limit=max_queued)
         self._pending = PendingRequests(self._timed_out)
         self._slots = RequestSlots(self.peer)
         self._incoming = IncomingRequests(
-            self.peer, self._outbox, self.background, on_request, to_error, on_problem
+            self.peer, self._outbox, self.background, on_request, to_error, on_error
         )
         self._reader: asyncio.Task[None] | None = None
         self._channel_closing: asyncio.Task[None] | None = None
@@ -215,8 +215,8 @@ class Session:
         self._notifications.close()
         for entry in self._pending.take_all():
             text = f"{entry.method}: connection closed: {reason}"
-            if self._label is not None:
-                text = f"{self._label} is gone: {reason}"
+            if self._peer_name is not None:
+                text = f"{self._peer_name} is gone: {reason}"
             entry.end(ConnectionClosed(text))
         self._slots.close()
         current = asyncio.current_task()
@@ -232,7 +232,7 @@ class Session:
         if isinstance(error, ChannelClosed):
             self._finish(str(error))
         elif self._done is not None and not self._done.done():
-            self._on_problem(error)
+            self._on_error(error)
             self._finish("the channel failed")
             self._close_channel()
 
@@ -243,7 +243,7 @@ class Session:
 
     def _channel_closed(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._on_problem(error)
+            self._on_error(error)
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class Session:
             else:
                 self._dispatch(event)
         except Exception as error:  # noqa: BLE001 - one message must not end the conversation
-            self._on_problem(error)
+            self._on_error(error)
 
     def _dispatch(self, event: Event) -> None:
         if isinstance(event, wire.Notification):
@@ -299,15 +299,15 @@ class Session:
         elif isinstance(event, Cancelled):
             self._incoming.cancel(event.id, event.reason)
         elif isinstance(event, Unreadable):
-            self._on_problem(PeerError(event.message))
+            self._on_error(PeerError(event.message))
             entry = self._pending.entries.pop(event.id, None)
             if entry is not None:
-                entry.end(InvalidResult(f"{self._label or entry.method}: {event.message}"))
+                entry.end(InvalidResult(f"{self._peer_name or entry.method}: {event.message}"))
         elif isinstance(event, ProtocolViolation):
             self._violated(event)
 
     def _violated(self, event: ProtocolViolation) -> None:
-        self._on_problem(PeerError(event.message))
+        self._on_error(PeerError(event.message))
         if event.reply is None:
             return
         if self._outbox.overfull:

@@ -28,8 +28,8 @@ async def two(renderer: BrowserRenderer | HeadlessRenderer) -> AsyncIterator[tup
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(renderer)
         hosts = [
-            await stack.enter_async_context(hosted(renderer.seat(label), VIEW))
-            for label in ("cursor", "codex")
+            await stack.enter_async_context(hosted(renderer.seat(client), VIEW))
+            for client in ("cursor", "codex")
         ]
         yield hosts[0], hosts[1]
 
@@ -45,7 +45,7 @@ async def test_views_of_two_hosts_share_a_page_and_are_told_apart(browser: Chrom
         assert len(user.opened) == 1
         assert await cards(user).count() == 2
         captions = [await cards(user).nth(n).locator(".whose").inner_text() for n in range(2)]
-        assert captions == [f"{first.id} from tests for {label}" for label in ("cursor", "codex")]
+        assert captions == [f"{first.id} from tests for {client}" for client in ("cursor", "codex")]
         label = await cards(user).first.get_attribute("aria-label")
         assert label == f"View {first.id} from tests for cursor"
         for expected in ("1", "2"):

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import expect
 
 from tests.browser.hosting import Chromium, User
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.stage import Stage
 
 LONG_AGO = 0
@@ -104,8 +104,8 @@ class Asking:
         await self.stage.wait_for_page()
 
 
-def view_page(view_id: str, html: str) -> Page:
-    return Page(view_id=view_id, server="tests", uri=f"ui://tests/{view_id}", html=html)
+def view_page(view_id: str, html: str) -> UIResource:
+    return UIResource(view_id=view_id, server="tests", uri=f"ui://tests/{view_id}", html=html)
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.browser.transomjs_host import LIBRARY
-from transom.server.page import inline_transom
+from transom.server.resource import inline_transom
 
 STATIC = LIBRARY.parent
 KILOBYTE = 1024

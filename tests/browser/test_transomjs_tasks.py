@@ -10,7 +10,7 @@ from tests.browser.transomjs_host import View, mounted, page_with
 from tests.connections.scripted_server import ScriptedServer
 from transom import Host, Policy
 from transom.errors import ProtocolError, ViewClosed
-from transom.server.page import inline_transom
+from transom.server.resource import inline_transom
 from transom.types import Task
 from transom.web.headless import HeadlessRenderer
 

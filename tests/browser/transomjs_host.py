@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Error, Frame, Page, Route
 
-from transom.server.page import inline_transom
+from transom.server.resource import inline_transom
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "transom" / "web" / "static" / "transom.js"

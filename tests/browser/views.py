@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from transom.host.bridge import Bridge
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import Violation
 
@@ -54,10 +54,12 @@ def html(script: str = "", body: str = "<h1>A View</h1>") -> str:
     return f"<!doctype html><html><body>{body}{code}</body></html>"
 
 
-def page(view_id: str = "view-1", script: str = "", **more: Any) -> Page:
+def page(view_id: str = "view-1", script: str = "", **more: Any) -> UIResource:
     """The page of a View."""
     source = more.pop("html", None) or html(script)
-    return Page(view_id=view_id, server="tests", uri=f"ui://tests/{view_id}", html=source, **more)
+    return UIResource(
+        view_id=view_id, server="tests", uri=f"ui://tests/{view_id}", html=source, **more
+    )
 
 
 class Shown:
@@ -88,7 +90,7 @@ class Shown:
 
     @asynccontextmanager
     async def view(
-        self, shown: Page, *, on_problem: Any = None, **options: Any
+        self, shown: UIResource, *, on_problem: Any = None, **options: Any
     ) -> AsyncIterator[Bridge]:
         """A View, initialised."""
         channel = await self.renderer.open(shown)

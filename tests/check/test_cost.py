@@ -75,7 +75,7 @@ async def cost(server: Server) -> float:
     """
     gc.disable()
     before = time.process_time()
-    options = Options(calling=Calling(all=True, max_calls=3), read_twice=True, max_pages=3)
+    options = Options(calling=Calling(all=True, max_calls=3), read_twice=True, max_resources=3)
     seen = await collect(server.connect, options)
     report = apply_rules("orders", seen, heuristics=[rule.id for rule in RULES])
     for write in (as_json, as_sarif, as_junit):

@@ -57,8 +57,8 @@ async def test_a_server_of_the_official_sdk_is_seen_whole():
 
     assert [tool.name for tool in seen.tools] == ["show_orders"]
     assert seen.tools[0].link == URI
-    assert seen.pages[0].html == HTML
-    assert seen.pages[0].linked_by == ("show_orders",)
+    assert seen.resources[0].html == HTML
+    assert seen.resources[0].linked_by == ("show_orders",)
     assert seen.apps.handshake is not None
     assert seen.apps.handshake["serverInfo"] == {"name": "orders", "version": "2.1"}
 
@@ -364,7 +364,7 @@ async def test_reading_ends_when_a_server_stops_answering():
     server = Silent(tools=[BACKEND], resources=resources)
     seen = await collect(server.connect, Options(timeout=0.05))
 
-    assert len(seen.pages) == 3
+    assert len(seen.resources) == 3
     assert any(note.startswith("6 UI resources were not read") for note in seen.notes)
 
 
@@ -386,9 +386,9 @@ async def test_a_list_that_comes_too_slowly_is_cut(monkeypatch):
 
 async def test_no_more_pages_are_read_than_the_limit():
     resources = [{"uri": f"ui://{number}"} for number in range(5)]
-    seen = await collect(Server(resources=resources).connect, Options(max_pages=2))
+    seen = await collect(Server(resources=resources).connect, Options(max_resources=2))
 
-    assert len(seen.pages) == 2
+    assert len(seen.resources) == 2
     assert "only the first 2 UI resources were read" in seen.notes
 
 
@@ -439,8 +439,8 @@ async def test_a_server_that_refuses_discover_is_asked_on_the_same_connection():
         (3, "server/discover", WITH_VIEWS),
         (3, "initialize", WITHOUT_TYPES),
     ]
-    assert seen.no_mime.problem is None
-    assert seen.lists.problem is not None
+    assert seen.no_mime.failure is None
+    assert seen.lists.failure is not None
 
 
 async def test_a_server_that_links_views_for_everyone_is_not_asked_without_types():
@@ -480,7 +480,7 @@ async def test_only_the_visits_that_the_rules_need_are_made(select: str, visits:
 
 async def test_views_are_rendered_when_there_is_someone_to_do_it():
     async def observe(seen: Snapshot) -> list[ViewObservation]:
-        return [ViewObservation(page.uri, 3, initialized=False) for page in seen.pages]
+        return [ViewObservation(page.uri, 3, initialized=False) for page in seen.resources]
 
     report = await check("orders", Server().connect, options=Options(observer=observe))
 

@@ -9,8 +9,8 @@ from transom.check.schemas import (
     ExampleMaker,
     fits,
     fitting_arguments,
-    problems_of,
-    schema_problem,
+    mismatches_of,
+    schema_error,
     unfitting_arguments,
 )
 
@@ -98,15 +98,15 @@ def test_nothing_is_wrong_where_anything_fits():
 def test_a_schema_that_names_another_is_never_fetched():
     schema = one({"$ref": "http://127.0.0.1:9/schema.json"})
     with pytest.raises(ValueError, match="not fetched"):
-        problems_of({"x": 1}, schema)
-    assert schema_problem({"$schema": "http://127.0.0.1:9/dialect", "type": "object"}) is None
+        mismatches_of({"x": 1}, schema)
+    assert schema_error({"$schema": "http://127.0.0.1:9/dialect", "type": "object"}) is None
 
 
 def test_a_schema_that_nests_too_deep_is_not_used():
     schema = {"type": "object"}
     for _ in range(200):
         schema = {"type": "object", "properties": {"x": schema}}
-    assert schema_problem(schema) == "it nests deeper than 64 levels"
+    assert schema_error(schema) == "it nests deeper than 64 levels"
     assert fitting_arguments(schema) is None
     assert unfitting_arguments(schema) is None
 
@@ -153,7 +153,7 @@ def nested(depth):
 )
 def test_a_schema_that_would_be_looked_at_for_ever_is_not_used(schema, value):
     with pytest.raises(ValueError, match="too long"):
-        problems_of(value, schema)
+        mismatches_of(value, schema)
 
 
 def test_no_arguments_are_made_for_a_schema_that_would_be_looked_at_for_ever():
@@ -162,16 +162,18 @@ def test_no_arguments_are_made_for_a_schema_that_would_be_looked_at_for_ever():
 
 def test_a_tree_and_a_long_list_are_validated():
     tree = {"properties": {"x": {"$ref": "#"}, "y": {"$ref": "#"}}, "additionalProperties": False}
-    assert problems_of(nested(60), tree) == []
-    assert [p.path for p in problems_of({"x": {"y": {"z": 1}}}, tree)] == [".x.y"]
-    assert problems_of({"a": [1] * 100_000}, {"properties": {"a": {"items": {"minimum": 1}}}}) == []
+    assert mismatches_of(nested(60), tree) == []
+    assert [p.path for p in mismatches_of({"x": {"y": {"z": 1}}}, tree)] == [".x.y"]
+    assert (
+        mismatches_of({"a": [1] * 100_000}, {"properties": {"a": {"items": {"minimum": 1}}}}) == []
+    )
 
 
 def test_of_a_large_value_the_first_problem_is_enough():
     """All of them take a second for each thousand, because each repeats the whole enum."""
     choices = {"properties": {"x": {"items": {"enum": [{"n": -n} for n in range(2_000)]}}}}
-    (problem,) = problems_of({"x": [{"n": n + 1} for n in range(2_000)]}, choices)
-    assert problem.path == ".x[0]"
+    (mismatch,) = mismatches_of({"x": [{"n": n + 1} for n in range(2_000)]}, choices)
+    assert mismatch.path == ".x[0]"
 
 
 JSON = st.recursive(

@@ -18,7 +18,7 @@ from transom import App, InProcessRenderer, ToolError
 from transom.channel import Channel, memory_pair
 from transom.cli.open import Event, EventPrinter, OpenCommand, report_violation
 from transom.errors import TransomError, UsageError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.server import Views
 from transom.types import Tool
 from transom.web.mounted_views import Violation
@@ -260,7 +260,7 @@ async def test_a_view_that_does_not_start_is_an_error_that_says_why() -> None:
 
 async def test_a_view_that_never_begins_is_an_error_in_its_time() -> None:
     class Mute:
-        async def open(self, page: Page) -> Channel:
+        async def open(self, page: UIResource) -> Channel:
             return memory_pair()[0]
 
     command = OpenCommand(Mute(), print, timeout=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.view_storage import ViewStorage
 
 
@@ -16,7 +16,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stored(server: str) -> str:
     """The origin of a View of that server."""
-    page = Page(view_id="x", server=server, identity=server, uri=f"ui://{server}/x", html="")
+    page = UIResource(view_id="x", server=server, identity=server, uri=f"ui://{server}/x", html="")
     return f"http://{ViewStorage().origin(page, 20_001)}.localhost:20001"
 
 

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from tests.web.page import StagePage
 from transom.channel import Channel, lines, memory_pair
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.stage import Stage
 from transom.web.stage_server import StageServer
 
@@ -112,7 +112,7 @@ async def a_view_on_the_stage() -> AsyncIterator[Ends]:
     """The host's end of a View, and the page that it is on: two ends of a real socket."""
     stage = Stage()
     async with StageServer(stage), StagePage(stage) as page:
-        view = Page(view_id="view-1", server="tests", uri="ui://tests/view", html="")
+        view = UIResource(view_id="view-1", server="tests", uri="ui://tests/view", html="")
         left = stage.mount(view)
         yield left, await page.view("view-1")
         await left.aclose()

@@ -20,9 +20,9 @@ from transom.connections.targets import way_to
 from transom.errors import ProtocolError
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, ViewCalls
 from transom.host.renderers import Renderer
+from transom.host.ui_resource import UIResource
 from transom.server import Views
 from transom.types import ViewProblem
 from transom.web.headless import HeadlessRenderer
@@ -156,7 +156,7 @@ class Screen:
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer
 
-    async def seat(self, label: str) -> Renderer:
+    async def seat(self, client: str) -> Renderer:
         return self._renderer
 
     def where(self) -> None:
@@ -225,7 +225,7 @@ class InPython:
         self._start = start
         self._running: asyncio.Future[None] | None = None
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         ours, theirs = memory_pair()
         self._running = asyncio.ensure_future(self._start(theirs))
         return ours

@@ -595,7 +595,8 @@ STATEMENTS = [
     Statement("004-7", "`annotations` are hints for safety.", "host/policy.py:Policy.decide",
               (_HOST + "a_tool_that_only_reads_runs_and_any_other_is_refused_with_a_way_out",
                _MISTAKES + "annotations_may_be_a_mapping_or_a_struct")),
-    Statement("004-8", "`_meta.ui.resourceUri` names the page to show.", "host/page.py:view_uri",
+    Statement("004-8", "`_meta.ui.resourceUri` names the page to show.",
+              "host/ui_resource.py:view_uri",
               (_SHAPES + "the_tool_that_opens_a_view",
                _PAGES_SHOWN
               + "the_nested_key_says_which_view_a_tool_opens_and_the_flat_one_where_it_is_not_there"
@@ -603,7 +604,7 @@ STATEMENTS = [
     Statement("004-9", "`resources/list` has it, with its MIME type.", "server/views.py:Views.add",
               (_SHAPES + "the_page_and_what_it_asks_for",)),
     Statement("004-10", "`resources/read` has the HTML, and `_meta.ui` beside it.",
-              "host/page.py:load_page",
+              "host/ui_resource.py:load_ui_resource",
               (_SHAPES + "the_page_and_what_it_asks_for",
                _PAGES_SHOWN + "what_a_page_needs_stands_beside_its_content")),
     Statement("004-11", "A result has `content` for the model, `structuredContent` for the View.",

@@ -25,8 +25,8 @@ from transom.connections.connection import ServerConnection
 from transom.errors import PeerError
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.page import Page
 from transom.host.policy import Allow
+from transom.host.ui_resource import UIResource
 from transom.web.seat import Seat, SeatOptions, mark_of
 from transom.web.stage import Hello, Stage, StageListener
 
@@ -116,7 +116,7 @@ class _Renderer(InProcessRenderer):
         self._views = views
         self._introducing: set[asyncio.Task[None]] = set()
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         ours, theirs = memory_pair()
         view = _View(theirs)
         self._views.append(view)
@@ -138,7 +138,7 @@ class _Screen:
     def __init__(self) -> None:
         self.views: list[_View] = []
 
-    async def seat(self, label: str) -> _Renderer:
+    async def seat(self, client: str) -> _Renderer:
         return _Renderer(self.views)
 
     def where(self) -> str:

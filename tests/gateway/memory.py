@@ -12,8 +12,8 @@ from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
-from transom.host.page import Page
 from transom.host.policy import ApprovalRequest, Decision, Deny
+from transom.host.ui_resource import UIResource
 
 URI = "ui://shop/list.html"
 PNG = b"\x89PNG and so on"
@@ -204,7 +204,7 @@ class Seat(InProcessRenderer):
         super().__init__(apps)
         self._screen = screen
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         if self._screen.broken:
             raise RuntimeError("the screen is broken")
         return await super().open(page)
@@ -232,7 +232,7 @@ class Screen:
         self.pictured: list[str] = []
         self._apps = apps
 
-    async def seat(self, label: str) -> Seat:
+    async def seat(self, client: str) -> Seat:
         return Seat(self._apps, self)
 
     def where(self) -> str:

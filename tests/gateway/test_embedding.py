@@ -69,8 +69,8 @@ async def test_a_renderer_is_entered_with_the_first_view_and_left_with_the_gatew
     events: list[str] = []
 
     class Shown(InProcessRenderer):
-        def seat(self, label: str) -> InProcessRenderer:
-            events.append(f"seat of {label}")
+        def seat(self, client: str) -> InProcessRenderer:
+            events.append(f"seat of {client}")
             return InProcessRenderer({})
 
         async def __aenter__(self) -> Self:

@@ -56,11 +56,11 @@ class Page:
     pictures = False
 
     def __init__(self) -> None:
-        self.labels: list[str] = []
+        self.seen: list[str] = []
         self.told = Heard()
 
-    async def seat(self, label: str) -> InProcessRenderer:
-        self.labels.append(label)
+    async def seat(self, client: str) -> InProcessRenderer:
+        self.seen.append(client)
         return InProcessRenderer({"ui://orders/list.html": editor(self.told)})
 
     def where(self) -> str:
@@ -177,7 +177,7 @@ async def test_each_client_has_views_of_its_own() -> None:
         await second.call_tool("orders-1__write", {"words": "two"})
         assert text_of(await first.call_tool("orders-1__read", {})) == "one"
         assert text_of(await second.call_tool("orders-1__read", {})) == "two"
-        assert sorted(screen.labels) == ["first", "second"]
+        assert sorted(screen.seen) == ["first", "second"]
 
 
 async def test_clients_of_one_name_are_shown_under_two() -> None:
@@ -189,7 +189,7 @@ async def test_clients_of_one_name_are_shown_under_two() -> None:
     ):
         await first.call_tool("show_orders", {})
         await second.call_tool("show_orders", {})
-    assert screen.labels == ["twin", "twin (2)"]
+    assert screen.seen == ["twin", "twin (2)"]
 
 
 @pytest.mark.processes

@@ -728,7 +728,7 @@ def test_clients_that_are_here_are_listed_with_what_runs_behind_the_gateway(mach
     assert found["zed"].behind == {"example-com": "https://example.com/mcp"}
     assert (found["claude-code"].behind, found["claude-code"].others) == ({}, ["mine"])
     assert (found["cursor"].behind, found["cursor"].others) == ({}, [])
-    assert "this is not JSON" in found["gemini"].problem
+    assert "this is not JSON" in found["gemini"].error
 
 
 # --- options and lasting commands ------------------------------------------------------------

@@ -31,8 +31,8 @@ class Screen:
 
     pictures = False
 
-    async def seat(self, label: str) -> Renderer:
-        del label
+    async def seat(self, client: str) -> Renderer:
+        del client
         return InProcessRenderer({"ui://orders/list.html": editor()})
 
     def where(self) -> str:

@@ -321,7 +321,7 @@ class Kept(Page):
         super().__init__()
         self.apps: list[App] = []
 
-    async def seat(self, label: str) -> InProcessRenderer:
+    async def seat(self, client: str) -> InProcessRenderer:
         def make() -> App:
             self.apps.append(editor()())
             return self.apps[-1]

@@ -19,9 +19,9 @@ class Screen:
     def __init__(self) -> None:
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def seat(self, label: str) -> Any:
+    async def seat(self, client: str) -> Any:
         memory: Any = await asyncio.to_thread(import_module, "tests.gateway.memory")
-        return await memory.Screen({URI: memory.Shop(self._with_leave)}).seat(label)
+        return await memory.Screen({URI: memory.Shop(self._with_leave)}).seat(client)
 
     def where(self) -> str:
         return "http://stage.test/"

@@ -62,7 +62,7 @@ class BareView:
             channel,
             on_request=self._answer,
             on_notification=self._note,
-            on_problem=self.problems.append,
+            on_error=self.problems.append,
         )
 
     @property

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from tests.host.bare_view import BareView
 from transom import App, Host, InProcessRenderer, Policy
 from transom.channel import Channel, memory_pair
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.server.views import Views
 
 
@@ -115,10 +115,10 @@ class BareRenderer:
         self.answers = answers
         self.setup = setup or (lambda view: view.be_ready())
         self.views: dict[str, BareView] = {}
-        self.pages: list[Page] = []
+        self.pages: list[UIResource] = []
         self.capacity = 1024
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         self.pages.append(page)
         ours, theirs = memory_pair(capacity=self.capacity)
         view = self.views[page.view_id] = BareView(theirs, self.answers)

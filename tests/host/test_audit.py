@@ -147,7 +147,7 @@ async def test_what_the_hook_redacts_never_reaches_the_file(tmp_path: Path):
 
 async def test_a_hook_that_fails_keeps_the_fact_and_hides_the_rest():
     problems: list[BaseException] = []
-    log = AuditLog(redact=lambda event: event.arguments["missing"], on_problem=problems.append)
+    log = AuditLog(redact=lambda event: event.arguments["missing"], on_error=problems.append)
     log.record("call", "ok", view="v-1", tool="t", arguments={"password": "hunter2"})
     [event] = await log.read()
     assert event == AuditEvent(event.when, "call", "ok", detail="redaction failed")
@@ -175,7 +175,7 @@ async def test_a_callable_that_fails_is_reported_once_until_it_works_again():
         if broken:
             raise OSError("disk full")
 
-    log = AuditLog(sink, on_problem=problems.append)
+    log = AuditLog(sink, on_error=problems.append)
     for _ in range(3):
         log.record("call", "ok")
     assert [str(problem) for problem in problems] == ["disk full"]
@@ -190,7 +190,7 @@ async def test_a_callable_that_fails_is_reported_once_until_it_works_again():
 async def test_a_file_that_cannot_be_written_is_reported_once_and_breaks_nothing(tmp_path: Path):
     (tmp_path / "file").write_text("")
     problems: list[BaseException] = []
-    log = AuditLog(tmp_path / "file" / "audit.sqlite", on_problem=problems.append, interval=0)
+    log = AuditLog(tmp_path / "file" / "audit.sqlite", on_error=problems.append, interval=0)
     for _ in range(3):
         log.record("call", "ok")
         await log.flush()
@@ -202,7 +202,7 @@ async def test_what_could_not_be_written_is_written_when_the_disk_is_back(tmp_pa
     folder = tmp_path / "later"
     folder.write_text("in the way")
     problems: list[BaseException] = []
-    log = AuditLog(folder / "audit.sqlite", on_problem=problems.append)
+    log = AuditLog(folder / "audit.sqlite", on_error=problems.append)
     log.record("call", "ok", tool="first")
     await log.flush()
     assert len(problems) == 1

@@ -9,13 +9,13 @@ from tests.host.faults import FaultyServer, reload_without_tools
 from tests.host.shop import BareRenderer, hosting
 from transom import Host
 from transom import errors as every
-from transom.errors import Problem, ProtocolError, TransomError, UsageError
+from transom.errors import Mismatch, ProtocolError, TransomError, UsageError
 
 GIVEN: dict[str, tuple[Any, ...]] = {
     "ProtocolError": (-32602, "why"),
     "MessageRefused": (-32600, "why"),
     "ViewClosed": ("shop-1", "why"),
-    "ValidationError": ([Problem("", "why")],),
+    "ValidationError": ([Mismatch("", "why")],),
 }
 
 

@@ -10,8 +10,8 @@ from tests.host.shop import HTML, URI, BareRenderer, editor, hosting, shop
 from transom import App, Host, InProcessRenderer, Limits, Policy
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed, InvalidResult, UsageError, ViewClosed
-from transom.host.page import Page, load_page, view_uri
 from transom.host.renderers import Renderer, TakesScreenshots
+from transom.host.ui_resource import UIResource, load_ui_resource, view_uri
 from transom.json_values import member
 from transom.protocol import wire
 from transom.types import Tool
@@ -19,8 +19,8 @@ from transom.types import Tool
 VIEW_TYPE = "text/html;profile=mcp-app"
 
 
-def page(uri: str = URI) -> Page:
-    return Page(view_id="v-1", server="v", uri=uri, html="")
+def page(uri: str = URI) -> UIResource:
+    return UIResource(view_id="v-1", server="v", uri=uri, html="")
 
 
 # --- which View a tool opens -----------------------------------------------------------------
@@ -89,8 +89,10 @@ def part(**members: Any) -> dict[str, Any]:
     return {"uri": URI, "mimeType": VIEW_TYPE, **members}
 
 
-async def load(server: Any, max_bytes: int = 1000) -> Page:
-    return await load_page(server, view_id="v-1", server_name="v", uri=URI, max_bytes=max_bytes)
+async def load(server: Any, max_bytes: int = 1000) -> UIResource:
+    return await load_ui_resource(
+        server, view_id="v-1", server_name="v", uri=URI, max_bytes=max_bytes
+    )
 
 
 async def test_a_page_is_read_from_text():
@@ -286,7 +288,7 @@ class Failing:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         raise self.error
 
 
@@ -315,7 +317,7 @@ async def test_a_renderer_that_fails_costs_the_view_and_not_the_result(error: Ex
 class Silent:
     """Its Views never say anything."""
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         ours, self.theirs = memory_pair()
         return ours
 

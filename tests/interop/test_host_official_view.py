@@ -11,7 +11,7 @@ from tests.interop.node_peer import NodePeer
 from transom import Host, Limits, Policy, ToolResult
 from transom.channel import Channel, lines
 from transom.errors import ProtocolError, Refused, ViewClosed
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.types import TextContent
 
 pytestmark = pytest.mark.processes
@@ -30,7 +30,7 @@ class NodeRenderer:
         self._sdk = sdk
         self._connecting: set[asyncio.Task[Any]] = set()
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         view = self.views[page.view_id] = await self._start("view.mjs", "--sdk", self._sdk)
         await self.setup(view)
         connecting = asyncio.ensure_future(view.do("connect"))

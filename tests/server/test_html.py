@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from transom.errors import RegistrationError
-from transom.server.page import PageHtml
+from transom.server.resource import ViewHtml
 
 URI = "ui://orders/list.html"
 GOOD = "<!doctype html><title>Orders</title><p>hi</p>"
@@ -33,7 +33,7 @@ def rewrite(path: Path, text: str) -> None:
     ],
 )
 def test_a_document_is_served_as_it_is(text: str):
-    assert PageHtml(URI, text).read() == text
+    assert ViewHtml(URI, text).read() == text
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_a_document_is_served_as_it_is(text: str):
 )
 def test_text_that_is_no_document_is_refused(text: str):
     with pytest.raises(RegistrationError, match="Start it with <!doctype html>"):
-        PageHtml(URI, text)
+        ViewHtml(URI, text)
 
 
 def test_a_file_name_given_as_text_is_refused_with_the_way_to_read_it():
     with pytest.raises(RegistrationError, match=r"write html=Path\('orders.html'\)"):
-        PageHtml(URI, "orders.html")
+        ViewHtml(URI, "orders.html")
 
 
 def test_a_file_is_read(tmp_path: Path):
     file = tmp_path / "orders.html"
     file.write_text("\ufeff" + GOOD, encoding="utf-8")
-    assert PageHtml(URI, file).read() == GOOD
+    assert ViewHtml(URI, file).read() == GOOD
 
 
 def test_a_relative_path_is_found_even_after_the_working_directory_changed(
@@ -68,7 +68,7 @@ def test_a_relative_path_is_found_even_after_the_working_directory_changed(
 ):
     (tmp_path / "orders.html").write_text(GOOD)
     monkeypatch.chdir(tmp_path)
-    page = PageHtml(URI, Path("orders.html"))
+    page = ViewHtml(URI, Path("orders.html"))
     monkeypatch.chdir("/")
     (tmp_path / "orders.html").write_text(GOOD + "!")
     assert page.read() == GOOD + "!"
@@ -76,34 +76,34 @@ def test_a_relative_path_is_found_even_after_the_working_directory_changed(
 
 def test_a_missing_file_is_refused_when_it_is_declared(tmp_path: Path):
     with pytest.raises(RegistrationError) as refused:
-        PageHtml(URI, tmp_path / "orders.html")
+        ViewHtml(URI, tmp_path / "orders.html")
     assert str(tmp_path / "orders.html") in str(refused.value)
     assert "Path(__file__).with_name('orders.html')" in str(refused.value)
 
 
 def test_a_folder_is_no_page(tmp_path: Path):
     with pytest.raises(RegistrationError, match="there is no file"):
-        PageHtml(URI, tmp_path)
+        ViewHtml(URI, tmp_path)
 
 
 def test_a_file_that_is_no_document_is_refused_when_it_is_declared(tmp_path: Path):
     file = tmp_path / "orders.html"
     file.write_text("<p>hi")
     with pytest.raises(RegistrationError, match="Start it with <!doctype html>"):
-        PageHtml(URI, file)
+        ViewHtml(URI, file)
 
 
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
     file = tmp_path / "orders.html"
     file.write_bytes(GOOD.encode() + b"\xff\xfe")
     with pytest.raises(RegistrationError, match="UTF-8"):
-        PageHtml(URI, file)
+        ViewHtml(URI, file)
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path):
     file = tmp_path / "orders.html"
     file.write_text(GOOD)
-    page = PageHtml(URI, file)
+    page = ViewHtml(URI, file)
     rewrite(file, GOOD.replace("hi", "ho"))
     assert page.read() == GOOD.replace("hi", "ho")
 
@@ -111,7 +111,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path):
 def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = tmp_path / "orders.html"
     file.write_text(GOOD)
-    page = PageHtml(URI, file)
+    page = ViewHtml(URI, file)
 
     def refuse(*_: object, **__: object) -> str:
         raise AssertionError("read again")
@@ -126,7 +126,7 @@ def test_a_file_that_breaks_leaves_the_last_good_page_and_a_line_in_the_log(
 ):
     file = tmp_path / "orders.html"
     file.write_text(GOOD)
-    page = PageHtml(URI, file)
+    page = ViewHtml(URI, file)
     if breakage == "deleted":
         file.unlink()
     else:
@@ -146,7 +146,7 @@ def test_a_function_is_called_at_every_read_and_not_before():
         calls.append(1)
         return f"{GOOD}{len(calls)}"
 
-    page = PageHtml(URI, render)
+    page = ViewHtml(URI, render)
     assert not calls
     assert [page.read(), page.read()] == [f"{GOOD}1", f"{GOOD}2"]
 
@@ -155,7 +155,7 @@ def test_a_function_is_called_at_every_read_and_not_before():
     ("made", "problem"), [("<p>", "<!doctype html>"), (None, "NoneType"), (b"<p>", "bytes")]
 )
 def test_a_function_that_makes_no_document_is_an_error_at_the_read(made: object, problem: str):
-    page = PageHtml(URI, lambda: made)  # type: ignore[arg-type, return-value]
+    page = ViewHtml(URI, lambda: made)  # type: ignore[arg-type, return-value]
     with pytest.raises(RegistrationError, match=problem):
         page.read()
 
@@ -165,10 +165,10 @@ def test_an_async_function_is_refused_when_it_is_declared():
         return GOOD
 
     with pytest.raises(RegistrationError, match="Write a plain one"):
-        PageHtml(URI, render)  # type: ignore[arg-type]
+        ViewHtml(URI, render)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("source", [None, 3, b"<!doctype html>", ["<!doctype html>"]])
 def test_anything_else_is_no_page(source: object):
     with pytest.raises(RegistrationError, match="html is text, a Path or a function"):
-        PageHtml(URI, source)  # type: ignore[arg-type]
+        ViewHtml(URI, source)  # type: ignore[arg-type]

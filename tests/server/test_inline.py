@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from transom.errors import RegistrationError
-from transom.server import page as inline
-from transom.server.page import PageHtml, inline_transom
+from transom.server import resource as inline
+from transom.server.resource import ViewHtml, inline_transom
 
 STATIC = Path(inline.__file__).parents[1] / "web" / "static"
 LIBRARY = r"""
@@ -165,8 +165,8 @@ def test_a_default_import_is_refused():
 def test_a_missing_library_is_a_clear_error_where_the_page_is_declared(library: Path):
     library.unlink()
     with pytest.raises(RegistrationError, match="does not have it"):
-        PageHtml("ui://a/b", '<!doctype html><script src="transom.js"></script>')
-    assert PageHtml("ui://a/b", "<!doctype html><p>plain").read()
+        ViewHtml("ui://a/b", '<!doctype html><script src="transom.js"></script>')
+    assert ViewHtml("ui://a/b", "<!doctype html><p>plain").read()
 
 
 def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
@@ -174,7 +174,7 @@ def test_pages_get_the_library_from_text_file_and_function(tmp_path: Path):
     file = tmp_path / "page.html"
     file.write_text(text)
     for source in (text, file, lambda: text):
-        assert "class App" in PageHtml("ui://a/b", source).read()
+        assert "class App" in ViewHtml("ui://a/b", source).read()
 
 
 @pytest.mark.processes

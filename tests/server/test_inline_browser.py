@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Route, async_playwright
 
-from transom.server import page as inline
-from transom.server.page import PageHtml
+from transom.server import resource as inline
+from transom.server.resource import ViewHtml
 
 pytestmark = pytest.mark.processes
 
@@ -57,7 +57,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_classic_and_module_scripts_find_the_library(library: None):
-    page_text = PageHtml("ui://a/b", PAGE).read()
+    page_text = ViewHtml("ui://a/b", PAGE).read()
     errors: list[str] = []
 
     async def answer(route: Route) -> None:

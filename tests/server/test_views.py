@@ -16,10 +16,10 @@ from tests.server import clients, shop
 from tests.server.clients import ERAS, FRAMEWORKS, SHOWS_VIEWS
 from transom.errors import RegistrationError
 from transom.mcptypes import UI_EXTENSION
-from transom.server import ViewPage, Views
+from transom.server import ViewResource, Views
 
 
-def declare(views: Views) -> ViewPage:
+def declare(views: Views) -> ViewResource:
     page = views.add("ui://late/page.html", html=shop.PAGE)
 
     @views.tool(opens=page)

@@ -36,7 +36,7 @@ class FakeHost:
             channel,
             on_request=self._answer,
             on_notification=self._note,
-            on_problem=self.problems.append,
+            on_error=self.problems.append,
         )
 
     def _answer(self, request: wire.Request) -> Any:

@@ -12,7 +12,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.web.page import StagePage
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.asgi import PageSocket, stage_app
 from transom.web.mounted_views import Violation
 from transom.web.stage import Stage
@@ -32,8 +32,8 @@ async def stage(seen: list[Violation]) -> AsyncIterator[Stage]:
         yield made
 
 
-def view(view_id: str = "orders-1", **more: Any) -> Page:
-    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
+def view(view_id: str = "orders-1", **more: Any) -> UIResource:
+    return UIResource(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
 
 
 async def get(url: str, *, host: str | None = None, **more: Any) -> httpx2.Response:

@@ -8,12 +8,12 @@ import pytest
 
 from tests.web.browser import PythonBrowser
 from transom.errors import TransomError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.renderers import BrowserRenderer, open_in_browser
 
 
-def view(view_id: str = "orders-1") -> Page:
-    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>")
+def view(view_id: str = "orders-1") -> UIResource:
+    return UIResource(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>")
 
 
 async def no_browser(_: str) -> None:

@@ -17,7 +17,7 @@ from transom.background import Background
 from transom.connections.targets import connect
 from transom.errors import Refused, UsageError, ViewClosed
 from transom.host import open_views
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.types import ResourceContents
 from transom.web.mounted_views import Violation
@@ -33,9 +33,9 @@ class Theatre:
         self.renderer = BrowserRenderer(open_page=self.browser.open_page, **options)
 
     @asynccontextmanager
-    async def host(self, label: str = "", **options: Any) -> AsyncIterator[Host]:
+    async def host(self, client: str = "", **options: Any) -> AsyncIterator[Host]:
         options.setdefault("policy", Policy.trusting())
-        async with Host(renderer=self.renderer.seat(label), audit=None, **options) as host:
+        async with Host(renderer=self.renderer.seat(client), audit=None, **options) as host:
             await host.add_server("music", music())
             yield host
 
@@ -281,8 +281,8 @@ async def test_what_a_client_calls_itself_is_cut_and_has_no_control_characters(
     theatre: Theatre,
 ) -> None:
     seat = theatre.renderer.seat("a\nb\x1b[0m" + "x" * 1000)
-    assert seat.label.startswith("a b [0mxxx")
-    assert len(seat.label) == 60
+    assert seat.client.startswith("a b [0mxxx")
+    assert len(seat.client) == 60
 
 
 async def test_nobody_is_asked_where_nobody_is() -> None:
@@ -350,7 +350,7 @@ async def test_a_view_that_cannot_be_tried_again_says_why_not(theatre: Theatre) 
 async def test_a_view_that_is_left_behind_is_taken_off_with_its_seat(theatre: Theatre) -> None:
     async with theatre.host():
         seat = theatre.renderer.seat()
-        channel = await seat.open(Page(view_id="x", server="s", uri="ui://s/x", html="<p>"))
+        channel = await seat.open(UIResource(view_id="x", server="s", uri="ui://s/x", html="<p>"))
         await seat.leave()
         assert theatre.renderer.stage.views == []
         with pytest.raises(Exception, match="its host was closed"):
@@ -415,13 +415,13 @@ async def test_two_hosts_in_one_seat_are_a_mistake(theatre: Theatre) -> None:
 async def test_a_seat_of_a_renderer_that_does_not_run_shows_nothing() -> None:
     seat = Theatre().renderer.seat()
     with pytest.raises(UsageError, match="not running"):
-        await seat.open(Page(view_id="x", server="s", uri="ui://s/x", html="<p>"))
+        await seat.open(UIResource(view_id="x", server="s", uri="ui://s/x", html="<p>"))
 
 
 async def test_an_id_that_could_be_taken_for_another_seats_is_refused(theatre: Theatre) -> None:
     with pytest.raises(UsageError, match="not the id of a View"):
         await theatre.renderer.open(
-            Page(view_id="music-1~1", server="s", uri="ui://s/x", html="<p>")
+            UIResource(view_id="music-1~1", server="s", uri="ui://s/x", html="<p>")
         )
 
 

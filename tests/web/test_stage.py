@@ -10,7 +10,7 @@ from tests.web.page import StagePage
 from transom.channel import Channel
 from transom.errors import ChannelClosed, Refused, TransomError, UsageError
 from transom.host.grants import Grant
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.cards import GoneView
 from transom.web.mounted_views import ViewOwner, Violation
 from transom.web.page_link import LinkLimits
@@ -63,8 +63,8 @@ def owner() -> Owner:
     return Owner()
 
 
-def view(view_id: str = "orders-1", **more: Any) -> Page:
-    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
+def view(view_id: str = "orders-1", **more: Any) -> UIResource:
+    return UIResource(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>", **more)
 
 
 async def speak(

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.web.page import StagePage
 from transom.errors import TransomError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web import stage_server as sharing
 from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage
@@ -60,8 +60,8 @@ async def joined(page: StagePage, stage: Stage) -> AsyncIterator[StagePage]:
         yield guest
 
 
-def view(view_id: str = "orders-1") -> Page:
-    return Page(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>")
+def view(view_id: str = "orders-1") -> UIResource:
+    return UIResource(view_id=view_id, server="orders", uri="ui://orders/list", html="<p>")
 
 
 def listen(path: Path) -> socket.socket:

@@ -11,7 +11,7 @@ import pytest
 
 from transom.connections.targets import RemoteServer, identity_of
 from transom.errors import TransomError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web import view_storage
 from transom.web.view_storage import ViewStorage, origin_label
 
@@ -25,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
 
 def page(
     server: str = "map", identity: str = "npx map", uri: str = "ui://map/x", **more: Any
-) -> Page:
-    return Page(view_id="map-1", server=server, identity=identity, uri=uri, html="", **more)
+) -> UIResource:
+    return UIResource(view_id="map-1", server=server, identity=identity, uri=uri, html="", **more)
 
 
-def label(folder: Path, shown: Page, port: int = PORT, **of: Any) -> str:
+def label(folder: Path, shown: UIResource, port: int = PORT, **of: Any) -> str:
     found = ViewStorage(folder=folder, **of).origin(shown, port)
     assert found is not None
     return found
@@ -55,7 +55,7 @@ def test_the_same_server_and_resource_have_the_same_origin_in_every_run(folder: 
         page(identity="npx mapui:", uri="//map/x"),
     ],
 )
-def test_any_other_server_or_resource_has_another_origin(folder: Path, other: Page) -> None:
+def test_any_other_server_or_resource_has_another_origin(folder: Path, other: UIResource) -> None:
     assert label(folder, other) != label(folder, page())
 
 
@@ -258,7 +258,7 @@ def test_a_state_that_cannot_be_read_is_said_and_left_as_it_is(folder: Path, tex
     storage.remember("1", page(), "show", {}, b"{}")
     storage.forget("1")
     assert storage.origin(page(), PORT) is None
-    assert "state.json cannot be read" in storage.problem
+    assert "state.json cannot be read" in storage.failure
     assert file.read_bytes() == damaged
     file.write_bytes(state)
     assert label(folder, page()) == before
@@ -284,6 +284,6 @@ def test_a_folder_that_cannot_be_used_is_a_problem_that_is_said(tmp_path: Path) 
     with pytest.raises(TransomError, match="cannot be used"):
         storage.ports()
     assert storage.origin(page(), PORT) is None
-    assert "cannot be used" in storage.problem
+    assert "cannot be used" in storage.failure
     storage.remember("1", page(), "show", {}, b"{}")
     assert storage.recent(page()) == []

@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from transom.errors import InvalidResult
-from transom.host.page import view_uri
 from transom.host.policy import ApprovalRequest
+from transom.host.ui_resource import view_uri
 from transom.types import (
     AudioContent,
     ContentBlock,

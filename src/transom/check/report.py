@@ -81,7 +81,7 @@ def apply_rules(
         skipped=tuple(Skip(rule, reason) for rule, reason in skipped.items()),
         summary=Summary(**{s: sum(f.severity == s for f in findings) for s in SEVERITIES}),
         notes=(*seen.notes, *_uncalled(seen)),
-        failure=_unlisted(seen) or seen.views_problem,
+        failure=_unlisted(seen) or seen.views_failure,
         server=_server_name(seen.apps.handshake or {}),
         tools=len(seen.tools),
         views=len({tool.link for tool in seen.tools if tool.link}),
@@ -98,21 +98,21 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
     """Why a rule cannot be checked: there is nothing it could find, or nothing to look at."""
     match rule.surface:
         case "text":
-            return seen.text.problem
+            return seen.text.failure
         case "no_mime":
-            return seen.text.problem or seen.no_mime.problem
+            return seen.text.failure or seen.no_mime.failure
         case "call" | "text_call" if seen.calls is None:
             return NEEDS_CALL
         case "call" | "text_call":
             client = "text" if rule.surface == "text_call" else "apps"
-            answered = any(c.client == client and c.problem is None for c in seen.calls or ())
+            answered = any(c.client == client and c.failure is None for c in seen.calls or ())
             return None if answered else "no tool was called, or none answered"
-        case "lists" | "lists_call" if seen.lists.problem is not None:
-            return seen.lists.problem
+        case "lists" | "lists_call" if seen.lists.failure is not None:
+            return seen.lists.failure
         case "lists_call" if not any(each.after_calls for each in seen.lists.listings):
             return NEEDS_CALL if seen.calls is None else "no tool was called, or none answered"
         case "browser" if seen.views is None:
-            return seen.views_problem or NEEDS_BROWSER
+            return seen.views_failure or NEEDS_BROWSER
         case "read" if rule.id == "P11" and seen.dev:
             return IN_DEVELOPMENT
         case "tools":
@@ -122,7 +122,7 @@ def _missing(rule: Rule, seen: Snapshot) -> str | None:
 
 
 def _unlisted(seen: Snapshot) -> str | None:
-    return None if seen.tools else seen.apps.problem
+    return None if seen.tools else seen.apps.failure
 
 
 def _uncalled(seen: Snapshot) -> Iterator[str]:

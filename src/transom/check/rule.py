@@ -8,7 +8,7 @@ from typing import Any, Literal, get_type_hints
 
 import msgspec
 
-from transom.check.snapshot import ListedTool, ServedPage, Snapshot, ViewObservation
+from transom.check.snapshot import ListedTool, ServedResource, Snapshot, ViewObservation
 from transom.errors import UsageError
 from transom.json_values import Json, clean
 
@@ -39,7 +39,7 @@ class Clause(msgspec.Struct, frozen=True):
         return f"{self.title}: {self.url}"
 
 
-Subject = ListedTool | ServedPage | ViewObservation | str
+Subject = ListedTool | ServedResource | ViewObservation | str
 Hit = tuple[Subject, str, Severity | None] | tuple[Subject, str]
 Hits = Iterator[Hit]
 """Who broke a rule and how. No severity means the rule's own.
@@ -51,7 +51,7 @@ Messages = Iterator[str | tuple[str, Severity | None]]
 Judge = (
     Callable[[Snapshot], Hits]
     | Callable[[ListedTool], Messages]
-    | Callable[[ServedPage], Messages]
+    | Callable[[ServedResource], Messages]
     | Callable[[ViewObservation], Messages]
 )
 """The function of a rule: judges the whole snapshot, or one tool, page or View at a time."""
@@ -112,7 +112,7 @@ def _described(hit: Hit) -> tuple[str, str, Severity | None]:
     match subject:
         case ListedTool(name):
             return f"tool {name}", f"Tool `{name}`{message}", severity
-        case ServedPage(uri):
+        case ServedResource(uri):
             return f"resource {uri}", f"`{uri}`{message}", severity
         case ViewObservation(uri):
             return f"view {uri}", message, severity
@@ -136,7 +136,7 @@ def rule(id: str) -> Callable[[Judge], Judge]:
 
 _SUBJECTS: dict[object, Callable[[Snapshot], Iterable[Any]]] = {
     ListedTool: lambda seen: seen.tools,
-    ServedPage: lambda seen: (page for page in seen.pages if page.contents),
+    ServedResource: lambda seen: (resource for resource in seen.resources if resource.contents),
     ViewObservation: lambda seen: seen.views or (),
 }
 

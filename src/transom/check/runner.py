@@ -33,7 +33,7 @@ from transom.check.snapshot import (
     ListedTool,
     ListedTools,
     Lists,
-    ServedPage,
+    ServedResource,
     Snapshot,
     TrialCall,
     ViewObservation,
@@ -52,7 +52,7 @@ from transom.connections.versions import (
 from transom.errors import METHOD_NOT_FOUND, ChannelClosed, ProtocolError, TransomError
 from transom.json_values import Json, JsonObject, as_list, as_object, clean, type_name
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
-from transom.protocol.pages import Pages
+from transom.protocol.pagination import Pagination
 from transom.version import __version__
 
 MAX_ITEMS = 20_000
@@ -163,23 +163,23 @@ class Conversation:
         clock = asyncio.get_running_loop().time
         end = clock() + LIST_TIMEOUTS * self._timeout
         items: list[JsonObject] = []
-        pages = Pages(MAX_LIST_PAGES)
+        pages = Pagination(MAX_LIST_PAGES)
         while True:
             params: JsonObject = {} if pages.cursor is None else {"cursor": pages.cursor}
             try:
-                page = await self.request(method, params)
+                answer = await self.request(method, params)
             except ProtocolError as error:
                 missing = error.code == METHOD_NOT_FOUND and pages.cursor is None
                 return items, None if missing else f"{method} failed: {clean(str(error), 200)}"
             except NoAnswer as error:
                 return items, str(error)
-            if not isinstance(page.get(key), list):
+            if not isinstance(answer.get(key), list):
                 return items, f"{method} answered without a list of {key}"
             # An entry that is not an object is kept: a rule has to report it.
-            items.extend(as_object(entry) for entry in as_list(page[key]))
-            cursor = page.get("nextCursor")
+            items.extend(as_object(entry) for entry in as_list(answer[key]))
+            cursor = answer.get("nextCursor")
             if not pages.follow(cursor if isinstance(cursor, str) and cursor else None):
-                return items, None if pages.problem is None else f"{method} {pages.problem}"
+                return items, None if pages.failure is None else f"{method} {pages.failure}"
             if len(items) >= MAX_ITEMS:
                 return items[:MAX_ITEMS], f"{method} has more than {MAX_ITEMS} entries"
             if clock() >= end:
@@ -282,7 +282,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     server_host: str | None = None
     observer: ViewObserver | None = None
     """Renders Views; `None` renders none."""
-    max_pages: int = 50
+    max_resources: int = 50
 
 
 def unseen(text: str, done: int, total: int) -> None:
@@ -301,7 +301,7 @@ class _Collection:
         self._progress = progress
         self._done, self._steps = 0, 6 if options.observer is None else 7
         self._notes: list[str] = []
-        self._pages: list[ServedPage] = []
+        self._resources: list[ServedResource] = []
         self._calling = options.calling or Calling()
         self._calls: list[TrialCall] = []
         self._uncalled: list[tuple[str, str]] = []
@@ -310,7 +310,7 @@ class _Collection:
     async def run(self) -> Snapshot:
         apps = await self._visit(self._as_host)
         if apps.handshake is None:
-            raise NothingToCheck(apps.problem)
+            raise NothingToCheck(apps.failure)
         seen = Snapshot(apps=apps)
         if self._begin_for("visiting as a text-only client", "text", "no_mime", "text_call"):
             text = await self._visit(lambda server: self._as_text(server, apps))
@@ -326,7 +326,7 @@ class _Collection:
             seen = replace(seen, no_mime=self._noted("no-types", typeless))
         snapshot = replace(
             seen,
-            pages=tuple(self._pages),
+            resources=tuple(self._resources),
             calls=None if self._options.calling is None else tuple(self._calls),
             uncalled=tuple(self._uncalled),
             server_host=self._options.server_host,
@@ -339,8 +339,8 @@ class _Collection:
                 views = tuple(await self._options.observer(snapshot))
                 snapshot = replace(snapshot, views=views)
             except TransomError as error:
-                problem = f"Views cannot be rendered: {error}"
-                snapshot = replace(snapshot, views_problem=problem)
+                failure = f"Views cannot be rendered: {error}"
+                snapshot = replace(snapshot, views_failure=failure)
         self._begin("done")
         return snapshot
 
@@ -360,8 +360,8 @@ class _Collection:
         return True
 
     def _noted(self, who: str, visit: Visit) -> Visit:
-        if visit.problem is not None:
-            self._notes.append(f"as a {who} client: {visit.problem}")
+        if visit.failure is not None:
+            self._notes.append(f"as a {who} client: {visit.failure}")
         return visit
 
     async def _visit(self, look: Callable[[Conversation], Awaitable[Visit]]) -> Visit:
@@ -369,11 +369,11 @@ class _Collection:
         try:
             channel = await self._connect()
         except TransomError as error:
-            return Visit(problem=f"the server cannot be reached: {error}")
+            return Visit(failure=f"the server cannot be reached: {error}")
         try:
             return await look(Conversation(channel, self._options.timeout))
         except (NoAnswer, ProtocolError, ChannelClosed) as error:
-            return Visit(problem=str(error))
+            return Visit(failure=str(error))
         finally:
             await channel.aclose()
 
@@ -381,12 +381,12 @@ class _Collection:
         self._begin("initializing")
         handshake = await server.open(APPS)
         self._begin("listing tools")
-        tools, problem = await server.list_all("tools/list", "tools")
+        tools, failure = await server.list_all("tools/list", "tools")
         self._begin("listing resources")
-        resources, resources_problem = await server.list_all("resources/list", "resources")
-        visit = Visit(handshake, _tools(tools), tuple(resources), problem)
-        self._notes += [p for p in (problem, resources_problem) if p is not None]
-        await self._read_pages(server, visit)
+        resources, resources_failure = await server.list_all("resources/list", "resources")
+        visit = Visit(handshake, _tools(tools), tuple(resources), failure)
+        self._notes += [p for p in (failure, resources_failure) if p is not None]
+        await self._read_resources(server, visit)
         if self._options.calling is not None:
             await self._call_tools(server, visit.tools)
         if self._options.read_twice:
@@ -411,9 +411,9 @@ class _Collection:
         hints: list[CacheHint] = []
 
         async def listed(server: Conversation, when: str, *, after_calls: bool = False) -> None:
-            tools, problem = await server.list_all("tools/list", "tools")
-            if problem is not None:
-                raise NoAnswer(problem)
+            tools, failure = await server.list_all("tools/list", "tools")
+            if failure is not None:
+                raise NoAnswer(failure)
             listings.append(ListedTools.from_entries(when, tools, after_calls=after_calls))
 
         async def look(server: Conversation) -> Visit:
@@ -429,10 +429,12 @@ class _Collection:
                 after = f"after calls of {', '.join(f'`{name}`' for name in called)}"
                 await listed(server, after, after_calls=True)
             for method, key in _OTHER_LISTS:
-                _, problem = await server.list_all(method, key)
-                if problem is not None:
-                    raise NoAnswer(problem)
-            if served := [page.uri for page in self._pages if page.result is not None]:
+                _, failure = await server.list_all(method, key)
+                if failure is not None:
+                    raise NoAnswer(failure)
+            if served := [
+                resource.uri for resource in self._resources if resource.result is not None
+            ]:
                 await _read(server, served[0])
             hints.extend(server.hints)
             await self._list_typeless(server, modern=True)
@@ -443,13 +445,13 @@ class _Collection:
             await listed(server, "on another connection")
             return Visit()
 
-        problem = (await self._visit(look)).problem
+        failure = (await self._visit(look)).failure
         if not listings:
-            return Lists(problem=f"the server does not speak MCP 2026-07-28: {problem}")
-        if problem is None:
-            problem = (await self._visit(look_again)).problem
-        if problem is not None:
-            self._notes.append(f"in MCP 2026-07-28: {problem}")
+            return Lists(failure=f"the server does not speak MCP 2026-07-28: {failure}")
+        if failure is None:
+            failure = (await self._visit(look_again)).failure
+        if failure is not None:
+            self._notes.append(f"in MCP 2026-07-28: {failure}")
         different = {msgspec.json.encode(hint): hint for hint in hints}  # JSON has no hash
         return Lists(tuple(listings), tuple(different.values()))
 
@@ -474,37 +476,39 @@ class _Collection:
                 break
         return list(called)
 
-    # --- pages -------------------------------------------------------------------------------
+    # --- resources ---------------------------------------------------------------------------
 
-    async def _read_pages(self, server: Conversation, visit: Visit) -> None:
+    async def _read_resources(self, server: Conversation, visit: Visit) -> None:
         linked: dict[str, list[str]] = {}
         for tool in visit.tools:
             if tool.link is not None and tool.link.startswith("ui://"):
                 linked.setdefault(tool.link, []).append(tool.name)
         listed = {str(entry.get("uri")): entry for entry in reversed(visit.resources)}
         uris = [*linked, *(uri for uri in listed if uri.startswith("ui://") and uri not in linked)]
-        if len(uris) > self._options.max_pages:
-            self._notes.append(f"only the first {self._options.max_pages} UI resources were read")
-            uris = uris[: self._options.max_pages]
+        if len(uris) > self._options.max_resources:
+            self._notes.append(
+                f"only the first {self._options.max_resources} UI resources were read"
+            )
+            uris = uris[: self._options.max_resources]
         self._steps += len(uris)
-        silent, problem = 0, None
+        silent, failure = 0, None
         for position, uri in enumerate(uris):
             if silent >= MAX_SILENT:
-                self._notes.append(f"{len(uris) - position} UI resources were not read: {problem}")
+                self._notes.append(f"{len(uris) - position} UI resources were not read: {failure}")
                 return
             self._begin(f"reading {uri}")
-            result, problem, answered = await _read(server, uri)
+            result, failure, answered = await _read(server, uri)
             silent = 0 if answered else silent + 1
             tools, entry = tuple(linked.get(uri, ())), listed.get(uri, {})
-            self._pages.append(ServedPage.from_answer(uri, tools, entry, result, problem))
+            self._resources.append(ServedResource.from_answer(uri, tools, entry, result, failure))
 
     async def _read_again(self, server: Conversation) -> None:
-        for index, first in enumerate(self._pages):
+        for index, first in enumerate(self._resources):
             if first.result is not None:
                 again, _, answered = await _read(server, first.uri)
                 if not answered:
                     return
-                self._pages[index] = replace(first, again=again)
+                self._resources[index] = replace(first, again=again)
 
     # --- calls -------------------------------------------------------------------------------
 
@@ -534,11 +538,11 @@ class _Collection:
                 return
             self._begin(f"calling {tool.name}")
             call = await self._call(server, tool, "example")
-            silent = silent + 1 if call and call.problem else 0
+            silent = silent + 1 if call and call.failure else 0
             if call and call.result and call.result.get("isError") is True:
                 text = clean(" ".join(texts(call.result)), 200)
                 self._notes.append(f"{tool.name} answered with an error: {text}")
-            if call is None or call.problem is not None:
+            if call is None or call.failure is not None:
                 continue
             if tool.hints("idempotentHint") and not tool.hints("readOnlyHint"):
                 await self._call(server, tool, "again")
@@ -549,12 +553,12 @@ class _Collection:
         listed = {tool.name for tool in text.tools}
         linked = {tool.name: tool for tool in apps.tools if tool.link and tool.name in listed}
         silent = 0
-        for name in dict.fromkeys(call.tool for call in self._calls if call.problem is None):
+        for name in dict.fromkeys(call.tool for call in self._calls if call.failure is None):
             if server.closed is not None or silent >= self._calling.max_silent:
                 return
             if name in linked:
                 call = await self._call(server, linked[name], "example", "text")
-                silent = silent + 1 if call and call.problem else 0
+                silent = silent + 1 if call and call.failure else 0
 
     def _may_call(self, tool: ListedTool) -> bool:
         safe = tool.hints("readOnlyHint") and not tool.hints("destructiveHint")
@@ -580,16 +584,16 @@ class _Collection:
             if kind == "example":
                 self._uncalled.append((tool.name, "no arguments could be made from its schema"))
             return None
-        result, fault, problem = None, None, None
+        result, fault, failure = None, None, None
         try:
             params: JsonObject = {"name": tool.name, "arguments": arguments}
             result = await server.request("tools/call", params)
         except ProtocolError as error:
             fault = (error.code, error.message)
         except NoAnswer as error:
-            problem = str(error)
+            failure = str(error)
             self._notes.append(f"tool {tool.name}: {error}")
-        call = TrialCall(tool.name, arguments, client, kind, result, fault, problem)
+        call = TrialCall(tool.name, arguments, client, kind, result, fault, failure)
         self._calls.append(call)
         return call
 
@@ -597,9 +601,9 @@ class _Collection:
 async def _list_only(server: Conversation, capabilities: JsonObject | None) -> Visit:
     """List the tools, after the handshake of a client with these capabilities if there are any."""
     handshake = None if capabilities is None else await server.open(capabilities)
-    tools, problem = await server.list_all("tools/list", "tools")
-    if problem is not None:
-        raise NoAnswer(problem)
+    tools, failure = await server.list_all("tools/list", "tools")
+    if failure is not None:
+        raise NoAnswer(failure)
     return Visit(handshake, _tools(tools))
 
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 import jsonschema_rs
 import msgspec
 
-from transom.errors import Problem
+from transom.errors import Mismatch
 from transom.json_values import Json, JsonObject, as_list, as_object, depth_exceeds, size_of
 from transom.schema.checker import MAX_BACKTRACKING
 
@@ -26,7 +26,7 @@ MAX_STEPS = 20_000
 MAX_TRIED = 50
 # Validating compares, at worst, each part of the schema with each part of the value. In bytes:
 MAX_WORK = 10**10
-MANY_PROBLEMS = 10**8
+MANY_MISMATCHES = 10**8
 MAX_VISITS = 100_000
 _DIALECTS = (
     *(f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)),
@@ -34,7 +34,7 @@ _DIALECTS = (
 )
 
 
-def schema_problem(schema: JsonObject) -> str | None:
+def schema_error(schema: JsonObject) -> str | None:
     """Why `schema` is not a JSON Schema that can be used, or `None` if it is."""
     if depth_exceeds(schema, MAX_DEPTH):
         return f"it nests deeper than {MAX_DEPTH} levels"
@@ -48,7 +48,7 @@ def schema_problem(schema: JsonObject) -> str | None:
     return None
 
 
-def problems_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Problem]:
+def mismatches_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Mismatch]:
     """Where `value` does not fit `schema`, the first few places; `ValueError` if it is unusable."""
     validator = _validator(schema)
     if depth_exceeds(value, MAX_DEPTH * 4):
@@ -57,20 +57,20 @@ def problems_of(value: Json, schema: JsonObject, limit: int = 5) -> list[Problem
     if work > MAX_WORK or _multiplies(schema, value):
         raise ValueError("validating would take too long")
     errors: Iterable[jsonschema_rs.ValidationError] = ()
-    if work < MANY_PROBLEMS:
+    if work < MANY_MISMATCHES:
         errors = islice(iter(validator.iter_errors(value)), limit)
-    else:  # all problems of a large value are slow to describe
+    else:  # all mismatches of a large value are slow to describe
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
             errors = (error,)
-    return [Problem(_path(error.instance_path), error.message) for error in errors]
+    return [Mismatch(_path(error.instance_path), error.message) for error in errors]
 
 
 def fits(value: Json, schema: JsonObject) -> bool:
     """Whether `value` fits `schema`; `False` also when the schema cannot be used."""
     try:
-        return not problems_of(value, schema, limit=1)
+        return not mismatches_of(value, schema, limit=1)
     except ValueError:
         return False
 

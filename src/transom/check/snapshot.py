@@ -1,7 +1,7 @@
 """The facts about one server, collected once. Every rule is a pure function of a `Snapshot`.
 
 1. Values are kept as the server sent them (`raw`): a rule is there to judge their shape.
-2. What could not be learned is `None` or carries a `problem`; nothing is guessed.
+2. What could not be learned is `None` or carries a `failure`; nothing is guessed.
 3. A server is asked as three clients: one that shows Views (`apps`), one that does not know MCP
    Apps (`text`), and one that names the extension but accepts no type (`no_mime`). One that speaks
    MCP 2026-07-28 is asked for its lists on two connections (`lists`).
@@ -20,7 +20,7 @@ from transom.check.scan import HtmlScan
 from transom.json_values import Json, JsonObject, as_list, as_object
 from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 
-PAGE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
+RESOURCE_FIELDS = ("csp", "permissions", "domain", "prefersBorder")
 CSP_FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
 CallKind = Literal["example", "again", "invalid"]
@@ -90,14 +90,14 @@ def name_words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-class ServedPage(msgspec.Struct, frozen=True):
+class ServedResource(msgspec.Struct, frozen=True):
     """One `ui://` resource: how it is listed, what reading it gave, and what its HTML holds."""
 
     uri: str
     linked_by: tuple[str, ...]
     listed: JsonObject
     result: JsonObject | None
-    problem: str | None
+    failure: str | None
     """Why reading failed."""
     contents: list[JsonObject]
     item: JsonObject
@@ -114,15 +114,15 @@ class ServedPage(msgspec.Struct, frozen=True):
         linked_by: tuple[str, ...],
         listed: JsonObject,
         result: JsonObject | None,
-        problem: str | None,
-    ) -> ServedPage:
+        failure: str | None,
+    ) -> ServedResource:
         """Read the answer to `resources/read`, which may be anything, and scan its HTML."""
         contents = [as_object(item) for item in as_list(as_object(result).get("contents"))]
         fitting = (item for item in contents if item.get("mimeType") == VIEW_MIME_TYPE)
         item = next(fitting, contents[0] if contents else {})
         html = _body(item)
         found = HtmlScan(html or "")
-        return cls(uri, linked_by, listed, result, problem, contents, item, html, found)
+        return cls(uri, linked_by, listed, result, failure, contents, item, html, found)
 
     @property
     def ui(self) -> JsonObject:
@@ -175,7 +175,7 @@ class TrialCall(msgspec.Struct, frozen=True):
     """One `tools/call` that the checker made.
 
     It gave a `result` or a `fault` (the code and message of a JSON-RPC error), or there was no
-    answer and `problem` says why.
+    answer and `failure` says why.
     """
 
     tool: str
@@ -184,7 +184,7 @@ class TrialCall(msgspec.Struct, frozen=True):
     kind: CallKind = "example"
     result: JsonObject | None = None
     fault: tuple[int, str] | None = None
-    problem: str | None = None
+    failure: str | None = None
 
 
 def texts(result: JsonObject) -> Iterator[str]:
@@ -236,7 +236,7 @@ class Visit(msgspec.Struct, frozen=True):
     handshake: JsonObject | None = None
     tools: tuple[ListedTool, ...] = ()
     resources: tuple[JsonObject, ...] = ()
-    problem: str | None = None
+    failure: str | None = None
     """Why the tools could not be listed, or not all of them."""
 
 
@@ -269,7 +269,7 @@ class Lists(msgspec.Struct, frozen=True):
 
     listings: tuple[ListedTools, ...] = ()
     hints: tuple[CacheHint, ...] = ()
-    problem: str | None = None
+    failure: str | None = None
     """Why there is nothing to look at."""
 
 
@@ -277,17 +277,17 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Everything the rules may look at."""
 
     apps: Visit
-    text: Visit = Visit(problem="the server was not listed as a text-only client")
-    no_mime: Visit = Visit(problem="the server was not listed without types")
-    pages: tuple[ServedPage, ...] = ()
+    text: Visit = Visit(failure="the server was not listed as a text-only client")
+    no_mime: Visit = Visit(failure="the server was not listed without types")
+    resources: tuple[ServedResource, ...] = ()
     calls: tuple[TrialCall, ...] | None = None
     """`None` when calling was not allowed."""
     uncalled: tuple[tuple[str, str], ...] = ()
     """Tools that were not called, each with the reason."""
-    lists: Lists = Lists(problem="the server was not listed in MCP 2026-07-28")
+    lists: Lists = Lists(failure="the server was not listed in MCP 2026-07-28")
     views: tuple[ViewObservation, ...] | None = None
     """`None` when nothing was rendered."""
-    views_problem: str | None = None
+    views_failure: str | None = None
     """Why nothing could be rendered, when it was requested."""
     server_host: str | None = None
     """The host name of the server, when it was reached by URL."""

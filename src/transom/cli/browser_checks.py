@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from transom.background import ignore
 from transom.check.schemas import unfitting_arguments
 from transom.check.snapshot import (
-    ServedPage,
+    ServedResource,
     Snapshot,
     TrialCall,
     ViewObservation,
@@ -22,7 +22,7 @@ from transom.check.snapshot import (
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
 from transom.host.limits import Limits
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
@@ -39,7 +39,9 @@ _DENIED = re.compile(r"NotAllowedError|permission|denied", re.IGNORECASE)
 
 async def observe_views(seen: Snapshot, *, settle: float = _SETTLE) -> Sequence[ViewObservation]:
     """Render every page that a tool opens, without a window, in light and in dark."""
-    pages = [page for page in seen.pages if page.html is not None and page.linked_by]
+    resources = [
+        resource for resource in seen.resources if resource.html is not None and resource.linked_by
+    ]
     found: list[ViewObservation] = []
     for theme in ("light", "dark"):
         watch = _Watch()
@@ -50,13 +52,13 @@ async def observe_views(seen: Snapshot, *, settle: float = _SETTLE) -> Sequence[
             on_request=watch.request,
         )
         async with renderer:
-            for number, page in enumerate(pages):
+            for number, resource in enumerate(resources):
                 watch.clear()
-                rendering = _Rendering(seen, page, theme, watch)
+                rendering = _Rendering(seen, resource, theme, watch)
                 found.append(await rendering.run(renderer, f"view-{number}", settle))
         # What did not start in light will not start in dark.
         started = {view.uri for view in found if view.initialized}
-        pages = [page for page in pages if page.uri in started]
+        resources = [resource for resource in resources if resource.uri in started]
     return found
 
 
@@ -89,9 +91,9 @@ class _Watch:
 class _Rendering:
     """One View, shown once."""
 
-    def __init__(self, seen: Snapshot, page: ServedPage, theme: str, watch: _Watch) -> None:
+    def __init__(self, seen: Snapshot, resource: ServedResource, theme: str, watch: _Watch) -> None:
         self._seen = seen
-        self._page = page
+        self._resource = resource
         self._theme = theme
         self._watch = watch
         self._calls: dict[str, None] = {}
@@ -102,12 +104,12 @@ class _Rendering:
         self._faults: list[tuple[str, int]] = []
 
     async def run(self, renderer: HeadlessRenderer, view_id: str, settle: float) -> ViewObservation:
-        ui = self._page.effective_ui
-        shown = Page(
+        ui = self._resource.effective_ui
+        shown = UIResource(
             view_id=view_id,
             server="checked",
-            uri=self._page.uri,
-            html=self._page.html or "",
+            uri=self._resource.uri,
+            html=self._resource.html or "",
             csp=as_object(ui.get("csp")) or None,
         )
         channel = await renderer.open(shown)
@@ -141,7 +143,7 @@ class _Rendering:
     def _opening_call(self) -> TrialCall | None:
         for call in self._seen.calls or ():
             wanted = (call.client, call.kind) == ("apps", "example")
-            if wanted and call.tool in self._page.linked_by:
+            if wanted and call.tool in self._resource.linked_by:
                 return call
         return None
 
@@ -184,11 +186,11 @@ class _Rendering:
     def _seen_so_far(self) -> ViewObservation:
         uncaught = [text for kind, text in self._watch.lines if kind == "uncaught"]
         # Which of the denied permissions an error is about is not known, so all are named.
-        wanted = ", ".join(as_object(self._page.effective_ui.get("permissions")))
+        wanted = ", ".join(as_object(self._resource.effective_ui.get("permissions")))
         denied = [(wanted, text) for text in uncaught if wanted and _DENIED.search(text)]
         refused = {match[1] for _, text in self._watch.lines if (match := _CORS.search(text))}
         return ViewObservation(
-            uri=self._page.uri,
+            uri=self._resource.uri,
             waited=WAIT,
             theme=self._theme,
             initialized=self._initialized,

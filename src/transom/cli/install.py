@@ -115,8 +115,8 @@ def _print_clients() -> None:
             sys.stdout.write(f"  through the gateway: {name} ({server})\n")
         if each.others:
             sys.stdout.write(f"  directly: {', '.join(each.others)}\n")
-        if each.problem or not (each.behind or each.others):
-            sys.stdout.write(f"  {each.problem or 'no servers'}\n")
+        if each.error or not (each.behind or each.others):
+            sys.stdout.write(f"  {each.error or 'no servers'}\n")
 
 
 # --- trying it -------------------------------------------------------------------------------

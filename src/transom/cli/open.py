@@ -18,7 +18,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from transom.check.schemas import schema_problem
+from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target, identity_of
@@ -32,9 +32,9 @@ from transom.errors import (
 )
 from transom.gateway.config import name_of_command, name_of_url
 from transom.host.host import Host
-from transom.host.page import links_view
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
+from transom.host.ui_resource import links_view
 from transom.host.view import View
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 """A step of `transom open`; `event` says which."""
 
-_LABEL = 9
+_MARGIN = 9
 _MAX_SHOWN = 1000
 # Views write this: nothing in it may move the cursor, change colours or turn text around.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -63,9 +63,9 @@ class EventPrinter:
         """Print one event."""
         getattr(self, f"_{event['event']}")(event)
 
-    def _lines(self, label: str, style: str, *lines: str | Text) -> None:
+    def _lines(self, heading: str, style: str, *lines: str | Text) -> None:
         for number, line in enumerate(lines):
-            margin = Text(f"{label if not number else '':<{_LABEL}}", style=f"bold {style}")
+            margin = Text(f"{heading if not number else '':<{_MARGIN}}", style=f"bold {style}")
             body = line if isinstance(line, Text) else Text(_safe(line))
             self._out.print(margin + body, soft_wrap=True)
 
@@ -99,8 +99,8 @@ class EventPrinter:
         text = "\n".join(_block(block) for block in result["content"])
         if len(text) > _MAX_SHOWN:
             text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
-        label, style = ("Error", "red") if result.get("isError") else ("", "default")
-        self._lines(label, style, *(text.splitlines() or ["(no text)"]))
+        heading, style = ("Error", "red") if result.get("isError") else ("", "default")
+        self._lines(heading, style, *(text.splitlines() or ["(no text)"]))
 
     def _violation(self, event: Event) -> None:
         lines = [f"{event['directive']}: {event['blocked']}"]
@@ -425,7 +425,7 @@ class OpenCommand:
         tools = await host.list_tools()
         tool = self._tool_to_open(tool, tools)
         schema = next(each.input_schema for each in tools if each.name == tool)
-        if problem := schema_problem(schema):
+        if problem := schema_error(schema):
             text = f"its input schema is not valid JSON Schema: {problem}"
             self._event("problem", kind="schema", tool=tool, message=text)
         calling = asyncio.ensure_future(host.call_tool(tool, arguments))

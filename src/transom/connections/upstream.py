@@ -22,7 +22,7 @@ from transom.connections.versions import (
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
 from transom.json_values import member, members
 from transom.protocol import wire
-from transom.protocol.pages import Pages
+from transom.protocol.pagination import Pagination
 from transom.session import OnProgress
 from transom.types import Tool
 
@@ -103,7 +103,7 @@ async def list_all(
 ) -> list[Raw]:
     """All entries of a list, from all pages, unread; `send` requests a page."""
     entries: list[Raw] = []
-    pages = Pages(_MAX_PAGES)
+    pages = Pagination(_MAX_PAGES)
     while True:
         page = members(await send(pages.cursor and b'{"cursor":%b}' % pages.cursor))
         try:

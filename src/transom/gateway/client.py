@@ -75,7 +75,7 @@ class Client:
             Throttled(channel, self._wait_for_room),
             on_request=self._handle_request,
             on_notification=self._handle_notification,
-            on_problem=_report,
+            on_error=_report,
             to_error=_as_error,
             timeout=None,
             peer=Peer(

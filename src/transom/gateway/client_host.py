@@ -45,7 +45,7 @@ class Display(Protocol):
     pictures: bool
     """Whether it can take pictures of Views."""
 
-    async def seat(self, label: str) -> Renderer:
+    async def seat(self, client_name: str) -> Renderer:
         """A renderer for the Views of one client."""
         ...
 
@@ -89,7 +89,7 @@ class ClientHost:
 
     Args:
         options: how Views are shown.
-        label: what the user sees the client as.
+        client_name: what the user sees the client as.
         inputs: asks the client.
         records: of its Views; None: they end with this gateway.
         configure: sets the handlers of a host that was made.
@@ -98,18 +98,18 @@ class ClientHost:
     def __init__(
         self,
         options: ViewOptions,
-        label: str,
+        client_name: str,
         inputs: Inputs,
         records: ViewRecords | None,
         configure: Callable[[Host], None],
     ) -> None:
         self.host: Host | None = None
         """None until it was made."""
-        self.changed = Debounced(self._keep_records, log_problem, delay=COALESCE)
+        self.changed = Debounced(self._keep_records, log_error, delay=COALESCE)
         """Triggered when what other replicas need to know has changed."""
         self.handles = Handles(self.changed.trigger)
         self._options = options
-        self._label = label
+        self._client_name = client_name
         self._records = records
         self._configure = configure
         self._on_page: Any = None
@@ -124,7 +124,7 @@ class ClientHost:
         )
         self._making: asyncio.Task[Host] | None = None
         self._adding = asyncio.Lock()
-        self._background = Background(log_problem)
+        self._background = Background(log_error)
 
     # --- making it ---------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class ClientHost:
         assert options.screen is not None  # noqa: S101 - see `ClientViews.opened_by`
         # The SDK takes most of a second to load; the first answers should not wait for that.
         module: Any = await asyncio.to_thread(import_module, "transom.host.host")
-        renderer = await options.screen.seat(self._label)
+        renderer = await options.screen.seat(self._client_name)
         self._on_page = getattr(renderer, "approve", None)
         policy = policy_for(options.approval, self._ask_on_page, self._elicitation.approve)
         policy.view_calls = options.view_calls
@@ -258,6 +258,6 @@ class ClientHost:
         await self._records.keep(data)
 
 
-def log_problem(error: BaseException) -> None:
-    """Log a problem that reaches no caller."""
+def log_error(error: BaseException) -> None:
+    """Log an error that reaches no caller."""
     _log.info("%s", error)

@@ -2,7 +2,7 @@
 
 1. A call that opens a View goes to the server as the client sent it, and its result comes back as
    the server sent it, with one text more: which View is open, and what it can do.
-2. A problem with a View never changes the result of the call that opened it.
+2. A failure of a View never changes the result of the call that opened it.
 3. Where lists may change, the tools of Views are in the client's list. Where they stand still, the
    fixed tools `list_view_tools` and `call_view_tool` are there from the beginning. `eras.py` says
    which it is, how the client names a View, and when a View opens.
@@ -34,7 +34,7 @@ from transom.gateway.client_host import (
     ClientHost,
     ViewOptions,
     ViewRecords,
-    log_problem,
+    log_error,
 )
 from transom.gateway.eras import ERAS, MAX_TASK_TIME, CallTasks, ClientRequest, Era
 from transom.gateway.inputs import Inputs
@@ -49,9 +49,9 @@ from transom.gateway.view_messages import (
     with_blocks,
 )
 from transom.host.indirect_tools import INDIRECT_TOOLS, LIST_VIEW_TOOLS
-from transom.host.page import links_view
 from transom.host.policy import model_may_call
 from transom.host.tool_names import owner_of
+from transom.host.ui_resource import links_view
 from transom.json_values import clean, member, members, without_marks
 from transom.protocol import wire
 from transom.protocol.messages import OPEN
@@ -121,7 +121,7 @@ class ClientViews:
         client: whose they are.
         inputs: asks the client.
         subscriptions: what it gets notifications of.
-        label: what the user sees the client as.
+        client_name: what the user sees the client as.
         records: of the Views it had at another replica.
     """
 
@@ -132,7 +132,7 @@ class ClientViews:
         inputs: Inputs,
         subscriptions: Subscriptions,
         *,
-        label: str = "",
+        client_name: str = "",
         records: ViewRecords | None = None,
     ) -> None:
         self.tasks = CallTasks()
@@ -145,9 +145,9 @@ class ClientViews:
         self._subscriptions = subscriptions
         self._messages = ViewMessages()
         self._taken: set[str] = set()
-        self._tools_changed = Debounced(self._notify_tools_changed, log_problem, delay=COALESCE)
-        self._background = Background(log_problem)
-        self._host = ClientHost(options, label, inputs, records, self._configure)
+        self._tools_changed = Debounced(self._notify_tools_changed, log_error, delay=COALESCE)
+        self._background = Background(log_error)
+        self._host = ClientHost(options, client_name, inputs, records, self._configure)
 
     def _configure(self, host: Host) -> None:
         if self._client.identity.supports("sampling"):
@@ -157,7 +157,7 @@ class ClientViews:
         host.on_view_opened = self._view_opened
         host.on_view_closed = self._view_closed
         host.on_tools_changed = self._tools_changed.trigger
-        host.on_error = log_problem
+        host.on_error = log_error
         host.on_view_problem = _log_view_problem
 
     def learn_tools(self, heads: Iterable[ToolHead]) -> None:

@@ -48,11 +48,11 @@ class SharedDisplay:
         self._renderer = None
         await self._stack.aclose()
 
-    async def seat(self, label: str) -> Renderer:
+    async def seat(self, client_name: str) -> Renderer:
         """A renderer for the Views of one client."""
         await self.start()
         seat = getattr(self._renderer, "seat", None)
-        return self._renderer if seat is None else seat(label)
+        return self._renderer if seat is None else seat(client_name)
 
     def where(self) -> str | None:
         """The address of the page; with its token only while no page is open.

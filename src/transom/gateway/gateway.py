@@ -123,22 +123,24 @@ class Gateway:
             servers = [(servers[0][0], _starting_with(started, servers[0][1])), *servers[1:]]
         await serve_stdio(lambda channel: self._proxy(channel, servers))
 
-    async def serve(self, channel: Channel, *, label: str = "") -> None:
+    async def serve(self, channel: Channel, *, client_name: str = "") -> None:
         """Serve one client on a channel until it is gone.
 
         Args:
             channel: to the client.
-            label: what the user sees the client as.
+            client_name: what the user sees the client as.
 
         Raises:
             NotConnected: no server can be started.
         """
-        await self._proxy(channel, self._servers, label).run()
+        await self._proxy(channel, self._servers, client_name).run()
 
     def _proxy(
-        self, channel: Channel, servers: Sequence[tuple[str, Connect]], label: str = ""
+        self, channel: Channel, servers: Sequence[tuple[str, Connect]], client_name: str = ""
     ) -> Proxy:
-        return Proxy(channel, servers, self._views, label=label, hung_after=self._hung_after)
+        return Proxy(
+            channel, servers, self._views, client_name=client_name, hung_after=self._hung_after
+        )
 
     def asgi(
         self,

@@ -247,7 +247,7 @@ class HttpGateway:
                 raise _header_mismatch("mcp-protocol-version")
             raise HttpRefusal(400, INVALID_REQUEST, "Missing session ID")
         name = member(getattr(message, "params", None), "clientInfo", "name")
-        client = HttpSession(_label(name), self._idle)
+        client = HttpSession(_client_name(name), self._idle)
         lease = None
         if self._bus is not None:
             lease = await self._bus.claim(_SESSION + client.id, lambda _: client.end())
@@ -261,7 +261,7 @@ class HttpGateway:
             text = f"The gateway has as many clients as it may (--max-clients {self._max_clients})"
             raise HttpRefusal(503, SERVER_ERROR, text)
         every = [*self.clients.values(), *self.principals.values()]
-        same = sum(each.label == client.label for each in every)
+        same = sum(each.name == client.name for each in every)
         among[key] = client
 
         def ended(_: object) -> None:
@@ -271,8 +271,8 @@ class HttpGateway:
                     lease.release()
             client.ended()
 
-        label = f"{client.label} ({same + 1})" if same else client.label
-        client.start(self._serve(client, label, lease))
+        client_name = f"{client.name} ({same + 1})" if same else client.name
+        client.start(self._serve(client, client_name, lease))
         client.task.add_done_callback(ended)
         return client
 
@@ -308,7 +308,7 @@ class HttpGateway:
         while (principal := self.principals.get(key)) is None or principal.ending:
             if self._bus is None or (lease is not None and lease.held):
                 name = member(message.params, "_meta", CLIENT_KEY, "name")
-                principal = Principal(_label(name), self._idle)
+                principal = Principal(_client_name(name), self._idle)
                 return self._admit(principal, self.principals, key, lease)
             lease = await self._bus.claim(_PRINCIPAL + key, lambda _: self._lost(key))
             if lease is None:
@@ -321,7 +321,7 @@ class HttpGateway:
         if principal is not None:
             principal.end()
 
-    async def _serve(self, client: HttpClient, label: str, lease: Lease | None) -> None:
+    async def _serve(self, client: HttpClient, client_name: str, lease: Lease | None) -> None:
         """One session or principal, from its first request to its end."""
         try:
             records = None
@@ -333,7 +333,7 @@ class HttpGateway:
                 client,
                 self._servers,
                 self._views,
-                label=label,
+                client_name=client_name,
                 records=records,
                 hung_after=self._hung_after,
             )
@@ -503,7 +503,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-def _label(name: object) -> str:
+def _client_name(name: object) -> str:
     return clean(name, 60) if isinstance(name, str) else ""
 
 

@@ -164,10 +164,10 @@ class _Messages:
 
 
 class HttpClient:
-    """One client of the gateway, from its first request to its end; the user sees its `label`."""
+    """One client of the gateway, from its first request to its end; the user sees its `name`."""
 
-    def __init__(self, label: str, idle: float) -> None:
-        self.label = label
+    def __init__(self, name: str, idle: float) -> None:
+        self.name = name
         self.ending = False
         self.task: asyncio.Task[None]
         self._idle = idle
@@ -180,7 +180,7 @@ class HttpClient:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Serve it with this function."""
-        self.task = asyncio.create_task(work, name=f"transom-client-{self.label}")
+        self.task = asyncio.create_task(work, name=f"transom-client-{self.name}")
 
     def end(self) -> None:
         """End it, unless it is ending already."""
@@ -334,8 +334,8 @@ class HttpClient:
 class HttpSession(HttpClient):
     """A session of a client before 2026-07-28, from its `initialize` to its end."""
 
-    def __init__(self, label: str, idle: float) -> None:
-        super().__init__(label, idle)
+    def __init__(self, name: str, idle: float) -> None:
+        super().__init__(name, idle)
         self.id = secrets.token_hex(16)
         self.introduced = False
         """Whether its `initialize` was answered with a result."""
@@ -428,8 +428,8 @@ class HttpSession(HttpClient):
 class Principal(HttpClient):
     """All 2026-07-28 clients with the same token, or all on this machine without one."""
 
-    def __init__(self, label: str, idle: float) -> None:
-        super().__init__(label, idle)
+    def __init__(self, name: str, idle: float) -> None:
+        super().__init__(name, idle)
         self._ids = count(1)
 
     async def post(self, request: wire.Request, receive: Receive, send: Send) -> None:

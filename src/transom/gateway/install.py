@@ -142,7 +142,7 @@ class Found(msgspec.Struct, frozen=True):
     behind: Mapping[str, str]
     """By name: the command, URL or file behind the gateway."""
     others: Sequence[str] = ()
-    problem: str = ""
+    error: str = ""
 
 
 def find_clients(machine: Machine | None = None) -> Iterator[Found]:
@@ -160,7 +160,7 @@ def find_clients(machine: Machine | None = None) -> Iterator[Found]:
                 form = FORMATS[client.written]
                 entries = _entries(form, _resolved(path)[1], client.section, str(path))
             except UsageError as error:
-                yield Found(client, path, {}, problem=str(error))
+                yield Found(client, path, {}, error=str(error))
                 continue
             words = {name: _words(entry) for name, entry in entries.items()}
             behind = {name: _behind(each) for name, each in words.items() if is_gateway(each)}

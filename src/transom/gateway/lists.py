@@ -43,7 +43,7 @@ class MergedLists:
 
     # --- for the client ----------------------------------------------------------------------
 
-    async def page(
+    async def list_page(
         self, request: ClientRequest, key: str, *, optional: bool = False
     ) -> tuple[bytes, Listed | None, bool]:
         """The lists of all servers, or a page of the only one's; `optional`: it may have none.
@@ -75,7 +75,7 @@ class MergedLists:
 
     async def tools(self, request: ClientRequest) -> bytes:
         """Answer `tools/list`."""
-        result, listed, last = await self.page(request, "tools")
+        result, listed, last = await self.list_page(request, "tools")
         if listed is None:
             return result
         entries = self._merge_tools(listed, whole=request.cursor is None and last)
@@ -88,7 +88,7 @@ class MergedLists:
 
     async def resources(self, request: ClientRequest) -> bytes:
         """Answer `resources/list`."""
-        result, listed, last = await self.page(request, "resources", optional=True)
+        result, listed, last = await self.list_page(request, "resources", optional=True)
         if listed is None:
             return result
         entries = self._merged(listed, self._merge_resources)
@@ -106,7 +106,7 @@ class MergedLists:
 
     async def _others(self, request: ClientRequest, key: str, merge: Merge) -> bytes:
         """A list to which the gateway adds nothing."""
-        result, listed, _ = await self.page(request, key)
+        result, listed, _ = await self.list_page(request, key)
         if listed is None:
             return result
         return with_entries(result, key, self._merged(listed, merge))

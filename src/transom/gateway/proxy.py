@@ -81,7 +81,7 @@ class Proxy:
         channel: to the client.
         servers: the servers: a name, and what starts or reaches each of them.
         views: how Views are shown.
-        label: what the user sees the client as.
+        client_name: what the user sees the client as.
         records: of the Views that the client had at another replica of the gateway.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
     """
@@ -92,7 +92,7 @@ class Proxy:
         servers: Sequence[tuple[str, Connect]],
         views: ViewOptions,
         *,
-        label: str = "",
+        client_name: str = "",
         records: ViewRecords | None = None,
         hung_after: float = 300.0,
     ) -> None:
@@ -107,7 +107,7 @@ class Proxy:
         )
         self._subscriptions = Subscriptions(client, self._members)
         self._views = ClientViews(
-            views, client, inputs, self._subscriptions, label=label, records=records
+            views, client, inputs, self._subscriptions, client_name=client_name, records=records
         )
         self._lists = MergedLists(self._members, self._views)
         self._introducing: asyncio.Future[Any] | None = None
@@ -452,7 +452,7 @@ class Proxy:
 
     async def _list_tasks(self, request: ClientRequest) -> bytes:
         optional = request.era.lists_tasks
-        result, listed, last = await self._lists.page(request, "tasks", optional=optional)
+        result, listed, last = await self._lists.list_page(request, "tasks", optional=optional)
         if listed is None:
             return result
         entries: list[Raw | bytes] = []

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from transom.host.limits import Limits
     from transom.host.liveness import ViewState
     from transom.host.open_views import HostRecords, ShownCall
-    from transom.host.page import Page
     from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Deny, Policy
     from transom.host.renderers import InProcessRenderer, MakeApp, Renderer, TakesScreenshots
     from transom.host.tool_host import ToolHost
     from transom.host.tool_list import ToolList
+    from transom.host.ui_resource import UIResource
     from transom.host.view import ModelContext, View
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "Limits",
     "MakeApp",
     "ModelContext",
-    "Page",
     "Policy",
     "Redact",
     "Renderer",
@@ -49,6 +48,7 @@ __all__ = [
     "TakesScreenshots",
     "ToolHost",
     "ToolList",
+    "UIResource",
     "View",
     "ViewState",
     "read_audit",
@@ -62,7 +62,7 @@ _HOMES = {
     "limits": ("Limits",),
     "liveness": ("ViewState",),
     "open_views": ("HostRecords", "ShownCall"),
-    "page": ("Page",),
+    "ui_resource": ("UIResource",),
     "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Policy"),
     "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),
     "tool_host": ("ToolHost",),

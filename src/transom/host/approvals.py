@@ -42,13 +42,13 @@ class Approvals:
         policy: Policy,
         audit: AuditLog,
         *,
-        on_problem: Callable[[BaseException], object],
+        on_error: Callable[[BaseException], object],
         on_grants_changed: Callable[[str], object],
     ) -> None:
         self.grants = Grants(on_grants_changed)
         self._policy = policy
         self._audit = audit
-        self._on_problem = on_problem
+        self._on_error = on_error
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
         self._held: dict[str, _Held] = {}
 
@@ -201,7 +201,7 @@ class Approvals:
             if inspect.isawaitable(answer):
                 answer = await answer
         except Exception as error:  # noqa: BLE001 - an approver that fails has not said yes
-            self._on_problem(error)
+            self._on_error(error)
             self._record("approval", "failed", request)
             self.refuse(request, "The approver failed, so the call was not approved")
         verdict = self._policy.settle(request, answer, self.grants)

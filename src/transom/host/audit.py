@@ -114,7 +114,7 @@ class AuditLog:
         max_arguments: arguments whose JSON is longer than this many bytes are left out.
         batch: how many events are written at once.
         interval: how many seconds an event waits for its batch at most.
-        on_problem: called when the sink fails or `redact` raises. Must not raise.
+        on_error: called when the sink fails or `redact` raises. Must not raise.
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class AuditLog:
         max_arguments: int = 4096,
         batch: int = 512,
         interval: float = 0.25,
-        on_problem: Callable[[BaseException], object] = lambda _: None,
+        on_error: Callable[[BaseException], object] = lambda _: None,
     ) -> None:
-        self.on_problem = on_problem
+        self.on_error = on_error
         self._sink = sink if callable(sink) else None
         stored = isinstance(sink, str | Path)
         self._db = _Database(str(sink), max_rows, max_bytes) if stored else None
@@ -239,7 +239,7 @@ class AuditLog:
     def _report(self, error: BaseException) -> None:
         if not self._failing:
             self._failing = True
-            self.on_problem(error)
+            self.on_error(error)
 
     def _write(self) -> None:
         """Hand the waiting events to the thread, unless it is still busy with the last batch."""

@@ -237,7 +237,7 @@ class Bridge(CallsTools):
             channel,
             on_request=self._handle_request,
             on_notification=self._handle_notification,
-            on_problem=self.report,
+            on_error=self.report,
             on_closed=self._ended,
             timeout=self.limits.call_timeout,
             peer=Peer(
@@ -265,7 +265,7 @@ class Bridge(CallsTools):
         self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
-        fire_changed = partial(self.on_tools_changed.fire, on_problem=self.report)
+        fire_changed = partial(self.on_tools_changed.fire, on_error=self.report)
         self._tools_changed = Debounced(fire_changed, self.report)
         self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
         self.notify_restarted: Callable[[], object] = lambda: None
@@ -735,7 +735,7 @@ class Bridge(CallsTools):
                 pass  # between the host and its sandbox, or handled by the session
 
     def _fire(self, handlers: Slot, *arguments: object) -> None:
-        self._events.run(lambda: handlers.fire(*arguments, on_problem=self.report))
+        self._events.run(lambda: handlers.fire(*arguments, on_error=self.report))
 
     def _initialized(self) -> None:
         # A View that initialises again, because its page was reloaded, gets the data again.

@@ -182,7 +182,7 @@ class Host(ToolHost):
         self.renderer = renderer
         self.limits = limits if limits is not None else Limits()
         self.audit = _audit_log(audit)
-        self.audit.on_problem = self._report
+        self.audit.on_error = self._report
         self._background = Background(self._report)
         self._reports = Background(_log_failure, limit=_MAX_REPORTS)
         fire_tools_changed = partial(self._fire, "on_tools_changed")
@@ -200,7 +200,7 @@ class Host(ToolHost):
         self._approvals = Approvals(
             policy or Policy(),
             self.audit,
-            on_problem=self._report,
+            on_error=self._report,
             on_grants_changed=self._grants_changed,
         )
         self._servers = ServerTools(
@@ -210,7 +210,7 @@ class Host(ToolHost):
             interval=self.limits.relist_interval,
             on_changed=lambda name, change: self._surface_changed(name, None, change),
             on_lost=partial(self._fire, "on_server_lost"),
-            on_problem=self._report,
+            on_error=self._report,
         )
         self._environment = ViewEnvironment(
             limits=self.limits,

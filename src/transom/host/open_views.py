@@ -20,10 +20,10 @@ from transom.background import Background
 from transom.errors import ConnectionClosed, InvalidResult, Refused, TransomError, ViewClosed
 from transom.host.grants import GivenGrant
 from transom.host.liveness import BUSY, GONE, LIVE, ViewState
-from transom.host.page import view_uri
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.tool_names import view_stem
+from transom.host.ui_resource import view_uri
 from transom.host.view import View, ViewEnvironment, ViewOrigin
 from transom.host.view_settings import Reuse
 from transom.recent import Recent
@@ -208,15 +208,15 @@ class OpenViews(Mapping[str, View]):
         call_server: Callable[[], Awaitable[_R]],
     ) -> ShownCall[_R]:
         """See `Host.call_with_view`."""
-        view, origin, problem = None, None, None
+        view, origin, failure = None, None, None
         try:
             origin = self.call_of(server, tool, arguments)
             view = None if origin is None else await self.view_for(origin)
         except TransomError as error:
-            problem = str(error)
+            failure = str(error)
         except Exception as error:  # noqa: BLE001 - the call does not depend on its View
             self._report(error)
-            problem = "the host failed"
+            failure = "the host failed"
         try:
             result = await call_server()
         except BaseException as error:
@@ -226,7 +226,7 @@ class OpenViews(Mapping[str, View]):
                 self._background.start(view.deliver(cancelled=reason, call=origin))
             raise
         if view is None or origin is None:
-            return ShownCall(result, error=problem)
+            return ShownCall(result, error=failure)
         if isinstance(result, Task):
             self._task_views[result.task_id] = view, origin
         elif isinstance(result, ToolResult):

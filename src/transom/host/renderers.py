@@ -10,7 +10,7 @@ from typing import Protocol, Self, runtime_checkable
 from transom.background import Background
 from transom.channel import Channel, memory_pair
 from transom.errors import TransomError, UsageError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.view.app import App
 
 __all__ = ["InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
@@ -25,7 +25,7 @@ class Renderer(Protocol):
     A renderer that is an async context manager is entered and left with its host.
     """
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, resource: UIResource) -> Channel:
         """Start the View and return the pipe to it. The View may speak at once.
 
         Raises:
@@ -59,16 +59,16 @@ class InProcessRenderer:
         self._apps = dict(apps)
         self._connecting = Background(_log.error)
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, resource: UIResource) -> Channel:
         """Make the App and connect it.
 
         Raises:
             UsageError: there is no App for that resource, or what was made is not one.
         """
-        make = self._apps.get(page.uri)
+        make = self._apps.get(resource.uri)
         if make is None:
             known = ", ".join(self._apps) or "none"
-            raise UsageError(f"There is no App for {page.uri}; there are: {known}")
+            raise UsageError(f"There is no App for {resource.uri}; there are: {known}")
         made = make()
         app = await made if inspect.isawaitable(made) else made
         ours, theirs = memory_pair()

@@ -81,7 +81,7 @@ class ServerTools:
     """Connects servers, keeps their tools on the surface, and calls them.
 
     `on_changed` is called with a server and the change of its tools, `on_lost` with a server that
-    disconnected and the reason, `on_problem` with the error when a server could not be listed.
+    disconnected and the reason, `on_error` with the error when a server could not be listed.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ServerTools:
         interval: float,
         on_changed: Callable[[str, Change], object],
         on_lost: Callable[[str, str], object],
-        on_problem: Callable[[BaseException], object],
+        on_error: Callable[[BaseException], object],
     ) -> None:
         self._surface = surface
         self._audit = audit
@@ -101,10 +101,10 @@ class ServerTools:
         self._interval = interval
         self._on_changed = on_changed
         self._on_lost = on_lost
-        self._on_problem = on_problem
+        self._on_error = on_error
         self._servers: dict[str, _Connected] = {}
         self._gone: dict[str, str] = {}
-        self._background = Background(on_problem)
+        self._background = Background(on_error)
 
     @property
     def names(self) -> list[str]:
@@ -145,7 +145,7 @@ class ServerTools:
             partial(self._list, name),
             self._interval,
             self._stale,
-            self._on_problem,
+            self._on_error,
             partial(self._audit.record, "server", "late", server=name, detail=LATE),
         )
         entry = _Connected(name, refresh, views)
@@ -234,7 +234,7 @@ class ServerTools:
         try:
             tools = await self.server(name).tools()
         except TransomError as error:
-            self._on_problem(error)
+            self._on_error(error)
             return
         if name in self._servers:
             self._on_changed(name, self._surface.put_server(name, tools.values()))
@@ -291,7 +291,7 @@ class ServerTools:
             try:
                 waiting = on_progress(progress)
             except Exception as error:  # noqa: BLE001 - a caller's handler must not break the call
-                self._on_problem(error)
+                self._on_error(error)
                 return
             if is_awaitable(waiting):
                 self._background.start(waiting)

@@ -44,13 +44,13 @@ from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.grants import Grant, same_tool
 from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
-from transom.host.page import load_page
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh, wait_refreshed
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
 from transom.host.tool_texts import Provenance
+from transom.host.ui_resource import load_ui_resource
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
@@ -546,11 +546,11 @@ class View(CallsTools):
                 await self._bridge.aclose(self._reason)
             self._end(ViewState.FAILED, self._reason)
             self._record_opening("failed", began, self._reason)
-            problem = error
+            failure = error
             if not isinstance(error, Exception) or not str(error):  # it has no useful text
-                problem = self.closed_error()
-                problem.__cause__ = error
-            self._env.fire("on_view_failed", self, problem)
+                failure = self.closed_error()
+                failure.__cause__ = error
+            self._env.fire("on_view_failed", self, failure)
         else:
             self.opening = None
             app = self.app
@@ -565,7 +565,7 @@ class View(CallsTools):
     async def _show(self, room: list[View]) -> None:
         env, origin = self._env, self.origin
         leaving = [asyncio.ensure_future(other.close()) for other in room]
-        page = await load_page(
+        resource = await load_ui_resource(
             self._server,
             view_id=self.id,
             server_name=origin.server,
@@ -574,7 +574,7 @@ class View(CallsTools):
         )
         if leaving:
             await asyncio.wait(leaving)
-        channel = await self._renderer.open(page)
+        channel = await self._renderer.open(resource)
         try:
             await self._start(channel)
         except BaseException:

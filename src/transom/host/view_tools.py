@@ -22,7 +22,7 @@ from transom.json_values import as_object, depth_exceeds
 from transom.protocol import wire
 from transom.protocol.messages import ListToolsResult
 from transom.protocol.methods import describe, read_result
-from transom.protocol.pages import Pages
+from transom.protocol.pagination import Pagination
 from transom.types import DisabledTool, Tool
 
 _MAX_NAME = 128
@@ -88,7 +88,7 @@ class ToolDefinitions:
         `request` sends `tools/list` with these params, and returns its result.
         """
         limits, listing = self._limits, ToolListing()
-        pages, digest = Pages(limits.max_pages), b""
+        pages, digest = Pagination(limits.max_pages), b""
         while True:
             first_page = pages.cursor is None
             result = await request(b"{}" if first_page else wire.encode({"cursor": pages.cursor}))
@@ -109,10 +109,10 @@ class ToolDefinitions:
                 break
             if not pages.follow(page.next_cursor):
                 break
-        if pages.problem is not None:
-            listing.leave_out("", f"the View's list {pages.problem}")
+        if pages.failure is not None:
+            listing.leave_out("", f"the View's list {pages.failure}")
         self._known = listing.known
-        only_page = pages.cursor is None and pages.problem is None
+        only_page = pages.cursor is None and pages.failure is None
         self._last = (digest, listing) if only_page else None
         return listing
 
@@ -150,14 +150,14 @@ class ToolDefinitions:
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             listing.leave_out(unnamed, describe(error))
             return None
-        problem = self._problem(tool)
-        if problem is not None:
+        reason = self._why_left_out(tool)
+        if reason is not None:
             name = tool.name if tool.name.isprintable() else unnamed
-            listing.leave_out(name[:_MAX_NAME] or unnamed, problem)
+            listing.leave_out(name[:_MAX_NAME] or unnamed, reason)
             return None
         return self._shortened(tool)
 
-    def _problem(self, tool: Tool) -> str | None:
+    def _why_left_out(self, tool: Tool) -> str | None:
         if not tool.name or len(tool.name) > _MAX_NAME or not tool.name.isprintable():
             return f"a name has 1 to {_MAX_NAME} printable characters"
         depth = self._limits.max_schema_depth

@@ -182,7 +182,7 @@ class CallToolParams(Wire, frozen=True, gc=False):
     meta: Meta | None = field(name="_meta", default=None)
 
 
-class PageParams(Wire, frozen=True):
+class ListParams(Wire, frozen=True):
     """A list request; `cursor` asks for the next page."""
 
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Validates values against a JSON Schema, and describes every problem in words.
+"""Validates values against a JSON Schema, and describes every mismatch in words.
 
 1. The first of `jsonschema-rs` and `jsonschema` that can be imported does the work; both are absent
    from many browsers. Neither is loaded before a schema needs it. One that is plainly valid needs
@@ -6,7 +6,7 @@
 2. A schema never makes us fetch or open anything.
 3. A pattern cannot hang `jsonschema-rs`: its backtracking is counted. `jsonschema` uses `re`,
    which has no such guard, so there the author of a pattern must take care.
-4. All problems are listed for values of ordinary size only. Collecting them costs the validator
+4. All mismatches are listed for values of ordinary size only. Collecting them costs the validator
    far more than finding the first one, so for a large value only the first is listed.
 5. `format` is an annotation, as in JSON Schema 2020-12, and is not enforced.
 """
@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal, Protocol, cast
 
 import msgspec
 
-from transom.errors import Problem, SchemaError
+from transom.errors import Mismatch, SchemaError
 from transom.json_values import depth_exceeds, type_name
 from transom.schema.document import refers_to_itself, walk
-from transom.schema.problems import choices, names, problem, quoted, shorten
+from transom.schema.mismatches import choices, mismatch, names, quoted, shorten
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ _SENTENCES = {
 }
 
 
-def describe(faults: Iterable[Fault]) -> Iterator[Problem]:
+def describe(faults: Iterable[Fault]) -> Iterator[Mismatch]:
     """Describe faults in words."""
     faults = list(faults)
     # The allowed values imply the type.
@@ -72,30 +72,30 @@ def describe(faults: Iterable[Fault]) -> Iterator[Problem]:
             yield from _describe_one(fault)
 
 
-def _describe_one(fault: Fault) -> Iterator[Problem]:
+def _describe_one(fault: Fault) -> Iterator[Mismatch]:
     keyword, expected, path = fault.keyword, fault.expected, fault.path
     match keyword:
         case "required":
             for name in _listed(expected):
-                yield problem((*path, name), "is required")
+                yield mismatch((*path, name), "is required")
         case "additionalProperties":
             hint = f"; known: {names(fault.known)}" if fault.known else ""
             for name in _listed(expected) or ["?"]:
-                yield problem((*path, name), f"is not expected{hint}")
+                yield mismatch((*path, name), f"is not expected{hint}")
         case "type":
             yield _wrong_type(path, _listed(expected), fault.value)
         case "enum":
-            yield problem(path, f"must be one of {choices(expected)}")
+            yield mismatch(path, f"must be one of {choices(expected)}")
         case "anyOf" | "oneOf":
             yield from _describe_alternatives(fault)
         case _ if keyword in _LIMITS:
-            yield problem(path, _LIMITS[keyword].format(quoted(expected)))
+            yield mismatch(path, _LIMITS[keyword].format(quoted(expected)))
         case _:
-            yield problem(path, _SENTENCES.get(keyword, f"does not fit ({keyword})"))
+            yield mismatch(path, _SENTENCES.get(keyword, f"does not fit ({keyword})"))
 
 
-def _describe_alternatives(fault: Fault) -> Iterator[Problem]:
-    """Describe the problems of the alternative that was probably meant."""
+def _describe_alternatives(fault: Fault) -> Iterator[Mismatch]:
+    """Describe the mismatches of the alternative that was probably meant."""
     wrong_types: list[str] = []
     close: list[tuple[Fault, ...]] = []
     for branch in fault.branches:
@@ -110,13 +110,13 @@ def _describe_alternatives(fault: Fault) -> Iterator[Problem]:
             # No alternative has this tag, so list the tags that exist.
             tags = [other.expected for b in close if (other := _tag(b)) and other.path == tag.path]
             options = [option for expected in tags for option in _options(expected)]
-            yield problem(tag.path, f"must be one of {choices(options)}")
+            yield mismatch(tag.path, f"must be one of {choices(options)}")
         else:
             yield from describe(meant)
     elif wrong_types:
         yield _wrong_type(fault.path, wrong_types, fault.value)
     else:
-        yield problem(fault.path, "fits none of the alternatives")
+        yield mismatch(fault.path, "fits none of the alternatives")
 
 
 def _tag(branch: Sequence[Fault]) -> Fault | None:
@@ -128,9 +128,9 @@ def _options(expected: object) -> list[object]:
     return cast("list[object]", expected) if isinstance(expected, list) else [expected]
 
 
-def _wrong_type(path: Sequence[str | int], expected: Sequence[str], value: object) -> Problem:
+def _wrong_type(path: Sequence[str | int], expected: Sequence[str], value: object) -> Mismatch:
     wanted = " or ".join(dict.fromkeys(expected))
-    return problem(path, f"expected {wanted}, got {type_name(value)}")
+    return mismatch(path, f"expected {wanted}, got {type_name(value)}")
 
 
 def _listed(expected: object) -> list[str]:
@@ -150,7 +150,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Checker:
-    """Lists the problems of a value, by a JSON Schema that has no references to other documents."""
+    """Lists the mismatches of a value with a JSON Schema that refers to no other document."""
 
     __slots__ = ("_loaded", "_recursive", "_schema")
 
@@ -165,20 +165,20 @@ class Checker:
             self._loaded = _load_engine(self._schema)
         return self._loaded
 
-    def problems(self, value: object, data: bytes | msgspec.Raw) -> list[Problem]:
+    def mismatches(self, value: object, data: bytes | msgspec.Raw) -> list[Mismatch]:
         """List what is wrong with a plain JSON value; nothing means that it fits."""
         # Only a schema that refers to itself can lead a validator as deep as the value goes.
         if self._recursive and _may_be_deep(bytes(data)) and depth_exceeds(value, MAX_VALUE_DEPTH):
-            return [Problem("", "is nested too deeply")]
+            return [Mismatch("", "is nested too deeply")]
         try:
             if self._engine.fits(value):
                 return []
             everything = memoryview(data).nbytes <= MAX_LISTED_BYTES
             faults = self._engine.faults(value, everything=everything)
-            return list(describe(faults)) or [Problem("", "does not fit the schema")]
+            return list(describe(faults)) or [Mismatch("", "does not fit the schema")]
         except (TypeError, ValueError, RecursionError):
             # The validators' errors for values that are nested beyond their limit.
-            return [Problem("", "is nested too deeply")]
+            return [Mismatch("", "is nested too deeply")]
 
 
 def _may_be_deep(data: bytes) -> bool:

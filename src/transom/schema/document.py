@@ -21,7 +21,7 @@ import msgspec
 
 from transom.errors import SchemaError
 from transom.json_values import depth_exceeds, type_name
-from transom.schema.problems import shorten
+from transom.schema.mismatches import shorten
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 128

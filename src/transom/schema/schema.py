@@ -13,10 +13,10 @@ from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
-from transom.errors import Problem, SchemaError, ValidationError
+from transom.errors import Mismatch, SchemaError, ValidationError
 from transom.schema.checker import Checker
 from transom.schema.document import copy_document, inline, require_object, wrap_other
-from transom.schema.problems import invalid, problem_from_error, shorten
+from transom.schema.mismatches import invalid, mismatch_from_error, shorten
 
 Direction = Literal["input", "output"]
 """Whether a schema describes what a tool takes or what it returns.
@@ -90,7 +90,7 @@ def cannot_send(error: Exception) -> ValidationError:
             why = "it holds text that is not Unicode (a lone surrogate)"
         case _:
             why = shorten(str(error), 150)
-    return ValidationError([Problem("", f"cannot be sent as JSON: {why}")])
+    return ValidationError([Mismatch("", f"cannot be sent as JSON: {why}")])
 
 
 def _as_encodable(value: Any) -> Any:
@@ -142,8 +142,8 @@ def from_document(source: Mapping[str, Any], direction: Direction) -> Schema:
 
     def parse(data: bytes | msgspec.Raw) -> Any:
         value = _decode(data)
-        if problems := checker.problems(value, data):
-            raise invalid(problems)
+        if mismatches := checker.mismatches(value, data):
+            raise invalid(mismatches)
         for name, default in defaults.items():
             if name not in value:
                 value[name] = msgspec.to_builtins(default)  # a copy
@@ -172,7 +172,7 @@ def from_validator(source: Validator, direction: Direction) -> Schema:
         except ValidationError:
             raise
         except Exception as error:
-            raise invalid([problem_from_error(error)]) from error
+            raise invalid([mismatch_from_error(error)]) from error
         if spread and not isinstance(cast("object", validated), Mapping):
             raise SchemaError(
                 f"validate() returned {type(validated).__name__}, but arguments are a mapping; set "
@@ -187,7 +187,7 @@ def _decode(data: bytes | msgspec.Raw) -> Any:
     try:
         return msgspec.json.decode(data)
     except Exception as error:
-        raise invalid([problem_from_error(error)]) from error
+        raise invalid([mismatch_from_error(error)]) from error
 
 
 def _emit(source: Mapping[str, Any], direction: Direction) -> tuple[dict[str, Any], bool]:

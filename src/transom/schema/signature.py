@@ -18,10 +18,10 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
-from transom.errors import Problem, SchemaError, ValidationError
+from transom.errors import Mismatch, SchemaError, ValidationError
 from transom.schema.document import require_object
 from transom.schema.hints import describe, translate
-from transom.schema.problems import invalid, problem_from_error
+from transom.schema.mismatches import invalid, mismatch_from_error
 from transom.schema.schema import Schema, to_json
 from transom.schema.typed import Typed, generate, typed_output
 from transom.types import (
@@ -351,10 +351,10 @@ def _open_arguments(known: Typed, rest: Typed, names: set[str], reserved: set[st
         try:
             entries = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         except Exception as error:
-            raise invalid([problem_from_error(error)]) from error
+            raise invalid([mismatch_from_error(error)]) from error
         if taken := refused.intersection(entries):
             raise invalid(
-                [Problem(name, "is not an argument of this tool") for name in sorted(taken)]
+                [Mismatch(name, "is not an argument of this tool") for name in sorted(taken)]
             )
         others = {name: raw for name, raw in entries.items() if name not in names}
         if others:

@@ -19,7 +19,12 @@ from transom.errors import SchemaError, ValidationError
 from transom.schema.checker import MAX_LISTED_BYTES, Checker
 from transom.schema.document import inline, require_object, wrap_other
 from transom.schema.hints import field_hints, is_pydantic, reachable_classes, translate
-from transom.schema.problems import invalid, problem_from_error, problems_from_pydantic, shorten
+from transom.schema.mismatches import (
+    invalid,
+    mismatch_from_error,
+    mismatches_from_pydantic,
+    shorten,
+)
 from transom.schema.schema import Direction, Schema, to_json
 
 _decode_plain = msgspec.json.Decoder().decode
@@ -102,26 +107,26 @@ class Typed:
         return data
 
     def _explained(self, error: Exception, data: bytes | msgspec.Raw) -> ValidationError:
-        """List all problems of a value of ordinary size: msgspec has stopped at the first."""
+        """List all mismatches of a value of ordinary size: msgspec has stopped at the first."""
         if isinstance(error, msgspec.ValidationError) and len(bytes(data)) <= MAX_LISTED_BYTES:
             try:
                 value = msgspec.json.decode(data)
                 self._checker = self._checker or Checker(self.json_schema)
             except (SchemaError, msgspec.DecodeError, UnicodeError, RecursionError):
-                pass  # not JSON after all, or no validator to ask: one problem is better than none
+                pass  # not JSON after all, or no validator to ask: one mismatch is better than none
             else:
-                problems = self._checker.problems(value, data)
+                mismatches = self._checker.mismatches(value, data)
                 if self._finish is _plain_values:
                     # In an output, what is missing may be filled in; msgspec knows, we do not.
-                    problems = [found for found in problems if found.message != "is required"]
-                if problems:
-                    return invalid(problems)
-        return invalid([problem_from_error(error)])
+                    mismatches = [found for found in mismatches if found.message != "is required"]
+                if mismatches:
+                    return invalid(mismatches)
+        return invalid([mismatch_from_error(error)])
 
 
 def _require(checker: Checker, value: object, data: bytes | msgspec.Raw) -> None:
-    if problems := checker.problems(value, data):
-        raise invalid(problems)
+    if mismatches := checker.mismatches(value, data):
+        raise invalid(mismatches)
 
 
 def typed_input(hint: Any) -> Schema:
@@ -380,7 +385,7 @@ def read_pydantic(source: Any, value: Any) -> Any:
         # As JSON, because a strict model takes a date from a JSON string but not from a Python one.
         return _adapter(source).validate_json(to_json(value))
     except ValueError as error:
-        raise ValueError(str(invalid(problems_from_pydantic(error)))) from error
+        raise ValueError(str(invalid(mismatches_from_pydantic(error)))) from error
 
 
 def model_input(source: Any) -> Schema:
@@ -415,16 +420,16 @@ def model_output(source: Any) -> Schema:
             value = msgspec.json.decode(data)
         except Exception as error:
             raise _explained(error) from error
-        problems = checker().problems(value, data)
-        if any(problem.message == "is required" for problem in problems):
+        mismatches = checker().mismatches(value, data)
+        if any(mismatch.message == "is required" for mismatch in mismatches):
             # It may be a mapping that relies on the model's defaults: let the model complete it.
             try:
                 value = complete(value)
             except Exception as error:
-                raise invalid(problems) from error
-            problems = checker().problems(value, data)
-        if problems:
-            raise invalid(problems)
+                raise invalid(mismatches) from error
+            mismatches = checker().mismatches(value, data)
+        if mismatches:
+            raise invalid(mismatches)
         return value
 
     return Schema(emitted, parse, wrapped=wrapped)
@@ -455,5 +460,5 @@ def _adapter(source: Any) -> Any:
 
 def _explained(error: Exception) -> Exception:
     if hasattr(error, "errors"):
-        return invalid(problems_from_pydantic(error))
-    return invalid([problem_from_error(error)])
+        return invalid(mismatches_from_pydantic(error))
+    return invalid([mismatch_from_error(error)])

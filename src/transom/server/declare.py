@@ -91,12 +91,12 @@ def _origins(name: str, given: object) -> tuple[str, ...]:
         )
     entries = tuple(cast("Sequence[Any]", given))
     for entry in entries:
-        if problem := _problem(entry):
-            raise RegistrationError(f"csp {name}: {entry!r} is not an origin. {problem}")
+        if reason := _not_an_origin(entry):
+            raise RegistrationError(f"csp {name}: {entry!r} is not an origin. {reason}")
     return entries
 
 
-def _problem(entry: object) -> str | None:
+def _not_an_origin(entry: object) -> str | None:
     """What to write instead of this entry, or None when it is an origin."""
     if not isinstance(entry, str):
         return 'Write a string such as "https://api.example.com".'
@@ -146,7 +146,7 @@ def check_uri(uri: object) -> str:
     return uri
 
 
-class PageOptions(TypedDict, total=False):
+class ResourceOptions(TypedDict, total=False):
     """The keywords of `Views.add`, besides `html`."""
 
     csp: Csp | None
@@ -158,7 +158,7 @@ class PageOptions(TypedDict, total=False):
     description: str | None
 
 
-def view_meta(uri: str, options: PageOptions) -> dict[str, Any]:
+def view_meta(uri: str, options: ResourceOptions) -> dict[str, Any]:
     """Return a View's `_meta.ui`, or say how its parts must be written."""
     given = cast("Mapping[str, object]", options)  # users may pass anything
     ui: dict[str, Any] = {}
@@ -364,16 +364,16 @@ def without_views(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def is_page(uri: object) -> bool:
+def is_ui_resource(uri: object) -> bool:
     """Whether this is the URI, or the URI template, of a View's page."""
     return str(uri).startswith("ui://")
 
 
-def without_pages(
+def without_ui_resources(
     resources: Iterable[Mapping[str, Any]], key: str = "uri"
 ) -> list[Mapping[str, Any]]:
     """Return a resource list for a client that does not show Views."""
-    return [resource for resource in resources if not is_page(resource.get(key))]
+    return [resource for resource in resources if not is_ui_resource(resource.get(key))]
 
 
 def unknown_tool(name: str) -> str:

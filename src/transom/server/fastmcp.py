@@ -14,8 +14,15 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 
 from transom.protocol.messages import VIEW_MIME_TYPE
-from transom.server.declare import hidden, is_page, is_plain, model_only, unknown_tool, without_view
-from transom.server.page import ViewPage
+from transom.server.declare import (
+    hidden,
+    is_plain,
+    is_ui_resource,
+    model_only,
+    unknown_tool,
+    without_view,
+)
+from transom.server.resource import ViewResource
 from transom.server.tools import AppTool
 
 _log = logging.getLogger(__name__)
@@ -63,7 +70,7 @@ class FastGate(Middleware):
     ) -> Sequence[Resource]:
         """Leave out pages."""
         found = await call_next(context)
-        return [r for r in found if not is_page(r.uri)] if self._is_plain(context) else found
+        return [r for r in found if not is_ui_resource(r.uri)] if self._is_plain(context) else found
 
     async def on_list_resource_templates(
         self,
@@ -73,7 +80,9 @@ class FastGate(Middleware):
         """Leave out templates of pages."""
         found = await call_next(context)
         return (
-            [t for t in found if not is_page(t.uri_template)] if self._is_plain(context) else found
+            [t for t in found if not is_ui_resource(t.uri_template)]
+            if self._is_plain(context)
+            else found
         )
 
     async def on_call_tool(
@@ -117,28 +126,28 @@ class FastServer:
         self._gate.declared.add(tool.name)
         self.server.add_tool(made)
 
-    def add_page(self, page: ViewPage) -> None:
+    def add_resource(self, resource: ViewResource) -> None:
         """Register a View's page."""
         self.server.add_resource(
             Resource.from_function(
-                _reader(page),
-                page.uri,
-                name=page.name,
-                title=page.title,
-                description=page.description,
+                _reader(resource),
+                resource.uri,
+                name=resource.name,
+                title=resource.title,
+                description=resource.description,
                 mime_type=VIEW_MIME_TYPE,
-                meta=page.meta,
+                meta=resource.meta,
             )
         )
 
 
-def _reader(page: ViewPage) -> Callable[[], str]:
+def _reader(resource: ViewResource) -> Callable[[], str]:
     def read() -> str:
         try:
-            return page.read()
+            return resource.read()
         except Exception as error:
             # FastMCP would send the client the text of what the page's function raised.
-            _log.exception("%s cannot be read", page.uri)
-            raise ResourceError(f"Error reading resource {page.uri}") from error
+            _log.exception("%s cannot be read", resource.uri)
+            raise ResourceError(f"Error reading resource {resource.uri}") from error
 
     return read

@@ -22,8 +22,14 @@ from pydantic_core import CoreSchema
 
 from transom.errors import INVALID_PARAMS
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
-from transom.server.declare import is_plain, model_only, unknown_tool, without_pages, without_views
-from transom.server.page import ViewPage
+from transom.server.declare import (
+    is_plain,
+    model_only,
+    unknown_tool,
+    without_ui_resources,
+    without_views,
+)
+from transom.server.resource import ViewResource
 from transom.server.tools import AppTool, Handler, without_circles
 
 _LISTS = ("tools/list", "resources/list", "resources/templates/list")
@@ -73,10 +79,10 @@ def _filter_list(method: str, result: dict[str, Any]) -> None:
     if method == "tools/list":
         result["tools"] = without_views(result.get("tools", []))
     elif method == "resources/list":
-        result["resources"] = without_pages(result.get("resources", []))
+        result["resources"] = without_ui_resources(result.get("resources", []))
     else:
         templates = result.get("resourceTemplates", [])
-        result["resourceTemplates"] = without_pages(templates, "uriTemplate")
+        result["resourceTemplates"] = without_ui_resources(templates, "uriTemplate")
 
 
 def _with_extension(result: dict[str, Any]) -> dict[str, Any]:
@@ -106,9 +112,9 @@ class OfficialServer:
         self.server.add_tool(function_of(tool), meta=tool.meta or None, **tool.keywords)
         self.prepare(tool)
 
-    def add_page(self, page: ViewPage) -> None:
+    def add_resource(self, resource: ViewResource) -> None:
         """Register a View's page."""
-        self.server.add_resource(resource_of(page))
+        self.server.add_resource(resource_of(resource))
 
     def prepare(self, tool: AppTool) -> None:
         """Register a tool with the gate."""
@@ -154,16 +160,16 @@ def _model_of(schema: Mapping[str, Any]) -> type[pydantic.BaseModel]:
     return Structured
 
 
-def resource_of(page: ViewPage) -> FunctionResource:
+def resource_of(resource: ViewResource) -> FunctionResource:
     """Return the resource `MCPServer.add_resource` is given."""
     return FunctionResource(
-        uri=page.uri,
-        name=page.name,
-        title=page.title,
-        description=page.description,
+        uri=resource.uri,
+        name=resource.name,
+        title=resource.title,
+        description=resource.description,
         mime_type=VIEW_MIME_TYPE,
-        meta=page.meta,
-        fn=page.read,
+        meta=resource.meta,
+        fn=resource.read,
     )
 
 

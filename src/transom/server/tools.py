@@ -295,8 +295,8 @@ class GivenInput:
         try:
             value = self.schema.validate(sent)
         except ValidationError as error:
-            problems = "".join(f"\n- {problem}" for problem in error.problems)
-            raise ToolError(f"Invalid arguments for tool {self._tool}:{problems}") from error
+            mismatches = "".join(f"\n- {mismatch}" for mismatch in error.mismatches)
+            raise ToolError(f"Invalid arguments for tool {self._tool}:{mismatches}") from error
         return {**others, **(value if self._object is None else {self._object: value})}
 
 

@@ -15,9 +15,9 @@ from transom.errors import RegistrationError, UsageError
 from transom.mcptypes import UI_EXTENSION, supports_views
 from transom.protocol.messages import LEGACY_URI_KEY, REUSE
 from transom.server import declare
-from transom.server.declare import PageOptions
+from transom.server.declare import ResourceOptions
 from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
-from transom.server.page import Source, ViewPage, view_page
+from transom.server.resource import Source, ViewResource, view_resource
 from transom.server.tools import AppTool, AppToolOptions, Handler, app_tool
 from transom.types import Visibility
 
@@ -27,7 +27,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class HelperOptions(AppToolOptions, total=False):
     """The keywords of `Views.helper`."""
 
-    opens: ViewPage | str | None
+    opens: ViewResource | str | None
     name: str | None
 
 
@@ -50,7 +50,7 @@ class ViewsTarget(Protocol):
         """Register a tool."""
         ...
 
-    def add_page(self, page: ViewPage) -> None:
+    def add_resource(self, resource: ViewResource) -> None:
         """Register a View's page."""
         ...
 
@@ -95,11 +95,11 @@ class Views(Extension):
                 without Views, True as one with them. Elsewhere it makes no difference.
         """
         self._assume_views = assume_views
-        self._pages: dict[str, ViewPage] = {}
+        self._resources: dict[str, ViewResource] = {}
         self._tools: dict[str, AppTool] = {}
         self._targets: list[ViewsTarget] = []
 
-    def add(self, uri: str, *, html: Source, **options: Unpack[PageOptions]) -> ViewPage:
+    def add(self, uri: str, *, html: Source, **options: Unpack[ResourceOptions]) -> ViewResource:
         """Declare a View: a page at a `ui://` URI.
 
         Args:
@@ -124,13 +124,15 @@ class Views(Extension):
         Raises:
             RegistrationError: it is declared wrongly; the text says what to write instead.
         """
-        page = view_page(uri, html, **options)
-        if page.uri in self._pages:
-            raise RegistrationError(f"there is already a View at {page.uri}. Choose another URI.")
-        self._pages[page.uri] = page
+        resource = view_resource(uri, html, **options)
+        if resource.uri in self._resources:
+            raise RegistrationError(
+                f"there is already a View at {resource.uri}. Choose another URI."
+            )
+        self._resources[resource.uri] = resource
         for place in self._targets:
-            place.add_page(page)
-        return page
+            place.add_resource(resource)
+        return resource
 
     def tool(
         self, function: Callable[..., Any] | None = None, **options: Unpack[ViewToolOptions]
@@ -214,8 +216,8 @@ class Views(Extension):
         if any(place.server is server for place in self._targets):
             raise UsageError("these Views are already on this server.")
         place = _target(server, assume_views=self._assume_views)
-        for page in self._pages.values():
-            place.add_page(page)
+        for resource in self._resources.values():
+            place.add_resource(resource)
         for tool in self._tools.values():
             place.add_tool(tool)
         self._targets.append(place)
@@ -243,13 +245,15 @@ class Views(Extension):
 
     def resources(self) -> Sequence[ResourceBinding]:
         """Return the pages, for `MCPServer(extensions=[views])`."""
-        return [ResourceBinding(resource=resource_of(page)) for page in self._pages.values()]
+        return [
+            ResourceBinding(resource=resource_of(resource)) for resource in self._resources.values()
+        ]
 
     # --- the work ---
 
-    def _page(self, tool: str, opens: object) -> ViewPage:
-        if isinstance(opens, ViewPage):
-            if self._pages.get(opens.uri) is not opens:
+    def _resource_of(self, tool: str, opens: object) -> ViewResource:
+        if isinstance(opens, ViewResource):
+            if self._resources.get(opens.uri) is not opens:
                 raise RegistrationError(
                     f"tool {tool}: the View {opens.uri} was added to other Views. Add it to these."
                 )
@@ -258,13 +262,13 @@ class Views(Extension):
             raise RegistrationError(
                 f"tool {tool}: opens is what views.add(...) returned, or its URI, not {opens!r}."
             )
-        if opens not in self._pages:
-            near = difflib.get_close_matches(opens, self._pages, n=1)
+        if opens not in self._resources:
+            near = difflib.get_close_matches(opens, self._resources, n=1)
             hint = (
                 f"Did you mean {near[0]!r}?" if near else "Declare it first, with views.add(...)."
             )
             raise RegistrationError(f"tool {tool}: there is no View {opens!r}. {hint}")
-        return self._pages[opens]
+        return self._resources[opens]
 
     def _decorator(self, options: ViewToolOptions) -> Callable[[Function], Function]:
         def declared(function: Function) -> Function:
@@ -280,7 +284,7 @@ class Views(Extension):
                     )
             ui: dict[str, Any] = {}
             if (opens := options.get("opens")) is not None:
-                ui["resourceUri"] = self._page(called, opens).uri
+                ui["resourceUri"] = self._resource_of(called, opens).uri
             if (visibility := options.get("visibility")) is not None:
                 ui["visibility"] = declare.check_visibility(called, visibility)
             if (reuse := options.get("reuse")) not in (None, "arguments", "always"):
@@ -336,17 +340,17 @@ def register_app_tool(
 
 
 def register_app_resource(
-    server: object, uri: str, *, html: Source, **options: Unpack[PageOptions]
-) -> ViewPage:
+    server: object, uri: str, *, html: Source, **options: Unpack[ResourceOptions]
+) -> ViewResource:
     """Register a View's page on an `MCPServer` or a FastMCP server; see `Views.add`.
 
     Raises:
         RegistrationError: it is declared wrongly; the text says what to write instead.
         UsageError: `server` is not such a server.
     """
-    page = view_page(uri, html, **options)
-    _target(server).add_page(page)
-    return page
+    resource = view_resource(uri, html, **options)
+    _target(server).add_resource(resource)
+    return resource
 
 
 def ui_capability(ctx: object) -> dict[str, Any] | None:

@@ -46,7 +46,7 @@ from transom.protocol.messages import (
     Verdict,
 )
 from transom.protocol.methods import HOST
-from transom.protocol.pages import Pages
+from transom.protocol.pagination import Pagination
 from transom.protocol.peer import Peer, Progress
 from transom.schema import to_json
 from transom.session import Session
@@ -202,7 +202,7 @@ class App:
         if self._connection is not None and not of_host:
             self._connection.send_problem(error, kind, tool)
         handled = self.on_error and self._run_in_background(
-            self.on_error.fire(error, on_problem=self._on_error_failed)
+            self.on_error.fire(error, on_error=self._on_error_failed)
         )
         if not handled:
             _log.error("%s: %s", self.info.name, type(error).__name__, exc_info=error)
@@ -287,7 +287,7 @@ class App:
             parent_channel() if channel is None else channel,
             on_request=self._on_request,
             on_notification=self._on_notification,
-            on_problem=self.report,
+            on_error=self.report,
             on_closed=self._on_closed,
             timeout=self._timeout,
             peer=Peer(first_id=self._next_id),  # no two connections use the same ids
@@ -358,7 +358,7 @@ class App:
 
     async def _serve_teardown(self, reason: str | None) -> bytes:
         """Answer with the first object that a handler returned, or `{}`."""
-        results = self.on_teardown.fire(reason, on_problem=self.report)
+        results = self.on_teardown.fire(reason, on_error=self.report)
         for result in results if isinstance(results, list) else await results:
             if isinstance(result, Mapping):
                 try:
@@ -377,13 +377,13 @@ class App:
             return None
         if method in _TOOL_DATA:
             name, value = _TOOL_DATA[method]
-            return getattr(self, name).fire(value(params), on_problem=self.report)
+            return getattr(self, name).fire(value(params), on_error=self.report)
         decoded: dict[str, Any] = msgspec.json.decode(notification.params or b"{}")
         if method == "ui/notifications/host-context-changed":
             if self._connection is not None:
                 self._connection.merge_context(decoded)
-            return self.on_host_context_changed.fire(params, on_problem=self.report)
-        return self.on_notification.fire(method, decoded, on_problem=self.report)
+            return self.on_host_context_changed.fire(params, on_error=self.report)
+        return self.on_notification.fire(method, decoded, on_error=self.report)
 
     # --- tools -------------------------------------------------------------------------------
 
@@ -485,7 +485,7 @@ class App:
 
     def _tool_changed(self, tool: RegisteredTool, listed: bool) -> None:
         if self.on_tool_change:
-            self._run_in_background(self.on_tool_change.fire(tool, on_problem=self.report))
+            self._run_in_background(self.on_tool_change.fire(tool, on_error=self.report))
         if listed and self.connected and self._declares_changes():
             self._list_changed.trigger()
 
@@ -601,14 +601,14 @@ class App:
     async def list_server_tools(self) -> list[Tool]:
         """The tools of the server that this View may call."""
         tools: list[Tool] = []
-        pages = Pages(_MAX_PAGES)
+        pages = Pagination(_MAX_PAGES)
         while True:
             page: ListToolsResult = await self._live().ask("tools/list", _page(pages.cursor))
             tools += page.tools
             if not pages.follow(page.next_cursor):
                 break
-        if pages.problem is not None:
-            raise InvalidResult(f"tools/list: the list of the server's tools {pages.problem}")
+        if pages.failure is not None:
+            raise InvalidResult(f"tools/list: the list of the server's tools {pages.failure}")
         return tools
 
     async def read_resource(self, uri: str) -> ReadResourceResult:

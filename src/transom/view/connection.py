@@ -71,7 +71,7 @@ class HostConnection:
         self,
         session: Session,
         declared: dict[str, Any],
-        on_problem: Callable[[BaseException], object],
+        on_error: Callable[[BaseException], object],
         *,
         strict: bool,
     ) -> None:
@@ -81,7 +81,7 @@ class HostConnection:
         """Whether the handshake is done and the connection is open."""
         self.host: InitializeResult | None = None
         """What the host answered to the handshake."""
-        self.background = Background(on_problem, limit=_MAX_HANDLERS)
+        self.background = Background(on_error, limit=_MAX_HANDLERS)
         """Async handlers that run in the background: `on_error` and `on_tool_change`."""
         self._context: dict[str, Any] = {}
         self._strict = strict

@@ -3,7 +3,7 @@
 | what happens | what the host gets |
 | --- | --- |
 | the tool is disabled, or its schema cannot be made | an `isError` result that says so |
-| the arguments do not fit | an `isError` result with each problem and its place |
+| the arguments do not fit | an `isError` result with each mismatch and its place |
 | the handler raises `ToolError` | an `isError` result with its text |
 | the handler raises `ProtocolError` | that JSON-RPC error |
 | the handler raises anything else | -32603 `Tool NAME failed`; the rest goes to `on_error` |
@@ -28,8 +28,8 @@ from msgspec import Raw
 from transom.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    Mismatch,
     NotConnected,
-    Problem,
     ProtocolError,
     RegistrationError,
     SchemaError,
@@ -193,12 +193,12 @@ class ToolFunction:
         keys = arguments.keys()
         if set(keys) == self._known:
             return
-        problems = [Problem(name, "is required") for name in sorted(self._needed - keys)]
+        mismatches = [Mismatch(name, "is required") for name in sorted(self._needed - keys)]
         if not self._takes_any:
             unknown = sorted(keys - self._known)[:10]
-            problems += [Problem(name[:100], "unexpected argument") for name in unknown]
-        if problems:
-            raise ValidationError(problems)
+            mismatches += [Mismatch(name[:100], "unexpected argument") for name in unknown]
+        if mismatches:
+            raise ValidationError(mismatches)
 
     async def run_in_thread(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it in a thread."""

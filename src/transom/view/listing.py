@@ -98,7 +98,7 @@ class Listing:
         self._version = -1
         self._plans: dict[str | None, _Plan] = {}
 
-    def page(self, cursor: str | None) -> bytes | Awaitable[bytes]:
+    def list_page(self, cursor: str | None) -> bytes | Awaitable[bytes]:
         """One page, as the JSON of the result."""
         handler = self._handler or None
         if self._version != self._registry.version:

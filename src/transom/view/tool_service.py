@@ -46,7 +46,7 @@ class ToolService:
         self._listing = Listing(registry, page_size, on_list_tools, report)
         self._tasks = TaskStore(request_host, page_size=page_size)
         self.methods: dict[str, Callable[[Any], Answer]] = {
-            "tools/list": lambda params: self._listing.page(params.cursor),
+            "tools/list": lambda params: self._listing.list_page(params.cursor),
             "tools/call": self._serve_call,
             "tasks/get": lambda params: self._tasks.get(params.task_id),
             "tasks/list": lambda params: self._tasks.list(params.cursor),
@@ -111,8 +111,8 @@ class ToolService:
         except ValidationError as error:
             if (given := _as_object(arguments)) is not arguments:
                 return self._call(name, tool, given, meta)
-            problems = "".join(f"\n- {problem}" for problem in error.problems)
-            return error_result(f"Invalid arguments for tool {name}:{problems}")
+            mismatches = "".join(f"\n- {mismatch}" for mismatch in error.mismatches)
+            return error_result(f"Invalid arguments for tool {name}:{mismatches}")
         ctx = None
         if function.context_name is not None:
             ctx = self._make_context(name, meta)

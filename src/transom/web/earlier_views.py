@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from transom.background import Background, ignore
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.web.cards import GoneView
 from transom.web.view_storage import MAX_RECENT, RecentView, ViewStorage
@@ -29,13 +29,13 @@ class EarlierViews:
         self._ids: dict[str, str] = {}  # ids under which Views of this run are stored
         self._writing = Background(ignore)
 
-    async def offer(self, page: Page, mark: str) -> list[GoneView]:
+    async def offer(self, resource: UIResource, mark: str) -> list[GoneView]:
         """Cards for the earlier Views of a server that shows its first View."""
-        if not page.identity or page.server in self._servers:
+        if not resource.identity or resource.server in self._servers:
             return []
-        self._servers.add(page.server)
+        self._servers.add(resource.server)
         cards: list[GoneView] = []
-        for view in reversed(await asyncio.to_thread(self._storage.recent, page)):
+        for view in reversed(await asyncio.to_thread(self._storage.recent, resource)):
             if view.id in self._ids.values():
                 continue
             key = f"earlier-{view.id}{mark}"
@@ -52,7 +52,7 @@ class EarlierViews:
         self._ids[view_id] = view.id
         self.offered.pop(key, None)
 
-    def remember(self, view: View, page: Page) -> None:
+    def remember(self, view: View, resource: UIResource) -> None:
         """Store what is needed to reopen a View in the next run, once it has a result."""
         result = view.origin.result
         if result is None:
@@ -60,7 +60,7 @@ class EarlierViews:
         self._ids[view.id] = recent_id = self._ids.pop(view.id, None) or secrets.token_hex(8)
         while len(self._ids) > MAX_RECENT:  # the next run would not offer more
             self._delete(self._ids.pop(next(iter(self._ids))))
-        given = recent_id, page, view.origin.tool.name, view.origin.arguments, result
+        given = recent_id, resource, view.origin.tool.name, view.origin.arguments, result
         self._writing.start(asyncio.to_thread(self._storage.remember, *given))
 
     def forget(self, key: str, view_id: str) -> None:

@@ -307,9 +307,9 @@ class HeadlessSeat(Seat):
     """The renderer of one Host among others that use the same browser without a window."""
 
     def __init__(
-        self, stage: LocalStage, browser: StageBrowser, mark: str = "", label: str = ""
+        self, stage: LocalStage, browser: StageBrowser, mark: str = "", client: str = ""
     ) -> None:
-        super().__init__(stage, mark, label)
+        super().__init__(stage, mark, client)
         self._local = stage
         self._browser = browser
 
@@ -406,15 +406,15 @@ class HeadlessRenderer(HeadlessSeat):
         finally:
             await self._local.close()
 
-    def seat(self, label: str = "") -> HeadlessSeat:
+    def seat(self, client: str = "") -> HeadlessSeat:
         """A renderer for one of several Hosts that share this browser: `Host(renderer=r.seat())`.
 
         The browser runs until this renderer is left, not with the Host.
 
         Args:
-            label: for whom the Host works, such as the name of an MCP client.
+            client: for whom the Host works, such as the name of an MCP client.
         """
-        return HeadlessSeat(self._local, self._browser, self._local.new_mark(), label)
+        return HeadlessSeat(self._local, self._browser, self._local.new_mark(), client)
 
 
 class _Profile:

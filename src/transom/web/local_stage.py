@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from transom.background import Background, ignore, stop
 from transom.errors import TransomError, UsageError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.csp import CspMode
 from transom.web.mounted_views import Violation
 from transom.web.seat import Seat, SeatOptions, mark_of
@@ -249,17 +249,17 @@ class LocalStage(StageListener):
         if seat in self._seats:
             self._seats.remove(seat)
 
-    async def label(self, page: Page, stage: Stage) -> str | None:
+    async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's persistent origin, if it has one."""
         storage, port = self._storage, urlsplit(stage.sandbox).port
-        if storage is None or port is None or not page.identity:
+        if storage is None or port is None or not resource.identity:
             return None
-        label = await asyncio.to_thread(storage.origin, page, port)
+        label = await asyncio.to_thread(storage.origin, resource, port)
         if label is not None:
             self._clearing.update(await asyncio.to_thread(storage.cleared, port))
             self._send_clearing()
         elif not self._notice:
-            text = f"What Views store does not last: {storage.problem}"
+            text = f"What Views store does not last: {storage.failure}"
             _log.warning("%s", text)
             self._notice = f"{text}."
             self._send_notice()

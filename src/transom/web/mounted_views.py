@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from transom.host.grants import Grant
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.page_link import ViewChannel
 
 _MAX_VIOLATIONS = 100  # reports taken of one View
@@ -22,7 +22,7 @@ class Violation(msgspec.Struct, frozen=True):
     blocked: str
     source: str = ""
     client: str = ""
-    """The client of its Host, if known: the label of `renderer.seat(label)`."""
+    """The client of its Host, if known: the one given to `renderer.seat(client)`."""
 
 
 class ViewOwner(Protocol):
@@ -60,7 +60,7 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
     """A View on a Stage."""
 
     key: str
-    page: Page
+    resource: UIResource
     owner: ViewOwner | None
     client: str
     host: str
@@ -79,7 +79,7 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
         if self.violations < _MAX_VIOLATIONS:
             self.violations += 1
             found = directive[:100], blocked[:500], source[:200]
-            self.on_violation(Violation(self.page.view_id, *found, self.client))
+            self.on_violation(Violation(self.resource.view_id, *found, self.client))
 
 
 class Sandboxes:

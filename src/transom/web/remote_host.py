@@ -130,9 +130,9 @@ class RemoteHost(ToolHost):
             channel,
             on_request=_refuse,
             on_notification=self._notified,
-            on_problem=_report,
+            on_error=_report,
             timeout=None,
-            label="The worker with the user's Views",
+            peer_name="The worker with the user's Views",
             peer=Peer(max_bytes=_MAX_MESSAGE),
         )
 
@@ -267,7 +267,7 @@ class SharedHost:
             channel,
             on_request=handle,
             on_notification=lambda _: None,
-            on_problem=_report,
+            on_error=_report,
             timeout=None,
             peer=Peer(max_bytes=_MAX_MESSAGE),
         )

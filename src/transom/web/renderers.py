@@ -132,13 +132,13 @@ class BrowserRenderer(Seat):
         """
         await self._local.find_page(timeout)
 
-    def seat(self, label: str = "") -> Seat:
+    def seat(self, client: str = "") -> Seat:
         """A renderer for one of several Hosts that share this page: `Host(renderer=r.seat())`.
 
         The page stays until this renderer is left, not with the Host.
 
         Args:
-            label: for whom the Host works, such as the name of an MCP client. The user sees it
+            client: for whom the Host works, such as the name of an MCP client. The user sees it
                 beside the Host's Views and in questions.
         """
-        return Seat(self._local, self._local.new_mark(), label)
+        return Seat(self._local, self._local.new_mark(), client)

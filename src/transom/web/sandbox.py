@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from transom.errors import Refused, UsageError
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.csp import CspMode
 from transom.web.view_storage import origin_label
 
@@ -76,12 +76,16 @@ class Sandbox:
             raise Refused(_UNCONFIGURED)
         return f"http://*.localhost{colon}{port}" if colon else "http://*.localhost"
 
-    def label(self, user: str, page: Page) -> str | None:
+    def label(self, user: str, resource: UIResource) -> str | None:
         """The label of the persistent origin of a user's View; None without a secret."""
         if self._secret is None:
             return None
         return origin_label(
-            self._secret, user=user, server=page.server, identity=page.identity, uri=page.uri
+            self._secret,
+            user=user,
+            server=resource.server,
+            identity=resource.identity,
+            uri=resource.uri,
         )
 
 

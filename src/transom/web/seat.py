@@ -2,7 +2,7 @@
 
 1. The Stage's key of a View is the Host's id with the mark of the Host's seat. Marks are never
    reused, so no View of one Host is ever taken for another's.
-2. The user sees the Host's own id of the View, and the label of the seat.
+2. The user sees the Host's own id of the View, and the client of the seat.
 3. When a Host leaves its seat, its Views are removed from the Stage.
 """
 
@@ -24,8 +24,8 @@ from transom.host.downloads import Download
 from transom.host.grants import Grant
 from transom.host.host import Host
 from transom.host.liveness import BUSY, GONE
-from transom.host.page import Page
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
 from transom.web.cards import GoneView
@@ -37,7 +37,7 @@ SaveFile = Callable[[str, bytes], Awaitable[None]]
 """Saves a file of a View, given its name and content; Refused says why it cannot be saved."""
 
 _MARK = "~"  # never part of a Host's own id of a View
-_MAX_LABEL = 60
+_MAX_CLIENT = 60
 
 
 class SeatOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class SeatPages(Protocol):
         """The Stage to show a View on, once it has a page; a TransomError says why it has none."""
         ...
 
-    async def label(self, page: Page, stage: Stage) -> str | None:
+    async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's persistent origin, if it has one."""
         ...
 
@@ -104,9 +104,9 @@ class Seat:
     page and the other Hosts' Views stay. Enter and leave the renderer yourself.
     """
 
-    def __init__(self, pages: SeatPages, mark: str = "", label: str = "") -> None:
+    def __init__(self, pages: SeatPages, mark: str = "", client: str = "") -> None:
         self.mark = mark
-        self.label = "".join(c if c.isprintable() else " " for c in label)[:_MAX_LABEL]
+        self.client = "".join(c if c.isprintable() else " " for c in client)[:_MAX_CLIENT]
         self._pages = pages
         self._host: Host | None = None
         # The Host reports what fails in opening and closing Views.
@@ -123,21 +123,21 @@ class Seat:
         """The Stage's key of a View of this Host."""
         return view_id + self.mark
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, resource: UIResource) -> Channel:
         """Show a View, on a page that is opened if there is none.
 
         Raises:
             TransomError: no page could be opened.
         """
-        if _MARK in page.view_id:
-            raise UsageError(f"{page.view_id} is not the id of a View: it has a {_MARK}")
-        key = self.key_of(page.view_id)
+        if _MARK in resource.view_id:
+            raise UsageError(f"{resource.view_id} is not the id of a View: it has a {_MARK}")
+        key = self.key_of(resource.view_id)
         stage = await self._pages.show_page(key)
-        label = await self._pages.label(page, stage)
+        label = await self._pages.label(resource, stage)
         await stage.wait_for_room(key)
-        channel = stage.mount(page, owner=self, key=key, client=self.label, label=label)
+        channel = stage.mount(resource, owner=self, key=key, client=self.client, label=label)
         if self._earlier is not None:
-            for card in await self._earlier.offer(page, self.mark):
+            for card in await self._earlier.offer(resource, self.mark):
                 stage.gone.show(card, self)
         return channel
 
@@ -154,7 +154,7 @@ class Seat:
         self._host = host
         self._background = Background(ignore)
         storage = self._pages.options.earlier
-        if storage is not None and not self.label:  # there is one user, who may come back
+        if storage is not None and not self.client:  # there is one user, who may come back
             self._earlier = EarlierViews(storage)
         self._pages.take(self)
         modes = ["inline", "fullscreen", "pip"]
@@ -268,7 +268,7 @@ class Seat:
         stage, key = self._stage_of(view)
         mounted = None if stage is None else stage.mounted(key)
         if self._earlier is not None and mounted is not None:
-            self._earlier.remember(view, mounted.page)
+            self._earlier.remember(view, mounted.resource)
 
     def forget_view(self, key: str) -> None:
         """The user dismissed the card of a closed View."""
@@ -303,14 +303,14 @@ class Seat:
             return
         about = describe_call(view.origin.tool.name, view.origin.arguments)
         reason = f"Closed: {view.reason}"
-        given = key, view.id, view.server, self.label, reason
+        given = key, view.id, view.server, self.client, reason
         stage.gone.show(GoneView(*given, failed=False, about=about), self)
 
     def _show_failure(self, view: View, error: BaseException) -> None:
         stage, key = self._stage_of(view)
         cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # it was closed meanwhile
         if stage is not None and not cancelled:
-            stage.gone.show(GoneView(key, view.id, view.server, self.label, view.reason), self)
+            stage.gone.show(GoneView(key, view.id, view.server, self.client, view.reason), self)
 
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)
@@ -373,7 +373,7 @@ class Seat:
         return Allow() if answer == "allow" else Deny("The user refused on the Stage")
 
     async def _ask(self, kind: str, view_id: str, server: str, **details: Any) -> bool | str:
-        details |= {"shown": view_id or "A new View", "client": self.label, "server": server}
+        details |= {"shown": view_id or "A new View", "client": self.client, "server": server}
         key = self.key_of(view_id)
         try:
             stage = self._pages.stage_of(key) if view_id else await self._pages.show_page(key)

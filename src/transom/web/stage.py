@@ -26,7 +26,7 @@ import msgspec
 from transom.background import ignore
 from transom.errors import PeerError, Refused, TransomError, UsageError
 from transom.host.grants import Grant
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.cards import MAX_REASON, GoneView, GoneViews, Questions
@@ -220,7 +220,7 @@ class Stage:
 
     def mount(
         self,
-        page: Page,
+        resource: UIResource,
         *,
         owner: ViewOwner | None = None,
         key: str | None = None,
@@ -233,16 +233,16 @@ class Stage:
         client of the View's Host. `label` is the first part of its origin's host name, as
         `free_label` returned it. Without an `owner` the View is removed when the user closes it.
         """
-        key = page.view_id if key is None else key
+        key = resource.view_id if key is None else key
         if key in self._views:
-            raise UsageError(f"View {page.view_id} is already on the Stage")
+            raise UsageError(f"View {resource.view_id} is already on the Stage")
         self.mounts += 1
         mounted = MountedView(
             key=key,
-            page=page,
+            resource=resource,
             owner=owner,
             client=client,
-            host=self.host_of(self.free_label(page, label)),
+            host=self.host_of(self.free_label(resource, label)),
             number=self.mounts,
             channel=ViewChannel(key, lambda: self._link, self.unmount),
             on_violation=self._on_violation,
@@ -250,7 +250,7 @@ class Stage:
         self._views[key] = mounted
         self.sandboxes.add(mounted)
         self.gone.discard(key)
-        for entry in dropped_entries(page.csp, self.page_origin):
+        for entry in dropped_entries(resource.csp, self.page_origin):
             mounted.report_violation("declared", entry)
         self._show(mounted)
         return mounted.channel
@@ -259,7 +259,7 @@ class Stage:
         """The `Host` of an origin with this label."""
         return urlsplit(self.sandbox).netloc.replace("*", label)
 
-    def free_label(self, page: Page, label: str | None) -> str:
+    def free_label(self, resource: UIResource, label: str | None) -> str:
         """The label of a View's origin: the given one, or a new one that is used once.
 
         A new one for None, and if a View with other rights has that origin now: Views that share an
@@ -267,10 +267,10 @@ class Stage:
         """
         if label is not None:
             there = self.sandboxes.find(self.host_of(label))
-            rights = page.csp, page.permissions
-            if there is None or (there.page.csp, there.page.permissions) == rights:
+            rights = resource.csp, resource.permissions
+            if there is None or (there.resource.csp, there.resource.permissions) == rights:
                 return label
-        return f"{readable_label(page.view_id)}-{secrets.token_hex(6)}"
+        return f"{readable_label(resource.view_id)}-{secrets.token_hex(6)}"
 
     def unmount(self, view_id: str) -> None:
         """Take a View off the Stage."""
@@ -307,23 +307,23 @@ class Stage:
         return self._views.get(view_id)
 
     def _show(self, mounted: MountedView) -> None:
-        page = mounted.page
+        resource = mounted.resource
         mounted.page_origin = self.page_origin
-        csp = build_csp(page.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
+        csp = build_csp(resource.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
         mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
         self.send(
             {
                 "do": "mount",
                 "view": mounted.key,
-                "shown": page.view_id,
+                "shown": resource.view_id,
                 "client": mounted.client,
                 "origin": f"{urlsplit(self.sandbox).scheme}://{mounted.host}",
                 "number": mounted.number,
-                "server": page.server,
-                "uri": page.uri,
-                "html": page.html,
-                "allow": allow_attribute(page.permissions),
-                "border": page.prefers_border is not False,
+                "server": resource.server,
+                "uri": resource.uri,
+                "html": resource.html,
+                "allow": allow_attribute(resource.permissions),
+                "border": resource.prefers_border is not False,
             }
         )
 
@@ -544,10 +544,10 @@ class Stage:
 
     def _break(self, mounted: MountedView, reason: str) -> None:
         """A View has failed in the page: show a card in its place."""
-        key, page = mounted.key, mounted.page
+        key, resource = mounted.key, mounted.resource
         self._drop(key, reason)
         self.gone.show(
-            GoneView(key, page.view_id, page.server, mounted.client, reason), mounted.owner
+            GoneView(key, resource.view_id, resource.server, mounted.client, reason), mounted.owner
         )
         mounted.channel.end(f"The View is gone: {reason}")
 

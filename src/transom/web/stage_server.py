@@ -122,7 +122,7 @@ class StageServer:
             try:
                 kept = await asyncio.to_thread(self._storage.ports)
             except TransomError as error:
-                self._storage.problem = str(error)
+                self._storage.failure = str(error)
         page = _listen("127.0.0.1", port) if port else _listen_if_free(kept[0])
         try:
             if sandbox_port or not kept[1]:
@@ -131,7 +131,7 @@ class StageServer:
                 return page, await self._listen_soon(kept[1])
             except TransomError:
                 if self._storage is not None:
-                    self._storage.problem = (
+                    self._storage.failure = (
                         f"port {kept[1]}, where they had their storage, is used by another "
                         "program, or by this one running twice"
                     )

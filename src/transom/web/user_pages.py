@@ -23,7 +23,7 @@ from transom.errors import Refused, TransomError
 from transom.host.host import Host
 from transom.host.liveness import ViewState
 from transom.host.open_views import HostRecords
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import clean
 from transom.web.page_link import Link
@@ -53,7 +53,7 @@ class PageUser(Protocol):
         """The last page has closed."""
         ...
 
-    async def label(self, page: Page, stage: Stage) -> str | None:
+    async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's persistent origin, if it has one."""
         ...
 
@@ -156,9 +156,9 @@ class UserPages(StageListener):
     def leave(self, seat: Seat) -> None:
         """The next Host takes it again."""
 
-    async def label(self, page: Page, stage: Stage) -> str | None:
+    async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's persistent origin, if it has one."""
-        return await self._user.label(page, stage)
+        return await self._user.label(resource, stage)
 
     def stage_of(self, key: str) -> Stage | None:
         """The Stage of the page that has the View's place."""

@@ -21,7 +21,7 @@ from transom.bus import Lease
 from transom.errors import BusError, Refused, UsageError
 from transom.host.host import Host
 from transom.host.open_views import HostRecords
-from transom.host.page import Page
+from transom.host.ui_resource import UIResource
 from transom.web.mounted_views import Sandboxes
 from transom.web.remote_host import SharedHost
 from transom.web.sandbox import Sandbox
@@ -206,13 +206,13 @@ class User:
 
     # --- the origins of Views ----------------------------------------------------------------
 
-    async def label(self, page: Page, stage: Stage) -> str | None:
+    async def label(self, resource: UIResource, stage: Stage) -> str | None:
         """The label of a View's origin, claimed so that other workers find it here."""
-        label = self._setup.sandbox.label(self.name, page)
+        label = self._setup.sandbox.label(self.name, resource)
         if self.lease is None:
             return label
         for wanted in (label, None):
-            label = stage.free_label(page, wanted)
+            label = stage.free_label(resource, wanted)
             host = stage.host_of(label)
             try:
                 bus = await self._setup.workers.bus()

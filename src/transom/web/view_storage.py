@@ -32,7 +32,7 @@ from transom.json_values import clean
 from transom.state_files import open_lock, state_folder, try_lock, write_private
 
 if TYPE_CHECKING:  # only for types, and slow to load
-    from transom.host.page import Page
+    from transom.host.ui_resource import UIResource
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ class ViewStorage:
     def __init__(self, program: str = "", *, folder: Path | None = None) -> None:
         self.program = program
         self._folder = folder
-        self.problem = ""
+        self.failure = ""
         """Why nothing is stored, if that is so."""
 
     # --- ports and origins -------------------------------------------------------------------
@@ -143,25 +143,25 @@ class ViewStorage:
 
         return self._update(choose)
 
-    def origin(self, page: Page, port: int) -> str | None:
+    def origin(self, resource: UIResource, port: int) -> str | None:
         """The label of a View's persistent origin at the program's port; None if it has none."""
-        if self.problem or not page.identity:
+        if self.failure or not resource.identity:
             return None
 
         def use(state: _State) -> str:
-            origins, uri = state.origins, clean(page.uri, _MAX_SHOWN)
+            origins, uri = state.origins, clean(resource.uri, _MAX_SHOWN)
             label_of = partial(
                 origin_label,
                 bytes.fromhex(state.secret),
                 user="",
-                server=page.server,
-                identity=page.identity,
-                uri=page.uri,
+                server=resource.server,
+                identity=resource.identity,
+                uri=resource.uri,
             )
             first = f"{label_of()}:{port}"
             turn = origins[first].turn if first in origins else state.turn
             label = label_of(turn=turn)
-            origins[first] = StoredOrigin(page.server, uri, port, time.time(), turn, label)
+            origins[first] = StoredOrigin(resource.server, uri, port, time.time(), turn, label)
             if len(origins) > _MAX_ORIGINS:
                 oldest = min(origins, key=lambda key: origins[key].used)
                 state.turn = max(state.turn, origins.pop(oldest).turn)
@@ -170,7 +170,7 @@ class ViewStorage:
         try:
             return self._update(use)
         except TransomError as error:
-            self.problem = str(error)
+            self.failure = str(error)
             return None
 
     def origins(self) -> list[StoredOrigin]:
@@ -226,17 +226,22 @@ class ViewStorage:
     # --- Views of the last run ---------------------------------------------------------------
 
     def remember(
-        self, recent_id: str, page: Page, tool: str, arguments: dict[str, Any], result: bytes
+        self,
+        recent_id: str,
+        resource: UIResource,
+        tool: str,
+        arguments: dict[str, Any],
+        result: bytes,
     ) -> None:
         """Store a View to reopen, replacing an earlier one of that id."""
-        if self.problem or not page.identity:
+        if self.failure or not resource.identity:
             return
         with suppress(TransomError, OSError, msgspec.MsgspecError):
             state = self._update(lambda state: state)
             view = RecentView(
                 id=recent_id,
-                server=page.server,
-                identity=_digest(state, page.identity),
+                server=resource.server,
+                identity=_digest(state, resource.identity),
                 tool=tool,
                 arguments=arguments,
                 result=msgspec.Raw(result),
@@ -246,12 +251,12 @@ class ViewStorage:
             if len(data) <= _MAX_RECENT_BYTES:
                 write_private(self._recent(state) / f"{recent_id}.json", data)
 
-    def recent(self, page: Page) -> list[RecentView]:
+    def recent(self, resource: UIResource) -> list[RecentView]:
         """The Views of a page's server that were open in an earlier run, the latest first.
 
         Those that are too many or too old are deleted.
         """
-        if self.problem or not page.identity:
+        if self.failure or not resource.identity:
             return []
         try:
             state = self._read()
@@ -266,7 +271,7 @@ class ViewStorage:
         for each in found:
             if each not in kept:
                 self.forget(each.id)
-        mine = page.server, _digest(state, page.identity)
+        mine = resource.server, _digest(state, resource.identity)
         return [each for each in kept if (each.server, each.identity) == mine]
 
     def forget(self, recent_id: str) -> None:

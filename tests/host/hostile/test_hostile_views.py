@@ -22,8 +22,8 @@ from transom.errors import (
     RequestTimeout,
     ViewClosed,
 )
-from transom.host.page import Page
 from transom.host.policy import ApprovalRequest
+from transom.host.ui_resource import UIResource
 
 SERVER_TOOLS = ["show_good", "search", "add", "show_evil", "evil__search", "evil__add"]
 
@@ -31,7 +31,7 @@ SERVER_TOOLS = ["show_good", "search", "add", "show_evil", "evil__search", "evil
 class Stage(BareRenderer):
     """Hostile Views for the server `evil`, decent ones for `good`."""
 
-    async def open(self, page: Page) -> Channel:
+    async def open(self, page: UIResource) -> Channel:
         if page.server == "evil":
             return await super().open(page)
         ours, theirs = memory_pair()

@@ -10,7 +10,7 @@ import msgspec
 
 from transom.check.rule import Hits, Messages, Severity, rule, show
 from transom.check.scan import Reference
-from transom.check.snapshot import CSP_FIELDS, ServedPage, Snapshot, ViewObservation
+from transom.check.snapshot import CSP_FIELDS, ServedResource, Snapshot, ViewObservation
 from transom.json_values import as_object, type_name
 
 MAX_HOST = 255  # longer names do not exist
@@ -169,86 +169,92 @@ _DIRECTIVES = {
 }
 
 
-def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedPage, str, WebOrigin]]:
+def _declared_origins(seen: Snapshot) -> Iterator[tuple[ServedResource, str, WebOrigin]]:
     """Every declared origin, as written and as understood; once for each page."""
-    for page in seen.pages:
-        entries = [entry for field in CSP_FIELDS for entry in page.origins(field)]
+    for resource in seen.resources:
+        entries = [entry for field in CSP_FIELDS for entry in resource.origins(field)]
         for entry in dict.fromkeys(entries):
             if origin := parse_origin(entry):
-                yield page, entry, origin
+                yield resource, entry, origin
 
 
 @rule("P1")
 def csp_is_lists(seen: Snapshot) -> Hits:
-    for page in seen.pages:
-        csp = page.effective_ui.get("csp")
+    for resource in seen.resources:
+        csp = resource.effective_ui.get("csp")
         if csp is not None and not isinstance(csp, dict):
-            yield page, f": csp must be an object, got {type_name(csp)}."
+            yield resource, f": csp must be an object, got {type_name(csp)}."
         for field in CSP_FIELDS:
             value = as_object(csp).get(field)
             texts = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
             if value is not None and not texts:
-                yield page, f": csp.{field} must be a list of origins."
+                yield resource, f": csp.{field} must be a list of origins."
 
 
 @rule("P2")
 def entries_are_origins(seen: Snapshot) -> Hits:
-    for page, field in ((page, field) for page in seen.pages for field in CSP_FIELDS):
-        for entry in page.origins(field):
+    for resource, field in (
+        (resource, field) for resource in seen.resources for field in CSP_FIELDS
+    ):
+        for entry in resource.origins(field):
             if unsafe(entry) or keyword(entry) or parse_origin(entry) is None:
                 severity = "error" if unsafe(entry) else "warn"
-                yield page, f": `{show(entry)}` in csp.{field} is not an origin.", severity
+                yield resource, f": `{show(entry)}` in csp.{field} is not an origin.", severity
 
 
 @rule("P3")
 def entries_are_secure(seen: Snapshot) -> Hits:
-    for page, entry, origin in _declared_origins(seen):
+    for resource, entry, origin in _declared_origins(seen):
         if origin.scheme in ("http", "ws") and not origin.loopback:
-            yield page, f": `{entry}` is insecure."
+            yield resource, f": `{entry}` is insecure."
 
 
 @rule("P4")
 def wildcards_are_narrow(seen: Snapshot) -> Hits:
-    for page, entry, origin in _declared_origins(seen):
+    for resource, entry, origin in _declared_origins(seen):
         if broad_wildcard(origin):
-            yield page, f": wildcard `{entry}` is very broad; anyone can get such a name."
+            yield resource, f": wildcard `{entry}` is very broad; anyone can get such a name."
         elif origin.wildcard:
-            yield page, f": wildcard `{entry}` lets in every subdomain; name those you use.", "info"
+            yield (
+                resource,
+                f": wildcard `{entry}` lets in every subdomain; name those you use.",
+                "info",
+            )
 
 
 @rule("P5")
 def connections_are_declared(seen: Snapshot) -> Hits:
     why = "not in csp.connectDomains; the host will block it"
-    for page, _, origin, severity in _undeclared(seen, "connectDomains", ["connect"]):
-        yield page, f" connects to `{origin}` {why}.", severity
+    for resource, _, origin, severity in _undeclared(seen, "connectDomains", ["connect"]):
+        yield resource, f" connects to `{origin}` {why}.", severity
 
 
 @rule("P6")
 def resources_are_declared(seen: Snapshot) -> Hits:
     names = {"asset": "an asset", "img": "image"}
-    for page, kind, origin, severity in _undeclared(seen, "resourceDomains", _RESOURCE_KINDS):
+    for resource, kind, origin, severity in _undeclared(seen, "resourceDomains", _RESOURCE_KINDS):
         what = f"{names.get(kind, kind)} from `{origin}`"
-        yield page, f" loads {what} not in csp.resourceDomains.", severity
+        yield resource, f" loads {what} not in csp.resourceDomains.", severity
 
 
 @rule("P7")
 def frames_are_declared(seen: Snapshot) -> Hits:
-    for page, _, origin, severity in _undeclared(seen, "frameDomains", ["frame"]):
-        yield page, f" embeds `{origin}`; add it to csp.frameDomains.", severity
+    for resource, _, origin, severity in _undeclared(seen, "frameDomains", ["frame"]):
+        yield resource, f" embeds `{origin}`; add it to csp.frameDomains.", severity
 
 
 @rule("P8")
 def base_is_declared(seen: Snapshot) -> Hits:
-    for page, _, origin, _ in _undeclared(seen, "baseUriDomains", ["base"]):
-        yield page, f": <base> to `{origin}` is not declared."
+    for resource, _, origin, _ in _undeclared(seen, "baseUriDomains", ["base"]):
+        yield resource, f": <base> to `{origin}` is not declared."
 
 
 @rule("P9")
-def nothing_is_relative(page: ServedPage) -> Messages:
-    if any(origin_of(url) for _, url in _references(page, {"base"})):
+def nothing_is_relative(resource: ServedResource) -> Messages:
+    if any(origin_of(url) for _, url in _references(resource, {"base"})):
         return
     relative: dict[Severity, list[str]] = {"error": [], "warn": []}
-    for kind, url in _references(page, _RESOURCE_KINDS | {"frame"}):
+    for kind, url in _references(resource, _RESOURCE_KINDS | {"frame"}):
         if _is_relative(url):
             relative["error" if kind in ("script", "style") else "warn"].append(url)
     for severity, urls in relative.items():
@@ -265,50 +271,50 @@ def declarations_are_used(seen: Snapshot) -> Hits:
         requested = (origin for url in view.requests if (origin := origin_of(url)))
         used |= {(view.uri, needed) for origin in requested for needed in covering(origin)}
     hosts = {origin.host for _, _, origin in _declared_origins(seen)}
-    for page in seen.pages:
-        used |= {(page.uri, host) for host in _named_hosts(page.html or "", hosts)}
-    for page, entry, origin in _declared_origins(seen):
-        named = page.html is None or (page.uri, origin.host) in used
-        if not named and (page.uri, origin) not in used:
-            yield page, f": `{entry}` is declared but never used."
+    for resource in seen.resources:
+        used |= {(resource.uri, host) for host in _named_hosts(resource.html or "", hosts)}
+    for resource, entry, origin in _declared_origins(seen):
+        named = resource.html is None or (resource.uri, origin.host) in used
+        if not named and (resource.uri, origin) not in used:
+            yield resource, f": `{entry}` is declared but never used."
 
 
 @rule("P11")
 def no_localhost(seen: Snapshot) -> Hits:
-    for page, entry, origin in _declared_origins(seen):
+    for resource, entry, origin in _declared_origins(seen):
         if origin.loopback:
-            yield page, f": `{entry}` left in csp."
+            yield resource, f": `{entry}` left in csp."
 
 
 @rule("P12")
 def permissions_are_objects(seen: Snapshot) -> Hits:
-    for page in seen.pages:
-        permissions = page.effective_ui.get("permissions")
+    for resource in seen.resources:
+        permissions = resource.effective_ui.get("permissions")
         if permissions is not None and not isinstance(permissions, dict):
-            yield page, f": permissions must be an object, got {type_name(permissions)}."
+            yield resource, f": permissions must be an object, got {type_name(permissions)}."
         for key, value in as_object(permissions).items():
             if key not in (*_PERMISSIONS, "tools"):
                 known = ", ".join(_PERMISSIONS)
-                yield page, f": permissions.{show(key)} is unknown; use {known}."
+                yield resource, f": permissions.{show(key)} is unknown; use {known}."
             elif key != "tools" and value != {}:
-                yield page, f": permissions.{key} must be an empty object, got {show(value)}."
+                yield resource, f": permissions.{key} must be an empty object, got {show(value)}."
 
 
 @rule("P13")
 def tools_permission_is_proposed(seen: Snapshot) -> Hits:
-    for page in seen.pages:
-        if "tools" in as_object(page.effective_ui.get("permissions")):
+    for resource in seen.resources:
+        if "tools" in as_object(resource.effective_ui.get("permissions")):
             why = "most hosts will ignore it"
-            yield page, f": permissions.tools is not in the published spec; {why}."
+            yield resource, f": permissions.tools is not in the published spec; {why}."
 
 
 @rule("P14")
-def permissions_fit(page: ServedPage) -> Messages:
-    declared = as_object(page.effective_ui.get("permissions"))
-    for key, api in _PERMISSIONS.items() if page.html is not None else ():
-        if key in declared and key not in page.scan.apis:
+def permissions_fit(resource: ServedResource) -> Messages:
+    declared = as_object(resource.effective_ui.get("permissions"))
+    for key, api in _PERMISSIONS.items() if resource.html is not None else ():
+        if key in declared and key not in resource.scan.apis:
             yield f" asks for {key} but never uses it."
-        elif key not in declared and key in page.scan.apis:
+        elif key not in declared and key in resource.scan.apis:
             yield f" uses {api} without permissions.{key}."
 
 
@@ -321,7 +327,7 @@ def denial_is_handled(view: ViewObservation) -> Messages:
 
 @rule("P16")
 def cors_is_allowed(seen: Snapshot) -> Hits:
-    stable = {page.uri for page in seen.pages if page.effective_ui.get("domain")}
+    stable = {resource.uri for resource in seen.resources if resource.effective_ui.get("domain")}
     for view in seen.views or ():
         for origin in view.cors_refusals if view.uri not in stable else ():
             yield view, f"`{origin}` refused the View's origin; set a stable `domain` or open CORS."
@@ -339,34 +345,34 @@ def _named_hosts(html: str, hosts: Collection[str]) -> Iterator[str]:
                 yield host
 
 
-def _references(page: ServedPage, kinds: Collection[str]) -> list[Reference]:
+def _references(resource: ServedResource, kinds: Collection[str]) -> list[Reference]:
     """What the page makes a browser load, of these kinds."""
-    return [reference for reference in page.scan.references if reference.kind in kinds]
+    return [reference for reference in resource.scan.references if reference.kind in kinds]
 
 
 def _undeclared(
     seen: Snapshot, field: str, kinds: Collection[str]
-) -> Iterator[tuple[ServedPage, str, str, Severity]]:
+) -> Iterator[tuple[ServedResource, str, str, Severity]]:
     """The pages with the kind and origin of what they need and `csp.FIELD` does not declare.
 
     What a browser blocked is an error; what was only read in the page is a warning.
     """
-    for page in seen.pages:
+    for resource in seen.resources:
         reported: set[str] = set()
         for directive in _DIRECTIVES[field]:
             for finer, origin in (
-                b for v in seen.views or () if v.uri == page.uri for b in v.blocked
+                b for v in seen.views or () if v.uri == resource.uri for b in v.blocked
             ):
                 # Browsers also name a finer directive, such as script-src-elem.
                 if f"{finer}-".startswith(f"{directive}-src-"):
                     reported.add(origin)
-                    yield page, directive, origin, "error"
-        declared = DeclaredOrigins(page.origins(field))
-        for kind, url in _references(page, kinds):
+                    yield resource, directive, origin, "error"
+        declared = DeclaredOrigins(resource.origins(field))
+        for kind, url in _references(resource, kinds):
             origin = origin_of(url)
             if origin and str(origin) not in reported and not declared.cover(origin):
                 reported.add(str(origin))
-                yield page, kind, str(origin), "warn"
+                yield resource, kind, str(origin), "warn"
 
 
 def _is_relative(url: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from transom.check.rule import CHECKS, Hits, rule, show
-from transom.check.schemas import problems_of
+from transom.check.schemas import mismatches_of
 from transom.check.snapshot import ListedTool, Snapshot, has_text, name_words, texts
 from transom.json_values import Json, JsonObject, as_list, as_object, size_of, type_name
 
@@ -87,8 +87,12 @@ def data_fits_schema(tool: ListedTool, result: JsonObject) -> Hits:
         yield tool, ": structuredContent is missing, though outputSchema is declared.", "error"
         return
     try:
-        for problem in problems_of(data, schema):
-            yield tool, f": structuredContent{problem.path} {show(problem.message, 200)}.", "error"
+        for mismatch in mismatches_of(data, schema):
+            yield (
+                tool,
+                f": structuredContent{mismatch.path} {show(mismatch.message, 200)}.",
+                "error",
+            )
     except ValueError as error:
         yield tool, f": outputSchema cannot be used: {show(str(error), 200)}.", "error"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transom.check.rule import Hits, Messages, rule, show
-from transom.check.schemas import schema_problem
+from transom.check.schemas import schema_error
 from transom.check.snapshot import (
-    PAGE_FIELDS,
+    RESOURCE_FIELDS,
     ListedTool,
     ListedTools,
     Snapshot,
@@ -97,7 +97,7 @@ def fallback_is_useful(seen: Snapshot) -> Hits:
 
 @rule("B1")
 def resources_are_linked(seen: Snapshot) -> Hits:
-    if seen.apps.problem is not None:
+    if seen.apps.failure is not None:
         return
     # A link that misses by a letter is B4's to report, with the fix.
     links = {rough(tool.link) for tool in seen.tools if tool.link is not None}
@@ -119,12 +119,12 @@ def links_are_ui_uris(tool: ListedTool) -> Messages:
 
 @rule("B3")
 def links_can_be_read(seen: Snapshot) -> Hits:
-    pages = {page.uri: page for page in seen.pages}
+    resources = {resource.uri: resource for resource in seen.resources}
     for tool in seen.tools:
-        page = pages.get(tool.link or "")
-        if page is not None and page.problem is not None:
-            why = f"resources/read failed: {show(page.problem, 300)}"
-            yield tool, f" points at `{page.uri}` but {why}."
+        resource = resources.get(tool.link or "")
+        if resource is not None and resource.failure is not None:
+            why = f"resources/read failed: {show(resource.failure, 300)}"
+            yield tool, f" points at `{resource.uri}` but {why}."
 
 
 @rule("B4")
@@ -132,7 +132,7 @@ def links_match_exactly(seen: Snapshot) -> Hits:
     uris = [entry.get("uri") for entry in seen.apps.resources]
     listed = {uri for uri in uris if isinstance(uri, str)}
     by_rough_uri = {rough(uri): uri for uri in listed}
-    answers = {page.uri: page.item.get("uri") for page in seen.pages}
+    answers = {resource.uri: resource.item.get("uri") for resource in seen.resources}
     for tool, link in ((tool, tool.link) for tool in seen.tools if tool.link is not None):
         near: Json = None if link in listed else by_rough_uri.get(rough(link))
         near = near or (answers[link] if near_miss(link, answers.get(link)) else None)
@@ -221,7 +221,7 @@ def helpers_have_no_link(seen: Snapshot) -> Hits:
 
 @rule("B13")
 def ui_is_not_empty(seen: Snapshot) -> Hits:
-    known = {"resourceUri", "visibility", *PAGE_FIELDS}
+    known = {"resourceUri", "visibility", *RESOURCE_FIELDS}
     for tool in seen.tools:
         if isinstance(tool.meta.get("ui"), dict) and not known & set(tool.ui):
             yield tool, " has an empty `_meta.ui`; remove it."
@@ -229,7 +229,7 @@ def ui_is_not_empty(seen: Snapshot) -> Hits:
 
 @rule("B14")
 def resource_fields_are_elsewhere(tool: ListedTool) -> Messages:
-    for field in (field for field in PAGE_FIELDS if field in tool.ui):
+    for field in (field for field in RESOURCE_FIELDS if field in tool.ui):
         yield f": `{field}` is ignored on tools; move it to the resource's `_meta.ui`."
 
 
@@ -240,8 +240,8 @@ def definition_is_complete(tool: ListedTool) -> Messages:
     schema = tool.raw.get("inputSchema")
     if not isinstance(schema, dict) or schema.get("type") != "object":
         yield ': inputSchema must be a JSON Schema with type "object".'
-    elif problem := schema_problem(schema):
-        yield f": inputSchema is not valid JSON Schema: {problem}."
+    elif failure := schema_error(schema):
+        yield f": inputSchema is not valid JSON Schema: {failure}."
     description = tool.raw.get("description")
     if not isinstance(description, str) or not description.strip():
         yield " has no description; say what it does.", "warn"

@@ -8,8 +8,8 @@ import re
 from transom.check.rule import Hits, Messages, rule, show
 from transom.check.snapshot import (
     CSP_FIELDS,
-    PAGE_FIELDS,
-    ServedPage,
+    RESOURCE_FIELDS,
+    ServedResource,
     Snapshot,
     ViewObservation,
     near_miss,
@@ -25,79 +25,88 @@ _SANDBOX_DOMAINS = {
 
 
 @rule("C1")
-def mime_type_is_exact(page: ServedPage) -> Messages:
-    mime = page.item.get("mimeType")
+def mime_type_is_exact(resource: ServedResource) -> Messages:
+    mime = resource.item.get("mimeType")
     if mime != VIEW_MIME_TYPE:
         served = "without a mimeType" if mime is None else f"as `{show(mime)}`"
         yield f" is served {served}; hosts need `{VIEW_MIME_TYPE}`."
 
 
 @rule("C2")
-def listed_type_agrees(page: ServedPage) -> Messages:
-    listed, served = page.listed.get("mimeType"), page.item.get("mimeType")
+def listed_type_agrees(resource: ServedResource) -> Messages:
+    listed, served = resource.listed.get("mimeType"), resource.item.get("mimeType")
     if listed is not None and listed != served:
         yield f": listing says `{show(listed)}`, content says `{show(served)}`."
 
 
 @rule("C3")
 def content_uri_is_the_same(seen: Snapshot) -> Hits:
-    for page in seen.pages:
-        uri = page.item.get("uri")
-        if page.contents and uri != page.uri and not near_miss(page.uri, uri):
+    for resource in seen.resources:
+        uri = resource.item.get("uri")
+        if resource.contents and uri != resource.uri and not near_miss(resource.uri, uri):
             answer = "without a uri" if uri is None else f"with uri `{show(uri)}`"
-            yield f"resource {page.uri}", f"resources/read of `{page.uri}` answered {answer}."
+            yield (
+                f"resource {resource.uri}",
+                f"resources/read of `{resource.uri}` answered {answer}.",
+            )
 
 
 @rule("C4")
-def content_has_a_body(page: ServedPage) -> Messages:
-    if page.item.get("text") and page.item.get("blob"):
+def content_has_a_body(resource: ServedResource) -> Messages:
+    if resource.item.get("text") and resource.item.get("blob"):
         yield ": both text and blob are given; hosts read one of them."
-    elif page.html is None:
+    elif resource.html is None:
         yield ": no HTML body (text or base64 blob)."
 
 
 @rule("C5")
-def content_is_a_document(page: ServedPage) -> Messages:
-    found, why = page.scan, None
+def content_is_a_document(resource: ServedResource) -> Messages:
+    found, why = resource.scan, None
     if not found.doctype:
         why = "there is no <!doctype html>"
         if not found.html_tag:
             why = "there is neither a doctype nor an <html> tag"
     elif not found.body and not found.scripts:
         why = "its body is empty and there is no script"
-    if page.html is not None and why is not None:
+    if resource.html is not None and why is not None:
         severity = None if not found.doctype and not found.html_tag else "warn"
         yield f": body is not a complete HTML document ({why}).", severity
 
 
 @rule("C6")
 def one_content_item(seen: Snapshot) -> Hits:
-    for page in seen.pages:
-        count = len(page.contents)
-        if page.result is not None and count != 1:
+    for resource in seen.resources:
+        count = len(resource.contents)
+        if resource.result is not None and count != 1:
             severity = "info" if count else "error"
-            yield page, f": resources/read returned {count} content items; hosts use one.", severity
+            yield (
+                resource,
+                f": resources/read returned {count} content items; hosts use one.",
+                severity,
+            )
 
 
 @rule("C8")
-def metadata_is_on_content(page: ServedPage) -> Messages:
-    listed = [f for f in ("csp", "permissions", "domain") if f in page.listed_ui]
-    if missing := ", ".join(field for field in listed if field not in page.ui):
+def metadata_is_on_content(resource: ServedResource) -> Messages:
+    listed = [f for f in ("csp", "permissions", "domain") if f in resource.listed_ui]
+    if missing := ", ".join(field for field in listed if field not in resource.ui):
         fix = "put it on the contents[] item"
         yield f": security metadata only in the listing ({missing}); {fix}."
 
 
 @rule("C9")
-def metadata_agrees(page: ServedPage) -> Messages:
-    for field in (field for field in PAGE_FIELDS if field in page.listed_ui.keys() & page.ui):
-        if page.listed_ui[field] != page.ui[field]:
+def metadata_agrees(resource: ServedResource) -> Messages:
+    for field in (
+        field for field in RESOURCE_FIELDS if field in resource.listed_ui.keys() & resource.ui
+    ):
+        if resource.listed_ui[field] != resource.ui[field]:
             yield f": `{field}` differs between resources/list and resources/read; the latter wins."
 
 
 @rule("C10")
-def metadata_is_known(page: ServedPage) -> Messages:
-    csp = as_object(page.ui.get("csp"))
-    strange = [(key, PAGE_FIELDS, "") for key in page.ui if key not in PAGE_FIELDS]
+def metadata_is_known(resource: ServedResource) -> Messages:
+    csp = as_object(resource.ui.get("csp"))
+    strange = [(key, RESOURCE_FIELDS, "") for key in resource.ui if key not in RESOURCE_FIELDS]
     strange += [(key, CSP_FIELDS, "csp.") for key in csp if key not in CSP_FIELDS]
     for key, known, prefix in strange:
         near = difflib.get_close_matches(key.replace("_", "").lower(), map(str.lower, known), 1)
@@ -107,8 +116,8 @@ def metadata_is_known(page: ServedPage) -> Messages:
 
 
 @rule("C11")
-def border_is_stated(page: ServedPage) -> Messages:
-    border = page.effective_ui.get("prefersBorder")
+def border_is_stated(resource: ServedResource) -> Messages:
+    border = resource.effective_ui.get("prefersBorder")
     if border is None:
         yield ": prefersBorder not set; hosts differ.", "info"
     elif not isinstance(border, bool):
@@ -116,30 +125,30 @@ def border_is_stated(page: ServedPage) -> Messages:
 
 
 @rule("C12")
-def domain_is_text(page: ServedPage) -> Messages:
-    domain = page.effective_ui.get("domain")
+def domain_is_text(resource: ServedResource) -> Messages:
+    domain = resource.effective_ui.get("domain")
     if domain is not None and not isinstance(domain, str):
         yield f": domain must be a string on the wire, got {type_name(domain)}."
 
 
 @rule("C13")
 def domain_belongs_to_host(seen: Snapshot) -> Hits:
-    for page in (page for page in seen.pages if page.contents):
-        domain = page.effective_ui.get("domain")
+    for resource in (resource for resource in seen.resources if resource.contents):
+        domain = resource.effective_ui.get("domain")
         if isinstance(domain, str) and not _sandbox_domain(domain, seen.server_host):
-            yield page, f": domain `{show(domain)}` is not a sandbox domain of a host."
+            yield resource, f": domain `{show(domain)}` is not a sandbox domain of a host."
 
 
 @rule("C14")
-def domain_is_needed(page: ServedPage) -> Messages:
-    if isinstance(page.effective_ui.get("domain"), str):
+def domain_is_needed(resource: ServedResource) -> Messages:
+    if isinstance(resource.effective_ui.get("domain"), str):
         yield ": domain set; drop it unless an API allowlists the origin."
 
 
 @rule("C15")
-def page_is_a_template(page: ServedPage) -> Messages:
-    contents = (page.result or {}).get("contents")
-    if page.again is not None and page.again.get("contents") != contents:
+def resource_is_a_template(resource: ServedResource) -> Messages:
+    contents = (resource.result or {}).get("contents")
+    if resource.again is not None and resource.again.get("contents") != contents:
         yield " changes between reads; keep data out of the template."
 
 

@@ -1,4 +1,4 @@
-"""A View as a server declares it: a page at a `ui://` URI, and what it asks of its host.
+"""A View as a server declares it: HTML at a `ui://` URI, and what it asks of its host.
 
 1. The page is text, a file or a function. Text and files are checked when they are declared. A
    file is read again when it changes; a function is called at every read.
@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, Unpack, cast
 
 from transom.errors import RegistrationError
 from transom.server import declare
-from transom.server.declare import PageOptions
+from transom.server.declare import ResourceOptions
 
 _LITERAL: Final = ("textarea", "title")  # elements in which tags are text
 _SCRIPT_NAMES: Final = ("transom.js", "./transom.js")
@@ -151,7 +151,7 @@ _DOCTYPE: Final = re.compile(r"(?>\s+|<!--.*?-->)*+<!doctype html\b", re.IGNOREC
 
 
 @dataclass(frozen=True)
-class ViewPage:
+class ViewResource:
     """A declared View. Give it to `views.tool(opens=...)`.
 
     Attributes:
@@ -164,7 +164,7 @@ class ViewPage:
     title: str | None
     description: str | None
     meta: dict[str, Any] | None
-    html: PageHtml
+    html: ViewHtml
 
     def read(self) -> str:
         """Return the page's HTML as it is now.
@@ -175,24 +175,24 @@ class ViewPage:
         return self.html.read()
 
 
-def view_page(uri: str, html: Source, **options: Unpack[PageOptions]) -> ViewPage:
+def view_resource(uri: str, html: Source, **options: Unpack[ResourceOptions]) -> ViewResource:
     """Check a View's declaration and make it."""
     for key in options:
-        if key not in PageOptions.__optional_keys__:
+        if key not in ResourceOptions.__optional_keys__:
             raise TypeError(f"a View has no keyword {key!r}")
     uri = declare.check_uri(uri)
     ui = declare.view_meta(uri, options)
-    return ViewPage(
+    return ViewResource(
         uri=uri,
         name=options.get("name") or uri.removeprefix("ui://"),
         title=options.get("title"),
         description=options.get("description"),
         meta={"ui": ui} if ui else None,
-        html=PageHtml(uri, html),
+        html=ViewHtml(uri, html),
     )
 
 
-class PageHtml:
+class ViewHtml:
     """The HTML of one View, as it is served."""
 
     def __init__(self, uri: str, source: Source) -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of validation problems: short, with a path, without echoing the value.
+"""Where a value does not fit its schema, in words: short, with a path, without echoing the value.
 
 A model reads these texts and corrects its call, so they say what was expected. They never repeat
 the value, which may be megabytes long, or an attack.
@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import msgspec
 
-from transom.errors import Problem, ValidationError
+from transom.errors import Mismatch, ValidationError
 
-MAX_PROBLEMS = 10
+MAX_MISMATCHES = 10
 MAX_MESSAGE = 200
 MAX_PATH = 120
 MAX_NAME = 60
@@ -60,17 +60,17 @@ def quoted(value: object) -> str:
         return shorten(repr(type(value).__name__), MAX_NAME)
 
 
-def problem(path: Sequence[str | int], message: str) -> Problem:
-    """Make a problem of a path and a message, both cut to size."""
-    return Problem(place(path), shorten(message))
+def mismatch(path: Sequence[str | int], message: str) -> Mismatch:
+    """Make a mismatch of a path and a message, both cut to size."""
+    return Mismatch(place(path), shorten(message))
 
 
-def invalid(problems: Iterable[Problem]) -> ValidationError:
-    """Make the error to raise: each problem once, and not too many for a model to read."""
-    unique = list(dict.fromkeys(problems))
-    if len(unique) > MAX_PROBLEMS:
-        rest = len(unique) - MAX_PROBLEMS
-        unique = [*unique[:MAX_PROBLEMS], Problem("", f"and {rest} more")]
+def invalid(mismatches: Iterable[Mismatch]) -> ValidationError:
+    """Make the error to raise: each mismatch once, and not too many for a model to read."""
+    unique = list(dict.fromkeys(mismatches))
+    if len(unique) > MAX_MISMATCHES:
+        rest = len(unique) - MAX_MISMATCHES
+        unique = [*unique[:MAX_MISMATCHES], Mismatch("", f"and {rest} more")]
     return ValidationError(unique)
 
 
@@ -88,7 +88,7 @@ def names(known: Sequence[str]) -> str:
     return f"{shown}, ... ({rest} more)" if rest > 0 else shown
 
 
-def problem_from_error(error: BaseException) -> Problem:
+def mismatch_from_error(error: BaseException) -> Mismatch:
     """Describe the error of a decoder or validator.
 
     The texts of msgspec and of deliberate errors (ValueError and the like) are kept. Any other
@@ -96,18 +96,18 @@ def problem_from_error(error: BaseException) -> Problem:
     """
     match error:
         case msgspec.ValidationError():
-            return _problem_from_msgspec(str(error))
+            return _mismatch_from_msgspec(str(error))
         case msgspec.DecodeError() | UnicodeError():
-            return Problem("", "is not valid JSON")
+            return Mismatch("", "is not valid JSON")
         case RecursionError():
-            return Problem("", "is nested too deeply")
+            return Mismatch("", "is nested too deeply")
         case ValueError() | TypeError() | AssertionError() if str(error):
-            return Problem("", shorten(str(error)))
+            return Mismatch("", shorten(str(error)))
         case _:
-            return Problem("", "could not be checked")
+            return Mismatch("", "could not be checked")
 
 
-def _problem_from_msgspec(message: str) -> Problem:
+def _mismatch_from_msgspec(message: str) -> Mismatch:
     if len(message) > MAX_READ:  # it may quote a name as long as the message was
         message = message[: MAX_READ // 2] + "…" + message[-MAX_READ // 2 :]
     text, _, path = message.rpartition(" - at `") if " - at `" in message else (message, "", "")
@@ -117,13 +117,13 @@ def _problem_from_msgspec(message: str) -> Problem:
         where = f"{path}.{name}" if path else name
         missing = about_field["what"] == "missing required"
         text = "is required" if missing else "is not expected"
-        return Problem(shorten(where, MAX_PATH), text)
+        return Mismatch(shorten(where, MAX_PATH), text)
     if text.startswith("Invalid enum value"):
         text = "is not one of the allowed values"
     else:
         text = re.sub(_QUOTED_TYPE, _json_type_names, text)
         text = text[:1].lower() + text[1:]
-    return Problem(shorten(path, MAX_PATH), shorten(text))
+    return Mismatch(shorten(path, MAX_PATH), shorten(text))
 
 
 def _json_type_names(quoted_types: re.Match[str]) -> str:
@@ -131,16 +131,16 @@ def _json_type_names(quoted_types: re.Match[str]) -> str:
     return " or ".join(_TYPE_NAMES.get(name, name) for name in types)
 
 
-def problems_from_pydantic(error: Exception) -> list[Problem]:
+def mismatches_from_pydantic(error: Exception) -> list[Mismatch]:
     """Describe a `pydantic.ValidationError`."""
     count: int = cast("Any", error).error_count()
     if count > MAX_COUNTED:
         # Listing them could take more memory than the value did.
-        return [Problem("", f"does not fit in {count} places")]
+        return [Mismatch("", f"does not fit in {count} places")]
     errors = cast("Any", error).errors(
         include_url=False, include_context=False, include_input=False
     )
-    found: list[Problem] = []
+    found: list[Mismatch] = []
     for entry in errors:
         match entry["type"]:
             case "missing":
@@ -152,5 +152,5 @@ def problems_from_pydantic(error: Exception) -> list[Problem]:
             case _:
                 text: str = entry["msg"].removeprefix("Value error, ")
                 message = text[:1].lower() + text[1:]
-        found.append(problem(entry["loc"], message))
+        found.append(mismatch(entry["loc"], message))
     return found

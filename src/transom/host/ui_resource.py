@@ -1,8 +1,8 @@
-"""The page of a View: which resource a tool links, and what that resource holds.
+"""The UI resource of a View: which one a tool links, and what it holds.
 
 1. `_meta.ui.resourceUri` names the resource; the older flat key is read only where that is missing.
-2. A page is one text, or one base64 of UTF-8, of exactly the type `text/html;profile=mcp-app`.
-3. What the page needs (`_meta.ui`: csp, permissions, ...) is read from beside its content, or else
+2. It is one text, or one base64 of UTF-8, of exactly the type `text/html;profile=mcp-app`.
+3. What its page needs (`_meta.ui`: csp, permissions, ...) is read from beside its content, or else
    from the server's listing. What a tool declares about it is not used.
 """
 
@@ -22,10 +22,10 @@ from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.methods import read_result
 from transom.types import ReadResourceResult, ResourceContents, Tool
 
-__all__ = ["Page", "load_page", "view_uri"]
+__all__ = ["UIResource", "load_ui_resource", "view_uri"]
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class UIResource(msgspec.Struct, frozen=True, kw_only=True):
     """What a renderer shows: one View's HTML, and what it needs.
 
     All of it comes from the server. `csp`, `permissions` and `domain` are requests: a renderer
@@ -64,10 +64,10 @@ def view_uri(tool: Tool) -> str | None:
     return uri
 
 
-async def load_page(
+async def load_ui_resource(
     server: Server, *, view_id: str, server_name: str, uri: str, max_bytes: int
-) -> Page:
-    """Read a View's page from its server; `InvalidResult` if that resource is not a page."""
+) -> UIResource:
+    """Read a View's UI resource from its server; `InvalidResult` if it is not one."""
     try:
         raw = await server.request("resources/read", {"uri": uri})
     except ProtocolError as error:
@@ -93,7 +93,7 @@ async def load_page(
     beside = isinstance(meta.get("ui"), dict)
     needs = as_object(meta.get("ui")) if beside else await _listed_ui(server, uri)
     domain, border = needs.get("domain"), needs.get("prefersBorder")
-    return Page(
+    return UIResource(
         view_id=view_id,
         server=server_name,
         uri=uri,
@@ -128,7 +128,7 @@ def _html(part: ResourceContents, uri: str, max_bytes: int) -> str:
 
 
 async def _listed_ui(server: Server, uri: str) -> dict[str, Any]:
-    """The metadata in the server's listing. A page need not be listed: then there is none."""
+    """The metadata in the server's listing, where it need not be: then there is none."""
     found = (entry for entry in await _listed(server) if member(entry, "uri") == uri)
     return as_object(member(next(found, None), "_meta", "ui"))
 

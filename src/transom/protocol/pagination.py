@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Pages:
+class Pagination:
     """How far a list has been read. The list is cut where it repeats a cursor or has no end.
 
     pages = Pages(limit)
@@ -18,7 +18,7 @@ class Pages:
     def __init__(self, max_pages: int) -> None:
         self.cursor: Any = None
         """The cursor of the page to request; None for the first one."""
-        self.problem: str | None = None
+        self.failure: str | None = None
         """Why the list was cut, as the end of a sentence about it."""
         self._max_pages = max_pages
         self._seen: set[object] = set()
@@ -28,9 +28,9 @@ class Pages:
         if cursor is None:
             return False
         if cursor in self._seen:
-            self.problem = "repeats a cursor"
+            self.failure = "repeats a cursor"
         elif len(self._seen) + 1 >= self._max_pages:
-            self.problem = f"has more than {self._max_pages} pages"
+            self.failure = f"has more than {self._max_pages} pages"
         else:
             self._seen.add(cursor)
             self.cursor = cursor
