@@ -134,7 +134,7 @@ SKIPPED = {
     "App": {"report"},
     "AuditLog": {"record", "record_call"},
     "Bus": {"release", "write"},
-    "Bridge": {"call", "notify_tools_changed", "report", "request_task"},
+    "Bridge": {"call", "report", "request_task"},
     "Host": {"call", "request_task"},
     "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
@@ -150,7 +150,7 @@ SKIPPED = {
     "Sandboxes": {"add", "find", "remove"},
     "View": {
         *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),
-        *("mark_used", "may_explain", "record", "refreshed"),
+        *("mark_used", "may_explain", "record", "refreshed", "restarted", "tools_changed"),
     },
     "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
     "ToolHost": {"call", "request_task"},

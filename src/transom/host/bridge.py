@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 from msgspec import Raw
@@ -36,19 +35,19 @@ from transom.errors import (
     PeerError,
     ProtocolError,
     RequestTimeout,
-    TooManyRequests,
     TransomError,
     UsageError,
 )
 from transom.events import Event, Slot
 from transom.host.limits import Limits
+from transom.host.tool_data import CANCELLED, INPUT, PARTIAL_INPUT, RESULT, ToolData
 from transom.host.view_requests import ViewRequests
 from transom.host.view_server import ViewServer
-from transom.host.view_tools import ToolDefinitions
+from transom.host.view_tools import ToolDefinitions, ToolListing
 from transom.json_values import without_marks
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.lifecycle import DELIVERY, Delivery, Lifecycle, State
+from transom.protocol.lifecycle import Lifecycle, State
 from transom.protocol.messages import ToolOutcome, object_json, result_json
 from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
@@ -68,12 +67,9 @@ from transom.types import (
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
-__all__ = ["Bridge", "CallsTools"]
+__all__ = ["Bridge", "BridgeListener", "CallsTools"]
 
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
-_INPUT = "ui/notifications/tool-input"
-_PARTIAL = "ui/notifications/tool-input-partial"
-_CANCELLED = "ui/notifications/tool-cancelled"
 _READY = State.READY  # looking a member up in its enum is slow, and every call needs it
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
@@ -161,6 +157,16 @@ class CallsTools:
         return self.call(OutgoingCall(name, arguments, timeout, on_progress, as_task))
 
 
+class BridgeListener(Protocol):
+    """Who uses a Bridge, and lists its View's tools itself."""
+
+    def tools_changed(self) -> None:
+        """The View's tools may have changed."""
+
+    def restarted(self) -> None:
+        """The View initialises again: its tools will be registered anew."""
+
+
 class Bridge(CallsTools):
     """One View, seen from its host. `async with bridge:` runs it; leaving tears the View down.
 
@@ -172,6 +178,7 @@ class Bridge(CallsTools):
         context: the View's surroundings, sent as they are.
         upstream: the View's server: a connected MCP client, or any `Server`.
         limits: how much the View may cost.
+        listener: is told at once when the View's tools change, in place of `on_tools_changed`.
 
     Handlers are assigned or used as decorators, and may be async. Those that answer the View:
 
@@ -219,20 +226,17 @@ class Bridge(CallsTools):
         context: HostContext | Mapping[str, Any] | None = None,
         upstream: Server | ViewServer | Client | ClientSession | None = None,
         limits: Limits | None = None,
+        listener: BridgeListener | None = None,
     ) -> None:
         self.limits = limits if limits is not None else Limits()
         self._slots: dict[str, Slot] = {}
         self.app_info: Implementation | None = None
         """How the View named itself in `ui/initialize`; None before."""
         self._offers_tools = False
-        self._host_info = object_json(host_info)
-        self._capabilities = None if capabilities is None else object_json(capabilities)
         self._lifecycle = Lifecycle()
         self._state_changed = asyncio.Event()  # set and cleared at once, to wake all waiters
         self._started = False
         self._reason = "the bridge was never started"
-        self._queued: deque[tuple[str, bytes]] = deque()
-        self._delivered: list[tuple[str, bytes]] = []  # the input and the outcome, once sent
         self._session = Session(
             channel,
             on_request=self._handle_request,
@@ -248,27 +252,26 @@ class Bridge(CallsTools):
                 first_id=1,  # a View of ext-apps 1.x cannot cancel number 0
             ),
         )
+        self._tool_data = ToolData(
+            self._lifecycle, self._session.notify_soon, max_queued=self.limits.max_queued
+        )
         self._server = _view_server(upstream)
         self._requests = ViewRequests(
             self._slots,
             context,
             self._send_context_changes,
             self._server,
+            host_info=object_json(host_info),
+            capabilities=None if capabilities is None else object_json(capabilities),
             max_files=self.limits.max_files,
         )
-        self.left_out: Mapping[str, str] = {}
-        """Tools of the last listing that are unusable, by name, with the reason."""
-        self.disabled: Mapping[str, DisabledTool] = {}
-        """Tools that the View has disabled, by name, as of the last listing."""
-        self.lazy = False
-        """Whether the View has a lazy schema, so that every listing may differ."""
+        self._listing = ToolListing()
         self._definitions = ToolDefinitions(self.limits)
         self._torn_down: asyncio.Future[bool] | None = None
         self._restarting = False
         fire_changed = partial(self.on_tools_changed.fire, on_error=self.report)
         self._tools_changed = Debounced(fire_changed, self.report)
-        self.notify_tools_changed: Callable[[], object] = self._tools_changed.trigger
-        self.notify_restarted: Callable[[], object] = lambda: None
+        self._listener = listener
         # Errors in handlers of `on_error` and `on_closed` are dropped: there is nobody to tell.
         self._reports = Background(ignore, limit=_MAX_REPORTS)
         # Not in the session's own queue: a slow handler must not delay other messages.
@@ -285,6 +288,21 @@ class Bridge(CallsTools):
     def app_capabilities(self) -> AppCapabilities | None:
         """What the View declared in `ui/initialize`; None before."""
         return self._requests.app
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Tools of the last listing that are unusable, by name, with the reason."""
+        return self._listing.left_out
+
+    @property
+    def disabled(self) -> Mapping[str, DisabledTool]:
+        """Tools that the View has disabled, by name, as of the last listing."""
+        return self._listing.disabled
+
+    @property
+    def lazy(self) -> bool:
+        """Whether the View has a lazy schema, so that every listing may differ."""
+        return self._listing.lazy
 
     @property
     def context(self) -> dict[str, Any]:
@@ -410,8 +428,7 @@ class Bridge(CallsTools):
             return
         self._reason = reason
         self._lifecycle.close()
-        self._queued.clear()
-        self._delivered.clear()
+        self._tool_data.clear()
         self._wake_waiting()
         self._tools_changed.close()
         self._events.close()
@@ -498,10 +515,9 @@ class Bridge(CallsTools):
             return self._session.request("tools/list", params, timeout=left)
 
         listing = await self._definitions.list_all(request)
-        self.disabled, self.lazy = listing.disabled, listing.lazy
-        before, self.left_out = self.left_out, listing.left_out
+        before, self._listing = self._listing, listing
         for name, reason in listing.left_out.items():
-            if before.get(name) != reason:
+            if before.left_out.get(name) != reason:
                 what = f"{name} left out: " if name else ""
                 self.report(PeerError(f"tools/list: {what}{reason}"))
         return list(listing.tools.values())
@@ -572,18 +588,7 @@ class Bridge(CallsTools):
             NotConnected: it is closed.
         """
         self._check_open("begin_call")
-        lifecycle = self._lifecycle
-        if lifecycle.state is State.TEARING_DOWN:
-            raise OutOfOrder("begin_call: the View is being torn down")
-        waits = lifecycle.delivery in (Delivery.PARTIAL, Delivery.INPUT)
-        if waits and lifecycle.state is _READY:
-            params = wire.encode(m.ToolCancelledParams("It is used for another call"))
-            self._deliver(_CANCELLED, params)
-        lifecycle.begin_call()
-        self._delivered.clear()
-        self._queued.clear()
-        if arguments is not None:
-            self._deliver(_INPUT, wire.encode({"arguments": dict(arguments)}))
+        self._tool_data.begin_call(arguments)
 
     async def send_tool_input(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Give the View the complete arguments of the call it shows. Once for each call.
@@ -593,12 +598,12 @@ class Bridge(CallsTools):
             NotConnected: it is closed.
         """
         params = wire.encode({"arguments": dict(arguments or {})})
-        await self._send_when_ready(_INPUT, params)
+        await self._deliver(INPUT, params)
 
     async def send_tool_input_partial(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Give the View the arguments so far, while they arrive; raises as `send_tool_input`."""
         params = wire.encode({"arguments": dict(arguments or {})})
-        await self._send_when_ready(_PARTIAL, params)
+        await self._deliver(PARTIAL_INPUT, params)
 
     async def send_tool_result(self, result: ToolOutcome) -> None:
         """Give the View the result of the call it shows. Once, after the input.
@@ -607,7 +612,7 @@ class Bridge(CallsTools):
             OutOfOrder: the input was not sent, or the View has a result or a cancellation already.
             NotConnected: it is closed.
         """
-        await self._send_when_ready("ui/notifications/tool-result", result_json(result))
+        await self._deliver(RESULT, result_json(result))
 
     async def send_tool_cancelled(self, reason: str | None = None) -> None:
         """Tell the View that the call it shows will have no result.
@@ -617,7 +622,7 @@ class Bridge(CallsTools):
             NotConnected: it is closed.
         """
         params = wire.encode(m.ToolCancelledParams(reason))
-        await self._send_when_ready(_CANCELLED, params)
+        await self._deliver(CANCELLED, params)
 
     async def set_context(self, **changes: Any) -> None:
         """Change the host's context and send the View what has changed, if anything.
@@ -644,30 +649,11 @@ class Bridge(CallsTools):
             for params in self._requests.context.take_changes():
                 self._notify("ui/notifications/host-context-changed", params)
 
-    async def _send_when_ready(self, method: str, params: bytes) -> None:
+    async def _deliver(self, method: str, params: bytes) -> None:
         """Send a part of the tool's data, or queue it; then wait while the View is slow to read."""
         self._check_open(method)
-        self._deliver(method, params)
+        self._tool_data.deliver(method, params)
         await self._session.wait_writable()
-
-    def _deliver(self, method: str, params: bytes) -> None:
-        """Send a part of the tool's data, or queue it. Its order is checked now in both cases."""
-        lifecycle = self._lifecycle
-        if lifecycle.state is _READY or lifecycle.state is State.TEARING_DOWN:
-            lifecycle.record("host", method)
-            if method != _PARTIAL:
-                self._delivered.append((method, params))
-            self._session.notify_soon(method, params)
-            return
-        step = DELIVERY.get((lifecycle.delivery, method))
-        if step is None:
-            raise OutOfOrder(f"{method}: not after {lifecycle.delivery.value}")
-        if len(self._queued) >= self.limits.max_queued:
-            raise TooManyRequests(
-                f"{method}: {self.limits.max_queued} notifications are already waiting for the View"
-            )
-        lifecycle.delivery = step
-        self._queued.append((method, params))
 
     def _notify(self, method: str, params: bytes) -> None:
         with suppress(NotConnected):  # the View has closed
@@ -692,21 +678,13 @@ class Bridge(CallsTools):
         if live:
             self._session.reset(request.id, "the View restarted before it answered")
             self._restarting = True
-            self.disabled, self.lazy = {}, False
-            self.notify_restarted()
+            self._listing = ToolListing(left_out=self._listing.left_out)
+            if self._listener is not None:
+                self._listener.restarted()
         self._server.set_ready(False)
         self.app_info = params.app_info
-        self._requests.app = params.app_capabilities
         self._offers_tools = params.app_capabilities.tools is not None
-        capabilities = self._capabilities
-        if capabilities is None:
-            capabilities = wire.encode(self._requests.capabilities())
-        return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
-            wire.encode(m.PROTOCOL_VERSION),
-            self._host_info,
-            capabilities,
-            self._requests.context.take_all(),
-        )
+        return self._requests.initialize(params.app_capabilities)
 
     def _handle_notification(self, notification: wire.Notification) -> None:
         row = VIEW.get(notification.method)
@@ -722,7 +700,7 @@ class Bridge(CallsTools):
             case "ui/notifications/initialized":
                 self._initialized()
             case "notifications/tools/list_changed":
-                self.notify_tools_changed()
+                self._notify_tools_changed()
             case "ui/notifications/size-changed":
                 self._fire(self.on_size_changed, params.width, params.height)
             case "notifications/message":
@@ -738,18 +716,20 @@ class Bridge(CallsTools):
         self._events.run(lambda: handlers.fire(*arguments, on_error=self.report))
 
     def _initialized(self) -> None:
-        # A View that initialises again, because its page was reloaded, gets the data again.
-        due = [*self._delivered, *self._queued]
-        self._delivered = [notice for notice in due if notice[0] != _PARTIAL]
-        self._queued.clear()
         self._wake_waiting()
-        for method, params in due:
+        for method, params in self._tool_data.take_due():
             self._notify(method, params)
         self._send_context_changes()
         self._server.set_ready(True)
         if self._restarting:
             self._restarting = False
-            self.notify_tools_changed()
+            self._notify_tools_changed()
+
+    def _notify_tools_changed(self) -> None:
+        if self._listener is None:
+            self._tools_changed.trigger()
+        else:
+            self._listener.tools_changed()
 
     def report(self, error: BaseException) -> None:
         """Hand an error to `on_error`."""

@@ -43,9 +43,10 @@ from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.grants import Grant, same_tool
 from transom.host.limits import Limits
+from transom.host.listed_tools import ListedTools
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.policy import ApprovalRequest, model_may_call
-from transom.host.refresh import LATE, Refresh, wait_refreshed
+from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
@@ -81,7 +82,6 @@ __all__ = [
     "without_our_meta",
 ]
 
-_FIRST_LISTING = 3.0  # seconds
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
@@ -182,21 +182,19 @@ class View(CallsTools):
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
         self._liveness: Liveness | None = None
-        self._tools: dict[str, Tool] = {}
-        self._callable: dict[str, Tool] = {}
         self._context: ModelContext | None = None
-        self._silent = False  # whether it never announces changes of its tools
         self._reason = "it is not open yet"
-        self._refresh = Refresh(
+        self._tools = ListedTools(
             self._list,
             environment.limits.relist_interval,
             environment.stale,
+            environment.pulled,
             self._report,
             partial(self.record, "view", "late", detail=LATE),
         )
 
     def __repr__(self) -> str:
-        return f"<View {self.id} {self.state}, {len(self._tools)} tools>"
+        return f"<View {self.id} {self.state}, {len(self._tools.by_name)} tools>"
 
     @property
     def server(self) -> str:
@@ -241,7 +239,7 @@ class View(CallsTools):
     @property
     def tools(self) -> list[Tool]:
         """Its tools as it defines them, as of the last listing."""
-        return list(self._tools.values())
+        return list(self._tools.by_name.values())
 
     @property
     def disabled_tools(self) -> list[DisabledTool]:
@@ -311,7 +309,7 @@ class View(CallsTools):
             raise self._refused(call.name, call.arguments, self.closed_error())
         if call.arguments is None:
             call.arguments = {}
-        tool = self._callable.get(call.name)
+        tool = self._tools.for_model.get(call.name)
         request = None if tool is None else self._check(tool, call)
         if tool is None or request is not None:
             tool = await self._find_and_ask(bridge, tool, request, call)
@@ -331,8 +329,8 @@ class View(CallsTools):
             raise explained from error
         finally:
             liveness.end()
-            if self._silent and self.state is LIVE:
-                self._refresh.trigger()
+            if self.state is LIVE:
+                self._tools.called()
         if isinstance(result, Task):
             return owned_task(self.id, result)
         return result if result.meta is None else without_our_meta(result)
@@ -351,7 +349,7 @@ class View(CallsTools):
             Refused: the user or the policy refused the call.
             ViewClosed: the View closed meanwhile.
         """
-        if tool is None or self._refresh in self._env.pulled:
+        if tool is None or self._tools.may_differ:
             # It may exist by now, and the user is asked about the current definition.
             found = await self._find_refreshed(call.name, call.arguments)
             if isinstance(found, DisabledTool):
@@ -370,7 +368,7 @@ class View(CallsTools):
         if isinstance(error, ConnectionClosed | NotConnected | OutOfOrder):
             return self.closed_error()
         # It was loaded again, and may have no tools now, or not this one.
-        late = isinstance(error, ProtocolError) and name not in self._tools
+        late = isinstance(error, ProtocolError) and name not in self._tools.by_name
         if late or isinstance(error, CapabilityMissing):
             return self._missing(name)
         if isinstance(error, ProtocolError):  # the View's own text
@@ -400,9 +398,9 @@ class View(CallsTools):
         self, name: str, arguments: Mapping[str, Any] | None, call_id: str
     ) -> ApprovalRequest | None:
         """What an agent has to ask its user before this call: see `Host.approval_needed`."""
-        if name not in self._callable or self._refresh in self._env.pulled:
+        if name not in self._tools.for_model or self._tools.may_differ:
             await self.refreshed()
-        tool = self._callable.get(name)
+        tool = self._tools.for_model.get(name)
         if tool is None or not self.takes_calls:
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
@@ -418,7 +416,7 @@ class View(CallsTools):
         await approvals.obtain(request, call_id)
         if not self.takes_calls or self._bridge is None:
             raise self._refused(name, request.arguments, self.closed_error())
-        now = self._callable.get(name)
+        now = self._tools.for_model.get(name)
         disabled = name in self._bridge.disabled
         if not disabled and (now is None or not same_tool(now, request.tool)):
             approvals.refuse(request, "the tool changed while the user was asked")
@@ -432,7 +430,7 @@ class View(CallsTools):
             raise self._refused(name, arguments, self.closed_error())
         if self._may_explain(name):
             return Tool(name=name)
-        tool = self._tools.get(name)
+        tool = self._tools.by_name.get(name)
         if tool is None and self._bridge is not None and name in self._bridge.disabled:
             return self._bridge.disabled[name]
         if tool is None:
@@ -470,13 +468,11 @@ class View(CallsTools):
         Only with a policy that allows everything: a user cannot be asked about a tool without a
         definition.
         """
-        return self.takes_calls and name not in self._tools and self._env.approvals.trusting
+        return self.takes_calls and name not in self._tools.by_name and self._env.approvals.trusting
 
     async def refreshed(self) -> None:
         """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
-        if self._refresh in self._env.pulled:
-            self._refresh.pull()
-        await wait_refreshed([self._refresh], self._env.limits.fresh_timeout, slow_ones=True)
+        await self._tools.refreshed(self._env.limits.fresh_timeout)
 
     def _refused(
         self, name: str, arguments: Mapping[str, Any] | None, error: TransomError
@@ -513,7 +509,7 @@ class View(CallsTools):
         self.state, self._reason = state, reason
         self.record("view", "responsive" if state is LIVE else state.value, detail=reason or None)
         if state is LIVE:
-            self._tools_changed()
+            self.tools_changed()
             self._env.fire("on_view_responsive", self)
             return
         if state is GONE:
@@ -600,13 +596,9 @@ class View(CallsTools):
             context=msgspec.structs.replace(env.context, tool_info=ToolInfo(tool=origin.tool)),
             upstream=view_server,
             limits=env.limits,
+            listener=self,
         )
         env.attach(self, bridge)
-        # Not `on_tools_changed`, which is debounced: the refresh already is.
-        bridge.notify_tools_changed = self._tools_changed
-        # Its tools are registered again; the new registration numbers are unrelated to the old
-        # ones.
-        bridge.notify_restarted = partial(env.approvals.forget, self.id)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
         self._liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
@@ -615,10 +607,10 @@ class View(CallsTools):
         await self._send_outcome()
         await bridge.initialized()
         self.state, self._reason = LIVE, ""
-        if self._offers_tools(bridge):
-            self._refresh.trigger()
-            # There is no earlier list to fall back to, so this one may take longer than others.
-            await wait_refreshed([self._refresh], _FIRST_LISTING)
+        app = bridge.app_capabilities
+        if app is not None and app.tools is not None:
+            self._tools.changed(app)
+            await self._tools.wait_first()
 
     async def opened(self) -> None:
         """Wait until the View is live.
@@ -728,9 +720,7 @@ class View(CallsTools):
         self.state, self._reason = state, reason
         if self._liveness is not None:
             self._liveness.stop()
-        self._refresh.stop()
-        self._env.pulled.discard(self._refresh)
-        self._tools, self._callable = {}, {}
+        self._tools.close()
         self._context = None
         self._env.on_ended(self)
 
@@ -739,15 +729,14 @@ class View(CallsTools):
 
     # --- what comes from the View ------------------------------------------------------------
 
-    def _offers_tools(self, bridge: Bridge) -> bool:
-        tools = None if bridge.app_capabilities is None else bridge.app_capabilities.tools
-        self._silent = tools is not None and tools.list_changed is not True
-        return tools is not None
-
-    def _tools_changed(self) -> None:
+    def tools_changed(self) -> None:
+        """See `BridgeListener`."""
         if self.takes_calls and self._bridge is not None:
-            self._offers_tools(self._bridge)  # one that restarted may declare something else
-            self._refresh.trigger()
+            self._tools.changed(self._bridge.app_capabilities)
+
+    def restarted(self) -> None:
+        """See `BridgeListener`: new registration numbers are unrelated to the old ones."""
+        self._env.approvals.forget(self.id)
 
     async def _list(self) -> None:
         bridge, liveness = self._bridge, self._liveness
@@ -769,15 +758,10 @@ class View(CallsTools):
         finally:
             liveness.end()
         if self.takes_calls:
-            self._tools = {tool.name: tool for tool in listed}
-            self._callable = {tool.name: tool for tool in listed if model_may_call(tool)}
-            known = self._tools.keys() | bridge.disabled.keys()
+            self._tools.update(listed, may_differ=self._env.fresh or bridge.lazy)
+            known = self._tools.by_name.keys() | bridge.disabled.keys()
             self._env.approvals.grants.keep_only(self.id, known)
-            if self._env.fresh or bridge.lazy:
-                self._env.pulled.add(self._refresh)
-            else:
-                self._env.pulled.discard(self._refresh)
-            self._env.on_listed(self, self._refresh.pulling)
+            self._env.on_listed(self, self._tools.pulling)
 
     def _report(self, error: BaseException) -> None:
         if self._bridge is not None:

@@ -75,16 +75,30 @@ class ViewRequests:
         on_context: Callable[[], object],
         server: ViewServer,
         *,
+        host_info: bytes,
+        capabilities: bytes | None,
         max_files: int,
     ) -> None:
         self.app: AppCapabilities | None = None  # what the View declared that it can do
+        self._host_info = host_info
+        self._given = capabilities
         self._handlers = handlers
         self.context = ViewContext(context)
         self._on_context = on_context
         self._server = server
         self._max_files = max_files
 
-    def capabilities(self) -> dict[str, Any]:
+    def initialize(self, app: AppCapabilities) -> bytes:
+        """The answer to `ui/initialize` of a View that declares these capabilities."""
+        self.app = app
+        return b'{"protocolVersion":%b,"hostInfo":%b,"hostCapabilities":%b,"hostContext":%b}' % (
+            wire.encode(m.PROTOCOL_VERSION),
+            self._host_info,
+            wire.encode(self._capabilities()) if self._given is None else self._given,
+            self.context.take_all(),
+        )
+
+    def _capabilities(self) -> dict[str, Any]:
         """The host's capabilities, which follow from its handlers and its server."""
         handlers, server = self._handlers, self._server
         # Both say that the View's tools will be used: the draft has not decided on a name yet

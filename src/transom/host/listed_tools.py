@@ -1,0 +1,86 @@
+"""The tools of one View as of its last listing, and when it is listed again.
+
+A View is listed again when it announces a change; one that never announces changes, after each
+call; one with lazy schemas, whose every listing may differ, also for each model that lists tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from transom.host.policy import model_may_call
+from transom.host.refresh import Refresh, wait_refreshed
+from transom.types import AppCapabilities, Tool
+
+_FIRST_LISTING = 3.0  # seconds
+
+
+class ListedTools:
+    """One View's tools.
+
+    Args:
+        list_tools: lists the View.
+        interval: seconds between two listings, on average.
+        stale: the outdated lists of the host.
+        pulled: those that are listed again for each model that lists tools.
+        on_error: called with what a listing raises.
+        on_late: called when the previous list is used because a listing took too long.
+    """
+
+    def __init__(
+        self,
+        list_tools: Callable[[], Awaitable[None]],
+        interval: float,
+        stale: set[Refresh],
+        pulled: set[Refresh],
+        on_error: Callable[[BaseException], object],
+        on_late: Callable[[], object],
+    ) -> None:
+        self.by_name: dict[str, Tool] = {}
+        self.for_model: dict[str, Tool] = {}
+        """Those that a model may call."""
+        self._announces_changes = True
+        self._pulled = pulled
+        self._refresh = Refresh(list_tools, interval, stale, on_error, on_late)
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether every listing may differ."""
+        return self._refresh in self._pulled
+
+    @property
+    def pulling(self) -> bool:
+        """Whether the running listing is only for a model that lists, not for a change."""
+        return self._refresh.pulling
+
+    def update(self, listed: Iterable[Tool], *, may_differ: bool) -> None:
+        """Replace them by those of a new listing."""
+        self.by_name = {tool.name: tool for tool in listed}
+        self.for_model = {name: t for name, t in self.by_name.items() if model_may_call(t)}
+        (self._pulled.add if may_differ else self._pulled.discard)(self._refresh)
+
+    def changed(self, app: AppCapabilities | None) -> None:
+        """List the View, which declares these capabilities now, again soon."""
+        tools = None if app is None else app.tools
+        self._announces_changes = tools is None or tools.list_changed is True
+        self._refresh.trigger()
+
+    def called(self) -> None:
+        """One of them was called, which may have changed them."""
+        if not self._announces_changes:
+            self._refresh.trigger()
+
+    async def wait_first(self) -> None:
+        """Wait for the first listing: no earlier one can be used, so it may take longer."""
+        await wait_refreshed([self._refresh], _FIRST_LISTING)
+
+    async def refreshed(self, seconds: float) -> None:
+        """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
+        if self.may_differ:
+            self._refresh.pull()
+        await wait_refreshed([self._refresh], seconds, slow_ones=True)
+
+    def close(self) -> None:
+        """The View has ended: it has no tools, and is not listed again."""
+        self._refresh.stop()
+        self.update((), may_differ=False)
