@@ -46,10 +46,7 @@ const shareTransom = {
 };
 
 async function bundle(names, options) {
-  const entryPoints = names.map((name) => {
-    const typed = join(sources, `${name}.ts`);
-    return existsSync(typed) ? typed : join(sources, `${name}.js`);
-  });
+  const entryPoints = names.map((name) => join(sources, `${name}.ts`));
   const { outputFiles } = await build({ ...COMMON, ...options, entryPoints, outdir: target });
   return outputFiles.map(({ path, text }) => [basename(path), text]);
 }

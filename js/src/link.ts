@@ -2,6 +2,8 @@
  * The page's end of the link to the host: numbered frames that survive a dropped socket, so that
  * no message is lost or delivered twice. The host's end is `transom.web.page_link`.
  */
+import type { Hello, Welcome } from "./messages.js";
+
 const ACK_EVERY = 32;
 const ACK_SOON = 50;
 const RETRY = [100, 200, 500, 1000, 2000];
@@ -30,16 +32,16 @@ export interface LinkEvents {
   flood: (view: string) => void;
 }
 
-/** What the host answers the first message of a socket with. */
-interface Welcome {
-  page: string;
-  received: number;
-  resumed: boolean;
-}
-
 type Sent = [number: number, frame: string, view: string];
 
 type Timer = ReturnType<typeof setTimeout> | undefined;
+
+/** Where the socket of the host is: beside its other files. */
+export function socketUrl(folder: string | URL): string {
+  const url = new URL("socket", folder);
+  url.protocol = url.protocol.replace("http", "ws");
+  return url.href;
+}
 
 export class Link {
   readonly #url: string;
@@ -131,7 +133,7 @@ export class Link {
     this.#socket = socket;
     this.#isWelcome = false;
     socket.onopen = () => {
-      const hello = { token: this.#token, page: this.#page, received: this.#received };
+      const hello: Hello = { token: this.#token, page: this.#page, received: this.#received };
       socket.send(JSON.stringify(hello));
     };
     socket.onmessage = ({ data }: MessageEvent<string>) => {

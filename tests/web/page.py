@@ -1,4 +1,4 @@
-"""A page that shows the Stage, without a browser: what stage.js and link.ts do, in Python."""
+"""A page that shows the Stage, without a browser: what stage.ts and link.ts do, in Python."""
 
 import asyncio
 import json

@@ -48,7 +48,7 @@ _ALWAYS = {
 }
 _NOTHING = {**_ALWAYS, "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 
-# The path of the sandbox page on a View's origin; the same as in views.js. A page that is shared
+# The path of the sandbox page on a View's origin; the same as in view.ts. A page that is shared
 # with other Stages may frame only this path below `localhost`.
 _SANDBOX_PATH = "/transom-view"
 

@@ -43,7 +43,7 @@ from transom.web.view_storage import ViewStorage
 
 T = TypeVar("T")
 
-_MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in views.js
+_MAX_FRAME = 20 * 1024 * 1024  # more than a page sends: see MAX_MESSAGE in view.ts
 _TRIES = 20
 _FREE_WITHIN = 1.0  # seconds in which a program that is ending releases its ports
 _ORIGIN = re.compile(r"http://127\.0\.0\.1:[0-9]{1,5}")

@@ -1,0 +1,326 @@
+/**
+ * Questions to the user: whether the model may call a tool, whether a link is opened, whether files
+ * are saved, whether a View stays. A press that was meant for something else answers nothing:
+ *
+ * 1. One question is shown at a time. The others wait, and do not move it.
+ * 2. When the question that is shown is withdrawn and others wait, a note takes its place. The next
+ *    one is shown when the user asks for it.
+ * 3. Buttons work only after a short time without a press, in which the question was visible. That
+ *    time is longer if the user was using a View, which could guess the next press.
+ */
+import { element, rootOf, type Nodes } from "./dom.js";
+import type { Answer, Ask, Question, QuestionKinds } from "./messages.js";
+import type { ViewAgent } from "./view.js";
+import { attribution } from "./view_parts.js";
+
+const QUIET = 500; // milliseconds
+const QUIET_AFTER_VIEW = 1500;
+const LOOK_EVERY = 100;
+const MAX_SHOWN = 20_000;
+
+const cut = (text: string): string =>
+  text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}\n… (${text.length} characters)`;
+
+function sized(bytes: number): string {
+  const units = ["bytes", "KB", "MB"];
+  let unit = 0;
+  let size = bytes;
+  for (; size >= 1024 && unit < 2; unit += 1) size /= 1024;
+  return `${unit ? size.toFixed(1) : size} ${units[unit]}`;
+}
+
+const paragraph = (text: string): HTMLElement => element("p", { text });
+const quoted = (text: string): HTMLElement => element("blockquote", { text });
+const verbatim = (text: string): HTMLElement => element("pre", { text: cut(text), tabindex: "0" });
+
+/** What asks the user. */
+export interface Asking {
+  /** Ask; `onAnswer` is called in the user's own press. */
+  ask: (asker: ViewAgent, question: Ask, onAnswer: (value: Answer) => void) => void;
+  withdraw: (asker: ViewAgent, id: number) => void;
+  /** Withdraw everything that one asks. */
+  clear: (asker: ViewAgent) => void;
+}
+
+/** What is on a card. */
+interface Card {
+  readonly title: Nodes;
+  readonly body: Nodes;
+  /** The label and the value of each button. The last one is the answer of the key Escape. */
+  readonly answers: readonly (readonly [label: string, value: Answer])[];
+}
+
+const REFUSE = ["Refuse", false] as const;
+
+const WITHDRAWN = (): Card => ({
+  title: ["That question was withdrawn"],
+  body: [paragraph("Whoever asked does not need an answer any more.")],
+  answers: [["Next question", false]],
+});
+
+/** The card of a question; undefined for a kind that is not known here. */
+function cardOf(question: Question): Card | undefined {
+  switch (question.kind) {
+    case "approve":
+      return approvalCard(question);
+    case "link": {
+      const { href, host } = parsed(question.url);
+      const isMail = question.url.startsWith("mailto:");
+      return {
+        title: [isMail ? "Write this mail?" : `Open ${host}?`],
+        body: [paragraph("The View wants to open:"), verbatim(href)],
+        answers: [["Open", true], REFUSE],
+      };
+    }
+    case "download": {
+      const { files } = question;
+      const lines = files.map((file) => `${file.name}  (${sized(file.bytes)})`);
+      return {
+        title: [files.length === 1 ? "Save this file?" : `Save ${files.length} files?`],
+        body: [paragraph("The View wants to save:"), verbatim(lines.join("\n"))],
+        answers: [["Save", true], REFUSE],
+      };
+    }
+    case "pin": {
+      const what = "It would not be closed to make room for others, until you close it.";
+      const { reason } = question;
+      const why = reason ? [paragraph("The View says why:"), quoted(reason)] : [];
+      return {
+        title: ["Keep this View open?"],
+        body: [paragraph(what), ...why],
+        answers: [["Keep open", true], REFUSE],
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function approvalCard(question: QuestionKinds["approve"]): Card {
+  const { tool, by, opens, description, arguments: given, changed, granted = [] } = question;
+  const name = element("code", { text: tool });
+  const asker = by === "view" ? "Let the View call its server's " : "Let the model call ";
+  const body: Nodes = [];
+  if (description) {
+    body.push(paragraph(`The ${opens ? "server" : "View"} says what it does:`));
+    body.push(quoted(description));
+  }
+  if (Object.keys(given).length === 0) body.push(paragraph("It is called without arguments."));
+  else body.push(paragraph("It is called with:"), verbatim(JSON.stringify(given, null, 2)));
+  if (changed) {
+    const why = "It has changed since, so you are asked again.";
+    body.push(paragraph(`You always allowed this tool. ${why}`));
+  }
+  if (granted.length) body.push(paragraph(`You always allow this View: ${granted.join(", ")}.`));
+  return {
+    title: opens ? ["Let ", name, " open a View?"] : [asker, name, "?"],
+    body,
+    answers: [
+      ["Allow", "allow"],
+      ["Always allow", "always"],
+      ["Refuse", "deny"],
+    ],
+  };
+}
+
+/** The link as the browser will open it: a host in letters that look like others is spelled out. */
+function parsed(url: string): { href: string; host: string } {
+  try {
+    return new URL(url);
+  } catch {
+    return { href: url, host: "this link" };
+  }
+}
+
+/** The focused element, also inside shadow roots. */
+function focusedElement(): Element | null {
+  let focused = document.activeElement;
+  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  return focused;
+}
+
+/** A question, shown or waiting. */
+interface Entry {
+  readonly asker: ViewAgent;
+  readonly question: Ask;
+  readonly card: Card;
+  readonly onAnswer: (value: Answer) => void;
+}
+
+/** A card on the page. */
+interface ShownCard {
+  /** What it asks; undefined for the note that a question was withdrawn. */
+  readonly entry: Entry | undefined;
+  readonly section: HTMLElement;
+  readonly buttons: HTMLButtonElement[];
+  /** Says how many questions wait. */
+  readonly more: HTMLElement;
+}
+
+/** What a page does with the questions that are asked. */
+export interface QuestionsPage {
+  /** A question is shown now, or none: the frame of the View it is about, if any. */
+  onShown: (asker?: ViewAgent, question?: Question) => HTMLIFrameElement | undefined;
+  /** How many questions there are. */
+  onCount?: (count: number) => void;
+}
+
+export class Questions implements Asking {
+  readonly #place: HTMLElement;
+  readonly #page: QuestionsPage;
+  readonly #list = element("div", { class: "questions", "aria-live": "polite" });
+  #waiting: Entry[] = [];
+  #shown: ShownCard | undefined;
+  #quiet = QUIET; // how long it has to be quiet
+  #since = 0; // since when it is
+  #looking: ReturnType<typeof setInterval> | undefined;
+  #isReady = false;
+
+  /** `place` is where a question is shown. */
+  constructor(place: HTMLElement, page: QuestionsPage) {
+    this.#place = place;
+    this.#page = page;
+    rootOf(place).append(this.#list);
+    const onPressed = (): void => {
+      // A press counts once the buttons work; before that, it restarts the waiting time.
+      if (!this.#isReady) this.#disturb();
+    };
+    addEventListener("pointerdown", onPressed, true);
+    addEventListener(
+      "keydown",
+      ({ key }) => {
+        if (key === "Enter" || key === " ") onPressed();
+      },
+      true,
+    );
+    addEventListener("resize", () => {
+      this.#disturb();
+    });
+  }
+
+  ask(asker: ViewAgent, question: Ask, onAnswer: (value: Answer) => void): void {
+    const card = cardOf(question);
+    if (!card) return;
+    this.#waiting.push({ asker, question, card, onAnswer });
+    if (this.#shown) this.#count();
+    else this.#showNext();
+  }
+
+  withdraw(asker: ViewAgent, id: number): void {
+    this.#remove((entry) => entry.asker === asker && entry.question.id === id);
+  }
+
+  clear(asker: ViewAgent): void {
+    this.#remove((entry) => entry.asker === asker);
+  }
+
+  #remove(isGone: (entry: Entry) => boolean): void {
+    this.#waiting = this.#waiting.filter((entry) => !isGone(entry));
+    const isWanted = this.#shown?.entry && !isGone(this.#shown.entry);
+    if (!this.#shown || isWanted) this.#count();
+    else if (this.#waiting.length === 0) this.#showNext();
+    else if (this.#shown.entry) this.#show(WITHDRAWN());
+    else this.#count();
+  }
+
+  #answer(value: Answer): void {
+    const entry = this.#shown?.entry;
+    this.#showNext();
+    entry?.onAnswer(value);
+  }
+
+  // --- the card -------------------------------------------------------------------------------------
+
+  #showNext(): void {
+    const next = this.#waiting.shift();
+    if (next) this.#show(next.card, next);
+    else this.#showNothing();
+  }
+
+  #showNothing(): void {
+    this.#clearCard();
+    this.#page.onShown();
+    this.#count();
+  }
+
+  #clearCard(): void {
+    clearInterval(this.#looking);
+    this.#shown?.section.remove();
+    this.#shown = undefined;
+  }
+
+  #show(card: Card, entry?: Entry): void {
+    const focused = focusedElement();
+    this.#clearCard();
+    const shown = this.#makeCard(card, entry);
+    this.#shown = shown;
+    const frame = this.#page.onShown(entry?.asker, entry?.question);
+    this.#quiet = focused instanceof HTMLIFrameElement ? QUIET_AFTER_VIEW : QUIET;
+    this.#looking = setInterval(() => {
+      this.#look();
+    }, LOOK_EVERY);
+    this.#list.append(shown.section);
+    // Only the View the user is typing into may take the keyboard from it, by what it asks.
+    const isOwn = entry?.question.kind !== "approve" && focused === frame;
+    if (isOwn || !focused || focused === document.body) shown.section.focus();
+    this.#disturb();
+    this.#count();
+  }
+
+  #makeCard({ title, body, answers }: Card, entry?: Entry): ShownCard {
+    const heading = element("h2", {}, ...title);
+    const more = element("span", { class: "more" });
+    const buttons = answers.map(([text, value], index) => {
+      const button = element("button", { type: "button", text, class: index ? "" : "main" });
+      button.addEventListener("click", () => {
+        if (this.#isReady) this.#answer(value);
+      });
+      return button;
+    });
+    const whose = entry?.question.server ? attribution(entry.question) : "";
+    const label = heading.textContent;
+    const section = element(
+      "section",
+      {
+        class: "question",
+        part: "question",
+        role: "alertdialog",
+        "aria-label": label,
+        tabindex: "-1",
+      },
+      element("div", { class: "asker" }, whose, more),
+      heading,
+      ...body,
+      element("div", { class: "buttons" }, ...buttons),
+    );
+    section.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.#answer(answers.at(-1)![1]);
+    });
+    return { entry, section, buttons, more };
+  }
+
+  #count(): void {
+    const more = this.#waiting.length;
+    if (this.#shown) this.#shown.more.textContent = more ? `and ${more} more` : "";
+    this.#place.toggleAttribute("data-asking", Boolean(this.#shown));
+    this.#page.onCount?.(more + (this.#shown?.entry ? 1 : 0));
+  }
+
+  // --- when it can be answered ----------------------------------------------------------------------
+
+  #disturb(): void {
+    this.#since = performance.now();
+    this.#look();
+  }
+
+  /** While a View has the focus, no event says that another window is used: poll. */
+  #look(): void {
+    const now = performance.now();
+    if (document.hidden || !document.hasFocus()) this.#since = now;
+    this.#isReady = now - this.#since >= this.#quiet;
+    // Not `disabled`, which would take the keyboard's focus away.
+    for (const button of this.#shown?.buttons ?? []) button.ariaDisabled = String(!this.#isReady);
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The sandbox around one View: an origin of its own, the View's policy as its response header, and
+ * the View in a frame inside, which inherits that policy. It passes messages between the Stage and
+ * the View, both ways, as they are, except those that are about the sandbox itself.
+ */
+import { asText } from "./json.js";
+import {
+  isAboutSandbox,
+  methodOf,
+  PROXY_READY,
+  RESOURCE_READY,
+  VIEW_GONE,
+  type SandboxedView,
+} from "./messages.js";
+import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.js";
+
+const FLAGS = "allow-scripts allow-same-origin allow-forms";
+const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
+const MAX_SOURCE = 500; // characters of the address of a script
+const ALIVE = "transom-alive";
+// Of this window: the View could replace those of its own.
+// eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with a window
+const { addEventListener: listen, dispatchEvent: dispatch } = EventTarget.prototype;
+
+/** `stage` is the origin of the page that shows the View. */
+function start(stage: string): void {
+  let inner: HTMLIFrameElement | undefined;
+
+  function show({ html, allow }: SandboxedView): void {
+    inner?.remove();
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", FLAGS);
+    if (allow) frame.setAttribute("allow", allow);
+    frame.srcdoc = html;
+    frame.addEventListener("load", () => {
+      if (showsView(frame))
+        watch(frame); // it was loaded again
+      else reportGone();
+    });
+    inner = frame;
+    document.body.append(frame);
+    watch(frame); // its window is the one that the page will have
+  }
+
+  const toStage = (message: unknown): void => {
+    window.parent.postMessage(message, stage);
+  };
+
+  const notify = (method: string, params: object): void => {
+    toStage({ jsonrpc: "2.0", method, params });
+  };
+
+  // --- whether the View's document is still there. One that introduced itself (`ui/initialize`) and
+  // is replaced, by a navigation, a reload or `document.open`, never answers: the next one has to
+  // introduce itself.
+
+  let isIntroduced = false;
+  let leaving: ReturnType<typeof setTimeout> | undefined;
+  let confirmations = 0;
+  const confirm = (): void => {
+    confirmations += 1;
+  };
+
+  function reportGone(): void {
+    clearTimeout(leaving);
+    isIntroduced = false;
+    notify(VIEW_GONE, {});
+  }
+
+  function onLeft(): void {
+    if (!isIntroduced) return;
+    isIntroduced = false;
+    leaving = setTimeout(reportGone, INTRODUCED_WITHIN);
+  }
+
+  /** `document.open` empties the document and removes all listeners, and tells nobody. */
+  const emptied = new MutationObserver(() => {
+    const before = confirmations;
+    if (inner && showsView(inner)) dispatch.call(inner.contentWindow!, new Event(ALIVE));
+    if (confirmations === before) onLeft();
+  });
+
+  function onIntroduced(frame: HTMLIFrameElement): void {
+    if (!showsView(frame)) return; // it has been replaced meanwhile
+    clearTimeout(leaving);
+    isIntroduced = true;
+    listen.call(frame.contentWindow!, "pagehide", onLeft);
+    listen.call(frame.contentWindow!, ALIVE, confirm);
+    emptied.observe(frame.contentDocument!, { childList: true });
+  }
+
+  // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves
+
+  const problems = makeProblems();
+  problems.sendTo(({ source, line, column, ...problem }) => {
+    const place = source ? { source: asText(source).slice(0, MAX_SOURCE), line, column } : {};
+    notify("transom/notifications/problem", { ...problem, ...place });
+  });
+
+  function watch({ contentWindow }: HTMLIFrameElement): void {
+    const page = contentWindow as Window & typeof globalThis;
+    if (isWatched(page)) return;
+    watchEvents(page, (...found) => {
+      problems.add(...found);
+      return true; // when there were too many, the page does not go on either
+    });
+    watchConsole(page, (text) => {
+      problems.add("console", text);
+    });
+  }
+
+  /** Not after the View has navigated away: another origin cannot be inspected. */
+  function showsView(frame: HTMLIFrameElement): boolean {
+    try {
+      return frame.contentWindow!.location.href === "about:srcdoc";
+    } catch {
+      return false;
+    }
+  }
+
+  // --- messages -------------------------------------------------------------------------------------
+
+  window.addEventListener("message", ({ source, origin, data }: MessageEvent<unknown>) => {
+    if (source === window.parent && origin === stage) {
+      if (methodOf(data) === RESOURCE_READY) show((data as { params: SandboxedView }).params);
+      else if (!isAboutSandbox(data)) inner?.contentWindow?.postMessage(data, location.origin);
+    } else if (source && source === inner?.contentWindow && origin === location.origin) {
+      if (methodOf(data) === "ui/initialize") onIntroduced(inner);
+      if (!isAboutSandbox(data)) toStage(data);
+    }
+  });
+
+  notify(PROXY_READY, {});
+}
+
+// Without a parent there is nobody to talk to: this page is for the Stage only.
+if (window.parent !== window) {
+  start(document.querySelector<HTMLMetaElement>('meta[name="stage"]')!.content);
+}

@@ -1,0 +1,448 @@
+/**
+ * One View on a page, in a sandbox on an origin of its own. It is not trusted: it can speak for
+ * itself only, and everything shown about it is set as text.
+ */
+import { element, icon, rootOf, type IconName } from "./dom.js";
+import {
+  isAboutSandbox,
+  methodOf,
+  PROXY_READY,
+  RESOURCE_READY,
+  VIEW_GONE,
+  type DisplayMode,
+  type Gone,
+  type Marks,
+  type Mount,
+  type Named,
+  type PageMessage,
+  type SandboxedView,
+  type Size,
+  type Trouble,
+  type ViewLabel,
+} from "./messages.js";
+import { attribution, caption, grantList, sentence, troubleBar, type Acts } from "./view_parts.js";
+
+export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
+
+const MODES: readonly string[] = ["inline", "fullscreen", "pip"];
+const FLAGS = "allow-scripts allow-same-origin allow-forms";
+const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
+const MAX_HEIGHT = 6000;
+const MAX_LOADS = 10;
+const MAX_REPORTS = 100; // of one View; the host keeps no more of them
+const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
+const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
+const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
+const MOVES = 8; // pixels of height that others notice
+
+/** Whose View it is. */
+export interface ViewAgent {
+  readonly number: number;
+  notify: (message: PageMessage) => void;
+  /** Pass on a message of a View. */
+  send: (view: string, text: string) => void;
+}
+
+/** What a View can do on its page. */
+export interface ViewSurroundings {
+  readonly agent: ViewAgent;
+  /** The element whose width it has. */
+  readonly place: HTMLElement;
+  /** Let no other View be shown in this mode. */
+  makeRoom: (view: View, mode: DisplayMode) => void;
+  /** The Views may cover each other in another way now. */
+  rearrange: () => void;
+  /** The View moves the others. */
+  hold: (mover: View) => void;
+}
+
+/** A View while its sandbox is on the page. */
+interface Mounted {
+  readonly mount: Mount;
+  readonly frame: HTMLIFrameElement;
+  /** What it says of itself. */
+  readonly own: HTMLElement;
+  readonly pin: HTMLElement;
+  readonly busy: HTMLElement;
+  readonly buttons: Record<Exclude<IconName, "pin">, HTMLButtonElement>;
+  grants: HTMLElement;
+  trouble?: HTMLElement;
+  loads: number;
+  reports: number;
+  height: number;
+  /** Whether the sandbox has had the View in it. */
+  isFilled: boolean;
+}
+
+type Report = Extract<PageMessage, { do: "refused" | "vanished" }>;
+type Timer = ReturnType<typeof setTimeout> | undefined;
+
+/** How large a View may be where it stands among the others. */
+export function inlineSize(place: HTMLElement): Size {
+  const { paddingLeft, paddingRight } = getComputedStyle(place);
+  const width = place.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 2;
+  return { width: Math.max(0, Math.floor(width)), maxHeight: MAX_HEIGHT };
+}
+
+/** A character takes up to three bytes; only what could be too large is measured. */
+const isTooLarge = (text: string): boolean =>
+  text.length * 3 > MAX_MESSAGE &&
+  (text.length > MAX_MESSAGE || new Blob([text]).size > MAX_MESSAGE);
+
+/** Its JSON; undefined for what has none: a cycle, or something nested too deep. */
+function toJson(data: unknown): string | undefined {
+  try {
+    return JSON.stringify(data);
+  } catch {
+    return undefined;
+  }
+}
+
+export class View extends HTMLElement {
+  /** Whether the page decides where it is, and removes it. */
+  readonly isPlaced: boolean = false;
+  /** What its agent calls it. Not `view`, which is the attribute of a page that places it. */
+  key = "";
+  origin = "";
+  #shown = "";
+  readonly #root = rootOf(this);
+  #around!: ViewSurroundings; // since it was first mounted, or shown as gone
+  #mounted: Mounted | undefined;
+  #loading: Timer;
+  #counting: Timer;
+
+  get agent(): ViewAgent {
+    return this.#around.agent;
+  }
+
+  get frame(): HTMLIFrameElement | undefined {
+    return this.#mounted?.frame;
+  }
+
+  get window(): Window | null {
+    return this.frame?.contentWindow ?? null;
+  }
+
+  get mode(): DisplayMode {
+    return this.dataset.mode as DisplayMode;
+  }
+
+  /** Show what an agent mounts. */
+  start(mount: Mount, around: ViewSurroundings): void {
+    const { view, origin, number, allow, border } = mount;
+    const whose = this.#begin(mount, around, "loading");
+    this.origin = origin;
+    this.toggleAttribute("data-trouble", false);
+    if (!border) this.dataset.border = "none";
+    const starting = element("span", { class: "starting", text: "starting…" });
+    const own = element("span", { class: "own" }, starting);
+    const title = "It stays open until you close it";
+    const pinned = { class: "pin", role: "img", title, "aria-label": "Pinned" };
+    const pin = element("span", pinned, icon("pin"));
+    const busy = element("span", { class: "busy", part: "busy", role: "timer", hidden: "" });
+    const buttons = {
+      key: this.#button("key", "What is always allowed", () => {
+        this.#toggleGrants();
+      }),
+      fullscreen: this.#button("fullscreen", "Full screen", () => {
+        this.toggle("fullscreen");
+      }),
+      pip: this.#button("pip", "Picture in the corner", () => {
+        this.toggle("pip");
+      }),
+      close: this.#button("close", "Close", () => {
+        this.close();
+      }),
+    };
+    const src = `${origin}${SANDBOX_PATH}?${number}`;
+    const about = { sandbox: FLAGS, title: `View ${this.#shown}`, src, part: "frame" };
+    const frame = element("iframe", about);
+    if (allow) frame.setAttribute("allow", allow);
+    const mounted: Mounted = {
+      mount,
+      frame,
+      own,
+      pin,
+      busy,
+      buttons,
+      grants: grantList(this.#shown, [], () => undefined),
+      loads: 0,
+      reports: 0,
+      height: 0,
+      isFilled: false,
+    };
+    frame.addEventListener("load", () => {
+      if (mounted.loads > 0) return; // the sandbox has said that it is ready
+      frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
+      setTimeout(() => {
+        if (this.#mounted === mounted && mounted.loads === 0) frame.src = src;
+      }, SANDBOX_AGAIN);
+    });
+    this.#mounted = mounted;
+    const all = element("span", { class: "buttons" }, ...Object.values(buttons));
+    this.#root.append(caption(whose, pin, busy, own, all), frame);
+    this.setMarks({ pinned: false, grants: [] });
+    this.#loading = setTimeout(() => {
+      const reason = `${origin} did not load in the browser`;
+      this.agent.notify({ do: "broken", view, reason, value: true });
+    }, SANDBOX_WITHIN);
+  }
+
+  #begin(label: ViewLabel, around: ViewSurroundings, state: string): HTMLElement {
+    const { view, shown = view } = label;
+    const { number } = around.agent;
+    this.#around = around;
+    this.key = view;
+    this.#shown = shown;
+    this.id ||= `view-${number ? `${number}:` : ""}${view}`;
+    this.dataset.mode = "inline";
+    this.#end(state);
+    this.setAttribute("role", "region");
+    const whose = attribution(label);
+    this.setAttribute("aria-label", `View ${whose.textContent}`);
+    return whose;
+  }
+
+  #end(state: string): void {
+    clearTimeout(this.#loading);
+    clearInterval(this.#counting);
+    this.#mounted = undefined;
+    this.hidden = false;
+    this.dataset.state = state;
+    this.#root.replaceChildren();
+  }
+
+  /** Show in its place why it is gone, and what can be done. */
+  showGone(message: Gone, around: ViewSurroundings): void {
+    const { view, failed, reason, about } = message;
+    const { agent } = around;
+    const whose = this.#begin(message, around, failed ? "failed" : "closed");
+    if (about) whose.append(" ", element("span", { class: "about", text: about }));
+    const text = sentence(failed ? `It could not be shown: ${reason}` : reason);
+    const acts = {
+      [failed ? "Try again" : "Reopen"]: () => {
+        agent.notify({ do: "retry", view });
+      },
+      [failed ? "Close" : "Dismiss"]: () => {
+        agent.notify({ do: "closed", view });
+      },
+    };
+    const bar = troubleBar(this.#shown, text, acts, failed ? "alert" : "group");
+    this.#root.append(caption(whose), bar);
+    if (failed) this.#fireProblem("failed", reason);
+  }
+
+  #fireProblem(kind: "failed" | "unresponsive", message: string): void {
+    const detail = { view: this.key, kind, message };
+    this.dispatchEvent(new CustomEvent("problem", { bubbles: true, composed: true, detail }));
+  }
+
+  /** Show a sentence in its place, and buttons for what can be done. */
+  note(text: string, acts: Acts = {}): void {
+    this.#end("noted");
+    this.toggleAttribute("data-held", false); // it is no longer among those that are released
+    this.#root.append(troubleBar(this.getAttribute("view") ?? this.#shown, text, acts));
+  }
+
+  #button(name: IconName, label: string, act: () => void): HTMLButtonElement {
+    const attributes = { type: "button", title: label, "aria-label": `${label}: ${this.#shown}` };
+    const made = element("button", attributes, icon(name));
+    made.addEventListener("click", act);
+    return made;
+  }
+
+  disconnectedCallback(): void {
+    clearTimeout(this.#loading);
+    clearInterval(this.#counting);
+  }
+
+  /** What the View says of itself, and its resource: marked as such, and cut where there is no room. */
+  setName({ name, version }: Named): void {
+    if (!this.#mounted) return;
+    const { own, mount } = this.#mounted;
+    const called = `calls itself “${name}” ${version}`.trimEnd();
+    own.title = own.textContent = `${name ? `${called} · ` : ""}${mount.uri}`;
+  }
+
+  /** Whether it stays open, and which tools always run. */
+  setMarks({ pinned, grants }: Pick<Marks, "pinned" | "grants">): void {
+    const mounted = this.#mounted;
+    if (!mounted) return;
+    const { pin, buttons } = mounted;
+    pin.hidden = !pinned;
+    buttons.key.hidden = grants.length === 0;
+    const isOpen = mounted.grants.isConnected && grants.length > 0;
+    mounted.grants.remove();
+    mounted.grants = grantList(this.#shown, grants, ({ tool, by }) => {
+      this.agent.notify({ do: "withdraw", view: this.key, tool, by });
+    });
+    if (isOpen) this.#toggleGrants();
+    else buttons.key.setAttribute("aria-expanded", "false");
+  }
+
+  #toggleGrants(): void {
+    const { grants, buttons } = this.#mounted!;
+    const isOpen = !grants.isConnected;
+    if (isOpen) this.#root.querySelector(".caption")!.after(grants);
+    else grants.remove();
+    buttons.key.setAttribute("aria-expanded", String(isOpen));
+    this.#around.hold(this);
+  }
+
+  // --- how it is shown ------------------------------------------------------------------------------
+
+  toggle(mode: DisplayMode): void {
+    this.setMode(this.mode === mode ? "inline" : mode);
+  }
+
+  setMode(mode: DisplayMode): void {
+    if (!MODES.includes(mode)) return;
+    if (mode !== "inline") this.#around.makeRoom(this, mode);
+    if (this.mode !== mode) this.#around.hold(this);
+    this.dataset.mode = mode;
+    for (const name of ["fullscreen", "pip"] as const) {
+      this.#mounted?.buttons[name].setAttribute("aria-pressed", String(mode === name));
+    }
+    this.#around.rearrange();
+    this.sendMode();
+  }
+
+  /** Tell the host how it is shown, and how large it may be. */
+  sendMode(): void {
+    if (!this.frame) return;
+    const { clientWidth: width, clientHeight: height } = this.frame;
+    const { mode, key: view } = this;
+    const size = mode === "inline" ? inlineSize(this.#around.place) : { width, height };
+    this.agent.notify({ do: "mode", view, mode, size });
+  }
+
+  /** The host lets the View clean up, then removes it. */
+  close(): void {
+    this.hidden = true;
+    this.#around.rearrange();
+    this.agent.notify({ do: "closed", view: this.key });
+  }
+
+  #resize(mounted: Mounted, params: unknown): void {
+    const { height } = Object(params) as { height?: unknown };
+    const wanted = Math.min(Math.ceil(Number(height)), MAX_HEIGHT);
+    if (!(wanted > 0)) return;
+    mounted.frame.style.height = `${wanted}px`;
+    if (Math.abs(wanted - mounted.height) < MOVES) return;
+    mounted.height = wanted;
+    this.#around.hold(this);
+  }
+
+  // --- messages -------------------------------------------------------------------------------------
+
+  /** Pass on a message of the host. */
+  post(message: unknown): void {
+    this.window?.postMessage(message, this.origin);
+    this.look();
+  }
+
+  /**
+   * A loaded sandbox has one frame, the View. It has none when its process has ended or another
+   * page has taken its place; a page gets no event of either.
+   */
+  look(): void {
+    const mounted = this.#mounted;
+    const sandbox = mounted?.frame.contentWindow;
+    if (!sandbox) return;
+    if (sandbox.length > 0) mounted.isFilled = true;
+    else if (mounted.isFilled) {
+      mounted.isFilled = false;
+      setTimeout(() => {
+        if (this.#mounted !== mounted || sandbox.length > 0) return;
+        this.#report(mounted, "vanished", "its page crashed or was unloaded");
+      }, EMPTY_FOR);
+    }
+  }
+
+  /** A message of the sandbox, or of the View in it. */
+  receive(data: unknown): void {
+    const mounted = this.#mounted;
+    if (!mounted) return;
+    const method = methodOf(data);
+    if (isAboutSandbox(data)) {
+      if (method === PROXY_READY) this.#load(mounted);
+      else if (method === VIEW_GONE) {
+        this.#report(mounted, "vanished", "its page shows something else now");
+      }
+      return;
+    }
+    if (method === "ui/notifications/size-changed") {
+      this.#resize(mounted, (data as { params?: unknown }).params);
+    } else if (method === "ui/notifications/initialized") this.dataset.state = "live";
+    const text = toJson(data);
+    if (text === undefined) this.#refuse(mounted, data, "is not JSON");
+    else if (isTooLarge(text)) {
+      this.#refuse(mounted, data, `is larger than ${MAX_MESSAGE} bytes`);
+    } else this.agent.send(this.key, text);
+  }
+
+  /** Report what cannot be passed on, and answer in its place, so that nobody waits for it. */
+  #refuse(mounted: Mounted, data: unknown, why: string): void {
+    const { id, method } = Object(data) as { id?: unknown; method?: unknown };
+    this.#report(mounted, "refused", `A message ${why}`);
+    if (method === undefined && (typeof id === "number" || typeof id === "string")) {
+      const error = { code: -32603, message: `The View's answer ${why}: it was not passed on` };
+      this.agent.send(this.key, JSON.stringify({ jsonrpc: "2.0", id, error }));
+    }
+  }
+
+  #report(mounted: Mounted, what: Report["do"], reason: string): void {
+    mounted.reports += 1;
+    if (mounted.reports > MAX_REPORTS) return;
+    this.agent.notify({ do: what, view: this.key, reason });
+  }
+
+  /** Show that it is busy, or why it does not respond and what can be done; or neither. */
+  setTrouble({ reason, busyFor }: Trouble): void {
+    const mounted = this.#mounted;
+    if (!mounted) return;
+    this.#countBusy(mounted, busyFor);
+    mounted.trouble?.remove();
+    this.toggleAttribute("data-trouble", Boolean(reason));
+    if (!reason) return;
+    const { key: view } = this;
+    mounted.trouble = troubleBar(this.#shown, `It does not respond: ${sentence(reason)}`, {
+      Reload: () => {
+        this.agent.notify({ do: "reload", view });
+      },
+      Close: () => {
+        this.close();
+      },
+    });
+    mounted.frame.before(mounted.trouble);
+    this.#around.hold(this);
+    this.#fireProblem("unresponsive", reason);
+  }
+
+  /** Count in the caption for how many seconds it has not answered; null: it does. */
+  #countBusy({ busy }: Mounted, seconds: number | null): void {
+    clearInterval(this.#counting);
+    busy.hidden = seconds === null;
+    if (seconds === null) return;
+    const since = performance.now() - seconds * 1000;
+    const show = (): void => {
+      busy.textContent = `busy for ${Math.round((performance.now() - since) / 1000)} s`;
+    };
+    show();
+    this.#counting = setInterval(show, 1000);
+  }
+
+  #load(mounted: Mounted): void {
+    const { frame, mount } = mounted;
+    clearTimeout(this.#loading);
+    frame.style.visibility = "";
+    mounted.loads += 1;
+    if (mounted.loads > MAX_LOADS) {
+      const reason = "it keeps reloading itself";
+      this.agent.notify({ do: "broken", view: this.key, reason });
+      return;
+    }
+    const params: SandboxedView = { html: mount.html, allow: mount.allow };
+    this.post({ jsonrpc: "2.0", method: RESOURCE_READY, params });
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * The Views on a page, of all agents; two agents may call theirs the same. A View is known by its
+ * window and origin.
+ */
+import { element } from "./dom.js";
+import type { DisplayMode, Gone, Mount } from "./messages.js";
+import { SANDBOX_PATH, type View, type ViewAgent, type ViewSurroundings } from "./view.js";
+
+const LOOK_EVERY = 1000; // milliseconds between two looks whether the pages of Views are there
+const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
+
+const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
+
+export class Views {
+  readonly #views = new Map<string, View>();
+  readonly #windows = new Map<unknown, View>();
+  readonly #placeOf: (id: string) => View;
+  #holding: ReturnType<typeof setTimeout> | undefined;
+
+  /** `placeOf` has the element where a View is shown: the page's own, or one that is made. */
+  constructor(placeOf: (id: string) => View) {
+    this.#placeOf = placeOf;
+    window.addEventListener("message", ({ source, origin, data }) => {
+      const view = this.#windows.get(source);
+      if (view?.origin === origin) view.receive(data);
+    });
+    setInterval(() => {
+      for (const view of this.#views.values()) view.look();
+    }, LOOK_EVERY);
+  }
+
+  get(agent: ViewAgent, id: string): View | undefined {
+    return this.#views.get(keyOf(agent, id));
+  }
+
+  mount(agent: ViewAgent, message: Mount): void {
+    const view = this.#take(agent, message.view);
+    view.start(message, this.#around(agent, view));
+    this.#windows.set(view.window, view);
+    this.#show(view);
+    if (view.isPlaced) view.sendMode();
+  }
+
+  /** Show that a View is gone, until it is mounted again or dropped. */
+  showGone(agent: ViewAgent, message: Gone): void {
+    const view = this.#take(agent, message.view);
+    view.showGone(message, this.#around(agent, view));
+    if (message.failed) this.#show(view);
+    else this.#hold();
+  }
+
+  /** Load these origins, which answer that the browser should delete its storage for them. */
+  clearStorage(origins: string[]): void {
+    for (const origin of origins) {
+      const about = { src: `${origin}${SANDBOX_PATH}`, sandbox: "", hidden: "" };
+      const frame = element("iframe", about);
+      frame.addEventListener("load", () => {
+        frame.remove();
+      });
+      document.body.append(frame);
+    }
+  }
+
+  #take(agent: ViewAgent, id: string): View {
+    this.drop(agent, id);
+    const view = this.#placeOf(id);
+    this.#views.set(keyOf(agent, id), view);
+    return view;
+  }
+
+  #show(view: View): void {
+    this.#hold();
+    if (!view.isPlaced) view.scrollIntoView({ block: "nearest" });
+  }
+
+  #around(agent: ViewAgent, view: View): ViewSurroundings {
+    return {
+      agent,
+      place: view.isPlaced ? view : view.parentElement!,
+      makeRoom: this.#makeRoom,
+      rearrange: this.#rearrange,
+      hold: this.#hold,
+    };
+  }
+
+  drop(agent: ViewAgent, id: string): void {
+    const view = this.get(agent, id);
+    if (!view) return;
+    this.#views.delete(keyOf(agent, id));
+    this.#windows.delete(view.window);
+    if (view.isPlaced) view.note("");
+    else view.remove();
+    this.#hold();
+    this.#rearrange();
+  }
+
+  /** Drop all of one agent's. */
+  clear(agent: ViewAgent): void {
+    for (const shown of this.#of(agent)) this.drop(agent, shown.key);
+  }
+
+  /** Mark the View that a question is about, and bring it into sight. Returns its frame, if any. */
+  pointAt(agent?: ViewAgent, id?: string): HTMLIFrameElement | undefined {
+    const view = agent && id !== undefined ? this.get(agent, id) : undefined;
+    for (const other of this.#views.values())
+      other.toggleAttribute("data-question", other === view);
+    if (!view?.frame) return undefined;
+    this.#hold();
+    view.scrollIntoView({ block: "nearest" });
+    return view.frame;
+  }
+
+  /**
+   * Views move when one grows, closes or changes its mode. For half a second the others ignore
+   * presses, which may have been meant for what was under the pointer before.
+   */
+  readonly #hold = (mover?: View): void => {
+    const hold = (isMoving: boolean): void => {
+      for (const view of this.#views.values()) {
+        view.toggleAttribute("data-held", isMoving && view !== mover);
+      }
+    };
+    hold(true);
+    clearTimeout(this.#holding);
+    this.#holding = setTimeout(hold, STILL_AFTER, false);
+  };
+
+  /** Whether an agent can be reached: the Views of one that cannot are dimmed. */
+  setReached(agent: ViewAgent, isReached: boolean): void {
+    for (const view of this.#of(agent)) view.toggleAttribute("data-lost", !isReached);
+  }
+
+  #of(agent: ViewAgent): View[] {
+    return [...this.#views.values()].filter((view) => view.agent === agent);
+  }
+
+  /** The page has another size: notify Views that are not inline, or whose place is the page's own. */
+  onResized(): void {
+    for (const view of this.#views.values()) {
+      if (view.isPlaced || view.mode !== "inline") view.sendMode();
+    }
+  }
+
+  /** The View that covers the page, if one does. */
+  get fullscreen(): View | undefined {
+    return [...this.#views.values()].find((view) => view.mode === "fullscreen" && !view.hidden);
+  }
+
+  readonly #makeRoom = (view: View, mode: DisplayMode): void => {
+    for (const other of this.#views.values()) {
+      if (other !== view && other.mode === mode) other.setMode("inline");
+    }
+  };
+
+  /** Make what a View covers unreachable. */
+  readonly #rearrange = (): void => {
+    const top = this.fullscreen;
+    document.body.toggleAttribute("data-covered", top !== undefined);
+    for (const view of this.#views.values()) view.inert = top !== undefined && view !== top;
+  };
+}
