@@ -16,7 +16,7 @@ import transom
 
 SOURCE = Path(__file__).parents[1] / "src" / "transom"
 
-BOTTOM = {"errors", "types", "protocol", "version"}
+BOTTOM = {"errors", "lazy", "types", "protocol", "version"}
 UP_TO_SESSION = BOTTOM | {
     "schema",
     "channel",
@@ -36,6 +36,7 @@ EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "cli"}
 MAY_IMPORT = {
     "errors": set[str](),
     "version": set[str](),
+    "lazy": set[str](),
     "types": {"errors"},
     "protocol": {"errors", "types"},
     "schema": BOTTOM | {"json_values"},
@@ -72,6 +73,7 @@ MCP = {"mcp", "mcp_types", "pydantic", "pydantic_core", "anyio", "httpx2"}
 PACKAGES = {
     "errors": set[str](),
     "version": set[str](),
+    "lazy": set[str](),
     "types": {"msgspec"},
     "protocol": {"msgspec"},
     "schema": {"msgspec"},
@@ -234,7 +236,8 @@ def complaints(source: str, module: str) -> list[str]:
 
 def wrong_of_ours(each: Import, layer: str) -> str | None:
     name = each.target.partition(".")[2]
-    target = transom._HOMES.get(name, each.target)
+    handed_out = name in transom.__all__ and name != "__version__"
+    target = getattr(transom, name).__module__ if handed_out else each.target
     inner = target.removeprefix("transom.")
     for module in ON_DEMAND:
         if each.at_once and f"{inner}.".startswith(f"{module}."):

@@ -7,10 +7,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import transom
+import transom.connections
+import transom.gateway
+import transom.host
+import transom.web
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [name for name in transom.__all__ if name != "__version__"]
@@ -40,10 +45,10 @@ def test_importing_transom_loads_nothing_slow_of_the_standard_library():
 
 
 @pytest.mark.processes
-def test_importing_transom_loads_nothing_but_its_version():
+def test_importing_transom_loads_nothing_but_its_version_and_how_to_load_the_rest():
     script = "import sys, transom; print([name for name in sys.modules if 'transom.' in name])"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
-    assert done.stdout.strip() == b"['transom.version']"
+    assert done.stdout.strip() == b"['transom.lazy', 'transom.version']"
 
 
 @pytest.mark.processes
@@ -90,12 +95,20 @@ def test_public_names_are_listed_before_they_are_loaded():
     assert set(transom.__all__) <= set(dir(transom))
 
 
-def test_the_lazy_names_and_the_typed_names_are_the_same():
-    source = Path(inspect.getsourcefile(transom) or "").read_text()
-    for name, home in transom._HOMES.items():
-        statement = next(line for line in source.splitlines() if f"from {home} import" in line)
-        assert name in statement.partition(" import ")[2].split(", ")
-    assert sorted(transom._HOMES) == sorted(PUBLIC)
+LAZY = [transom, transom.connections, transom.gateway, transom.host, transom.web]
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
+def test_the_lazy_names_and_the_typed_names_are_the_same(package: ModuleType):
+    source = Path(inspect.getsourcefile(package) or "").read_text()
+    typed = dict(re.findall(r"^    from ([\w.]+) import ([\w, ]+)$", source, re.MULTILINE))
+    lazy = dict(re.findall(r'^        "([\w.]+)": "([\w ]+)",$', source, re.MULTILINE))
+    assert {home: names.split(", ") for home, names in typed.items()} == {
+        home: names.split() for home, names in lazy.items()
+    }
+    listed = [name for names in lazy.values() for name in names.split()]
+    assert sorted(listed) == sorted(set(package.__all__) - {"__version__"})
+    assert all(getattr(package, name) is not None for name in listed)
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it():

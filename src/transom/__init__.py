@@ -1,12 +1,11 @@
 """MCP Apps for Python: Views that offer tools, and hosts that call them.
 
-Every public name can be imported from here. Each is loaded on first use, so that ``import transom``
-is quick and a View never loads what only a host needs (it may run in a browser, where `mcp` and the
-web packages do not exist).
+Here are the names that most programs need; the others are in the packages below. Each is loaded
+on first use, so that ``import transom`` is quick and a View never loads what only a host needs (it
+may run in a browser, where `mcp` and the web packages do not exist).
 """
 
-from importlib import import_module
-
+from transom.lazy import load_on_use
 from transom.version import __version__
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
@@ -42,34 +41,18 @@ __all__ = [
     "__version__",
 ]
 
-_HOMES = {
-    "Allow": "transom.host.policy",
-    "AllowAlways": "transom.host.policy",
-    "App": "transom.view.app",
-    "Bridge": "transom.host.bridge",
-    "CallContext": "transom.view.app",
-    "Channel": "transom.channel",
-    "Deny": "transom.host.policy",
-    "Host": "transom.host.host",
-    "InProcessRenderer": "transom.host.renderers",
-    "Limits": "transom.host.limits",
-    "Policy": "transom.host.policy",
-    "ProtocolError": "transom.errors",
-    "RegisteredTool": "transom.view.tools",
-    "Tool": "transom.types",
-    "ToolError": "transom.errors",
-    "ToolResult": "transom.types",
-}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.channel": "Channel",
+        "transom.errors": "ProtocolError ToolError",
+        "transom.host.bridge": "Bridge",
+        "transom.host.host": "Host",
+        "transom.host.limits": "Limits",
+        "transom.host.policy": "Allow AllowAlways Deny Policy",
+        "transom.host.renderers": "InProcessRenderer",
+        "transom.types": "Tool ToolResult",
+        "transom.view.app": "App CallContext",
+        "transom.view.tools": "RegisteredTool",
+    },
+)

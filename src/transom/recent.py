@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections import UserDict
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
-    """The newest entries by key, such as which server has a task; the oldest are forgotten."""
+class Recent(UserDict[Key, Value]):
+    """The entries that were set last, such as which server has a task; older ones are forgotten.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: how many there are at most.
+        on_forgotten: called with the value of an entry that makes room.
+    """
+
+    def __init__(self, limit: int, on_forgotten: Callable[[Value], object] | None = None) -> None:
+        super().__init__()
         self._limit = limit
-        self._entries: dict[Key, Value] = {}
+        self._on_forgotten = on_forgotten
 
-    def __setitem__(self, key: Key, value: Value) -> None:
-        self._entries[key] = value
-        if len(self._entries) > self._limit:
-            del self._entries[next(iter(self._entries))]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._entries
-
-    def get(self, key: Key) -> Value | None:
-        """The value of a key; None if there is none, or it was forgotten."""
-        return self._entries.get(key)
-
-    def pop(self, key: Key) -> Value | None:
-        """Remove a key; its value, if it has one."""
-        return self._entries.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget them all."""
-        self._entries.clear()
+    def __setitem__(self, key: Key, item: Value) -> None:
+        self.data.pop(key, None)
+        self.data[key] = item
+        if len(self.data) > self._limit:
+            oldest = self.data.pop(next(iter(self.data)))
+            if self._on_forgotten is not None:
+                self._on_forgotten(oldest)

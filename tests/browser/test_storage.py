@@ -273,7 +273,7 @@ async def test_what_was_cleared_is_gone_from_the_browser_too(
         await user.page.locator("body > iframe").wait_for(state="detached")
         # The origin of before, as it would be if it were used again.
         channel = renderer.stage.mount(
-            (mounted := renderer.stage.mounted(view.id)).page,
+            (mounted := renderer.stage.mounted(view.id)).resource,
             key="again",
             label=before.split("//")[1].split(".")[0],
         )

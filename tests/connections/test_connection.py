@@ -362,7 +362,7 @@ async def test_a_subscription_that_is_lost_is_opened_again_and_everything_may_ha
 async def test_a_server_that_will_not_be_listened_to_is_listed_again_when_asked(
     ending: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("transom.connections.upstream._RELIST_AFTER", 0.0)
+    monkeypatch.setattr("transom.connections.relisting.RELIST_AFTER", 0.0)
     server = ScriptedServer({**ADDING, "subscriptions/listen": ending}, modern=True)
     async with server.negotiated() as connection:
         await server.has("subscriptions/listen")

@@ -16,7 +16,7 @@ from tests.gateway.chatty import streams
 from tests.host.bare_view import ready, text, tool, until
 from tests.host.test_view_server import listing, modern
 from transom.connections import Server, sdk_client
-from transom.connections import upstream as upstream_module
+from transom.connections.relisting import RELIST_AFTER
 from transom.connections.sdk_client import sdk_server
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, UsageError
 
@@ -260,7 +260,7 @@ async def test_a_server_that_will_not_be_listened_to_is_asked_for_its_list_again
         assert listener is not None
         await listener
         await view.ask("tools/call", {"name": "a"})
-        upstream.tool_cache._listed_at -= upstream_module._RELIST_AFTER
+        upstream.tool_cache._relisting._listed_at -= RELIST_AFTER
         await view.ask("tools/call", {"name": "a"})
         assert len(server.asked("tools/list")) == 2
 
@@ -272,7 +272,7 @@ async def test_without_a_handler_an_older_servers_changes_are_found_when_asked()
         assert list(await upstream.tools()) == ["a"]
         assert upstream.current
         server.answers["tools/list"] = listing(tool("b"))
-        upstream.tool_cache._listed_at -= upstream_module._RELIST_AFTER
+        upstream.tool_cache._relisting._listed_at -= RELIST_AFTER
         assert not upstream.current
         assert list(await upstream.tools()) == ["b"]
         assert list(await upstream.tools()) == ["b"]

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from transom.connections import upstream as module
+from transom.connections import relisting as module
 from transom.connections.upstream import ToolCache
 from transom.errors import ProtocolError
 
@@ -50,7 +50,7 @@ async def test_an_unknown_tool_is_listed_for_at_most_once_a_second(monkeypatch: 
     for number in range(50):
         assert await cache.tool(f"x{number}") is None
     assert listing.times == 1
-    monkeypatch.setattr(module, "_RELIST_AFTER", 0.0)
+    monkeypatch.setattr(module, "RELIST_AFTER", 0.0)
     listing.names = ["new"]
     assert (await cache.tool("new")) is not None
 
@@ -63,7 +63,7 @@ async def test_without_announcements_tools_are_listed_again_when_they_are_old(
     await cache.tools()
     await cache.tools()
     assert (cache.current, listing.times) == (True, 1)
-    monkeypatch.setattr(module, "_RELIST_AFTER", 0.0)
+    monkeypatch.setattr(module, "RELIST_AFTER", 0.0)
     assert not cache.current
     await cache.tools()
     assert listing.times == 2

@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from tests.connections.scripted_server import ScriptedServer
 from tests.host.bare_view import begun, joined, ready, text, tool, until
 from transom.connections import ListChangedHandler
-from transom.connections import upstream as upstream_module
+from transom.connections.relisting import RELIST_AFTER
 from transom.errors import ProtocolError
 from transom.types import Tool
 
@@ -209,7 +209,7 @@ async def test_a_tool_that_came_without_notice_is_found_before_long():
         with pytest.raises(ProtocolError, match="Tool new not found"):
             await view.ask("tools/call", {"name": "new"})
         server.answers["tools/list"] = listing(tool("new"))
-        upstream.tool_cache._listed_at -= upstream_module._RELIST_AFTER
+        upstream.tool_cache._relisting._listed_at -= RELIST_AFTER
         assert await view.ask("tools/call", {"name": "new"}) == text("ran")
 
 

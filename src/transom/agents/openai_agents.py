@@ -14,6 +14,7 @@ from transom.agents.content import Image, as_text, parts_for_model
 from transom.host.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
+from transom.recent import Recent
 
 try:
     from agents import AgentBase, RunContextWrapper
@@ -57,7 +58,8 @@ class HostServer(MCPServer):
         super().__init__(tool_meta_resolver=_call_of, custom_data_extractor=_custom_data)
         self._host = host
         self._name = name
-        self._asked: dict[str, mcp.Tool] = {}  # by the call that a user is asked about
+        # By the call that a user is asked about.
+        self._asked: Recent[str, mcp.Tool] = Recent(_MAX_ASKED)
 
     @property
     def name(self) -> str:
@@ -139,8 +141,6 @@ class HostServer(MCPServer):
             if request is None:
                 return False
             self._asked[call_id] = tool
-            if len(self._asked) > _MAX_ASKED:
-                del self._asked[next(iter(self._asked))]
             return True
 
         return needs_approval

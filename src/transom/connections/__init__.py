@@ -5,10 +5,9 @@ result = await connection.request("tools/call", {"name": "show_orders", "argumen
 await connection.aclose()
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.connections.connection import ConnectionState, ServerConnection, ServerListener
@@ -27,20 +26,12 @@ __all__ = [
     "connect",
 ]
 
-_HOMES = {
-    "ConnectionState": "transom.connections.connection",
-    "InputRequired": "transom.connections.upstream",
-    "ListChangedHandler": "transom.connections.sdk_client",
-    "RemoteServer": "transom.connections.targets",
-    "Server": "transom.connections.upstream",
-    "ServerConnection": "transom.connections.connection",
-    "ServerListener": "transom.connections.connection",
-    "connect": "transom.connections.targets",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: some of them load the SDK."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'transom.connections' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.connections.connection": "ConnectionState ServerConnection ServerListener",
+        "transom.connections.sdk_client": "ListChangedHandler",
+        "transom.connections.targets": "RemoteServer connect",
+        "transom.connections.upstream": "InputRequired Server",
+    },
+)

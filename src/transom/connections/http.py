@@ -58,6 +58,7 @@ from transom.errors import (
     NotConnected,
 )
 from transom.protocol import wire
+from transom.recent import Recent
 
 MAX_BYTES = 32 * 1024 * 1024
 _SIZES = wire.SizeLimits(max_bytes=MAX_BYTES)
@@ -474,7 +475,8 @@ class HttpHeaders:
 
     def __init__(self) -> None:
         self._version: str | None = None
-        self._pending: dict[RequestId, str] = {}  # requests whose results decide later headers
+        # Requests whose results decide later headers; cancelled ones may never be answered.
+        self._pending: Recent[RequestId, str] = Recent(_MAX_PENDING)
         self._parameters: dict[str, dict[tuple[str, ...], str]] = {}  # by tool: path -> header
 
     def headers_for(self, message: JSONRPCMessage) -> dict[str, str]:
@@ -482,8 +484,6 @@ class HttpHeaders:
         if not isinstance(message, JSONRPCRequest | JSONRPCNotification):
             return {}  # the transport sends the last version again
         if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
-            while len(self._pending) >= _MAX_PENDING:  # cancelled requests may never be answered
-                del self._pending[next(iter(self._pending))]
             self._pending[message.id] = message.method
         params = message.params or {}
         version = _object(params.get("_meta")).get(PROTOCOL_KEY)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw
 
-from transom.background import retrieve
+from transom.connections.relisting import Relisting
 from transom.connections.versions import (
     as_handshake_task,
     is_complete,
@@ -26,7 +26,6 @@ from transom.protocol.pagination import Pagination
 from transom.session import OnProgress
 from transom.types import Tool
 
-_RELIST_AFTER = 1.0  # seconds between two listings when the server may not announce its changes
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 
 _HEADER_MISMATCH: Final = -32020
@@ -141,40 +140,31 @@ class ToolCache:
         self._list_tools = list_tools
         self._announced = announced
         self._tools: dict[str, Tool] = {}
-        self._version = 0
-        self._known_version = -1
-        self._listed_at = float("-inf")
-        self._listing: asyncio.Task[None] | None = None
+        self._relisting = Relisting(self._list)
 
     @property
     def current(self) -> bool:
         """Whether the cache is up to date, as far as that can be known."""
-        fresh = self._announced() or self._age() < _RELIST_AFTER
-        return fresh and self._known_version >= self._version
+        return self._relisting.current and (self._announced() or not self._relisting.old)
 
     def known(self, name: str) -> Tool | None:
         """A tool, if it is cached and up to date."""
-        return self._tools.get(name) if self._known_version >= self._version else None
+        return self._tools.get(name) if self._relisting.current else None
 
     def invalidate(self) -> None:
         """The tools may have changed: list them again when they are next needed."""
-        self._version += 1
+        self._relisting.invalidate()
 
     def fill(self, entries: Iterable[Raw]) -> None:
         """Fill the cache with a complete listing."""
-        self._store(entries, self._version)
+        self._store(entries)
+        self._relisting.listed()
 
     async def tools(self) -> Mapping[str, Tool]:
         """All of them by name. Raises what listing them raises."""
-        if not self._announced() and self._age() >= _RELIST_AFTER:
-            self._version += 1
-        wanted = self._version
-        while self._known_version < wanted:
-            if self._listing is None:
-                self._listing = asyncio.ensure_future(self._list())
-                self._listing.add_done_callback(retrieve)
-            # Shared by all waiters, so a cancelled one must not end it for the others.
-            await asyncio.shield(self._listing)
+        if not self._announced() and self._relisting.old:
+            self.invalidate()
+        await self._relisting.wait_current()
         return self._tools
 
     async def relist(self) -> None:
@@ -185,23 +175,14 @@ class ToolCache:
     async def tool(self, name: str) -> Tool | None:
         """One of them. Lists again, at most once a second, before it returns None."""
         found = (await self.tools()).get(name)
-        if found is None and self._age() >= _RELIST_AFTER:
-            self._version += 1
-            found = (await self.tools()).get(name)
+        if found is None and await self._relisting.search_again():
+            found = self._tools.get(name)
         return found
 
-    def _age(self) -> float:
-        return asyncio.get_running_loop().time() - self._listed_at
-
     async def _list(self) -> None:
-        version = self._version
-        try:
-            entries = await self._list_tools()
-        finally:
-            self._listing = None
-        self._store(entries, version)
+        self._store(await self._list_tools())
 
-    def _store(self, entries: Iterable[Raw], version: int) -> None:
+    def _store(self, entries: Iterable[Raw]) -> None:
         found: dict[str, Tool] = {}
         for entry in entries:
             try:
@@ -209,8 +190,7 @@ class ToolCache:
             except msgspec.DecodeError:
                 continue  # it has no name to call it by
             found.setdefault(tool.name, tool)
-        self._tools, self._known_version = found, version
-        self._listed_at = asyncio.get_running_loop().time()
+        self._tools = found
 
 
 class CachingServer:

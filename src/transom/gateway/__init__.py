@@ -1,7 +1,8 @@
 """An MCP server in front of MCP servers: `Gateway`, and what configures it."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.gateway.client_host import Display
@@ -12,18 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Approval", "Display", "Gateway", "HttpGateway", "ServerConfig", "read_config"]
 
-_HOMES = {
-    "Approval": "inputs",
-    "Display": "client_host",
-    "Gateway": "gateway",
-    "HttpGateway": "http",
-    "ServerConfig": "config",
-    "read_config": "config",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: the command starts a server before that."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.gateway.client_host": "Display",
+        "transom.gateway.config": "ServerConfig read_config",
+        "transom.gateway.gateway": "Gateway",
+        "transom.gateway.http": "HttpGateway",
+        "transom.gateway.inputs": "Approval",
+    },
+)

@@ -232,9 +232,8 @@ class ClientHost:
     def _restore(self, host: Host, data: bytes) -> None:
         from transom.host.open_views import HostRecords  # noqa: PLC0415 - as in `_make`
 
-        records, self.handles.by_view = msgspec.msgpack.decode(
-            data, type=tuple[HostRecords, dict[str, str]]
-        )
+        records, handles = msgspec.msgpack.decode(data, type=tuple[HostRecords, dict[str, str]])
+        self.handles.by_view.update(handles)
         views = {
             view_id: each if each.reason else msgspec.structs.replace(each, reason=_LOST_REPLICA)
             for view_id, each in records.views.items()
@@ -245,7 +244,7 @@ class ClientHost:
         if self._records is None or self.host is None:
             return
         records = self.host.records()
-        data = msgspec.msgpack.encode((records, self.handles.by_view))
+        data = msgspec.msgpack.encode((records, dict(self.handles.by_view)))
         if len(data) > _MAX_RECORDS:
             views = {
                 view_id: msgspec.structs.replace(
@@ -254,7 +253,7 @@ class ClientHost:
                 for view_id, each in records.views.items()
             }
             slim = msgspec.structs.replace(records, views=views)
-            data = msgspec.msgpack.encode((slim, self.handles.by_view))
+            data = msgspec.msgpack.encode((slim, dict(self.handles.by_view)))
         await self._records.keep(data)
 
 

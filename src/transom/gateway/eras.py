@@ -72,6 +72,7 @@ from transom.errors import (
 from transom.json_values import Members, as_list, member, members, with_member
 from transom.protocol import wire
 from transom.protocol.messages import CreateTaskResult, TaskRequest
+from transom.recent import Recent
 from transom.session import OnProgress
 from transom.types import Task, ToolResult
 from transom.view.tasks import TaskRecord, TaskStore
@@ -270,15 +271,13 @@ class Handles:
     """The handles of Views, which cannot be guessed; the oldest are forgotten."""
 
     def __init__(self, on_changed: Callable[[], object]) -> None:
-        self.by_view: dict[str, str] = {}
+        self.by_view: Recent[str, str] = Recent(_MAX_HANDLES)
         self._on_changed = on_changed
 
     def of(self, view_id: str) -> str:
         """The handle of a View."""
         if view_id not in self.by_view:
             self.by_view[view_id] = f"{view_id}.{secrets.token_urlsafe(16)}"
-            if len(self.by_view) > _MAX_HANDLES:
-                del self.by_view[next(iter(self.by_view))]
             self._on_changed()
         return self.by_view[view_id]
 

@@ -29,6 +29,7 @@ from transom.gateway.eras import ClientRequest
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Decision, Deny, Policy
 from transom.json_values import Json, member, members
 from transom.protocol import wire
+from transom.recent import Recent
 from transom.session import OnProgress, SentRequest
 
 _ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -85,7 +86,7 @@ class Inputs:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._live: list[_Call] = []
-        self._waiting: dict[str, _Call] = {}
+        self._waiting: Recent[str, _Call] = Recent(_MAX_WAITING, self._drop)
         self._current: ContextVar[_Call | None] = ContextVar("call", default=None)
 
     # --- rounds of input ---------------------------------------------------------------------
@@ -138,15 +139,13 @@ class Inputs:
     def _wait(self, call: _Call) -> bytes:
         """Hold a call until its client calls again; returns the answer to send now."""
         state = f"transom.{secrets.token_urlsafe(16)}"
-        self._waiting[state] = call
 
         def expire() -> None:
             if self._waiting.pop(state, None) is not None:
                 self._drop(call)
 
         call.expiry = asyncio.get_running_loop().call_later(_PATIENCE, expire)
-        if len(self._waiting) > _MAX_WAITING:
-            self._drop(self._waiting.pop(next(iter(self._waiting))))
+        self._waiting[state] = call
         questions = {key: question for key, (question, _) in call.questions.items()}
         return wire.encode(
             {"resultType": "input_required", "inputRequests": questions, "requestState": state}

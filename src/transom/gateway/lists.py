@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
 from msgspec import Raw
 
+from transom.connections.relisting import Relisting
 from transom.errors import INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError, TransomError
 from transom.gateway.client_views import STANDING_TOOLS, ClientViews, ToolHead
 from transom.gateway.eras import ClientRequest
@@ -22,8 +22,6 @@ from transom.gateway.members import Member, Members
 from transom.gateway.merge import Names, renamed
 from transom.gateway.subscriptions import OWN_RESOURCES
 from transom.json_values import member, members, with_entries, without_marks
-
-_RELIST_AFTER = 1.0  # seconds between listings that look for an unknown name
 
 Listed = list[tuple[Member, list[Raw]]]
 """The entries that each server listed."""
@@ -38,8 +36,10 @@ class MergedLists:
         self._members = members
         self._views = views
         names = [each.name for each in members]
-        self._tools = _Directory(Names(names, STANDING_TOOLS), self.relist_tools)
-        self._prompts = _Directory(Names(names), self._relist_prompts)
+        self._tools = Names(names, STANDING_TOOLS)
+        self._tools_relisting = Relisting(self.relist_tools)
+        self._prompts = Names(names)
+        self._prompts_relisting = Relisting(self._relist_prompts)
 
     # --- for the client ----------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class MergedLists:
                     if server is self._members.only:
                         merged.append(entry)
                     continue
-                shown = self._tools.names.shown(server.name, head.name) if head.for_model else None
+                shown = self._tools.shown(server.name, head.name) if head.for_model else None
                 if shown is None or (shown in heads and server is not self._members.only):
                     continue
                 heads.setdefault(shown, ToolHead(shown, head.meta))
@@ -144,7 +144,7 @@ class MergedLists:
         merged: dict[str, Raw | bytes] = {}
         for server, entries in listed:
             for name, entry in _by(entries, "name").items():
-                shown = self._prompts.names.shown(server.name, name)
+                shown = self._prompts.shown(server.name, name)
                 if shown is not None:
                     merged.setdefault(shown, renamed(entry, name, shown))
         return list(merged.values())
@@ -174,7 +174,7 @@ class MergedLists:
 
     async def find_tool(self, name: str) -> tuple[Member, str] | None:
         """The server that has a tool, and its own name for it; None if there is none."""
-        found = await self._tools.find(name)
+        found = await _find(self._tools, name, self._tools_relisting)
         return None if found is None else (self._members[found[0]], found[1])
 
     async def find_prompt(self, name: str) -> tuple[Member, str]:
@@ -183,7 +183,7 @@ class MergedLists:
         Raises:
             ProtocolError: there is none.
         """
-        found = await self._prompts.find(name)
+        found = await _find(self._prompts, name, self._prompts_relisting)
         if found is None:
             raise self._members.unknown("prompt", name)
         return self._members[found[0]], found[1]
@@ -205,25 +205,11 @@ class MergedLists:
                 merge(await self._list_all(method, key))
 
 
-class _Directory:
-    """Finds the server that a name belongs to, for one kind of names."""
-
-    def __init__(self, names: Names, relist: Callable[[], Awaitable[object]]) -> None:
-        self.names = names
-        self._relist = relist
-        self._finding = asyncio.Lock()
-        self._relisted_at = float("-inf")
-
-    async def find(self, shown: str) -> tuple[str, str] | None:
-        """The server of a name, and its own name for it; lists again before it returns None."""
-        if (found := self.names.meant(shown)) is not None:
-            return found
-        async with self._finding:
-            now = asyncio.get_running_loop().time()
-            if self.names.meant(shown) is None and now - self._relisted_at >= _RELIST_AFTER:
-                await self._relist()
-                self._relisted_at = now
-        return self.names.meant(shown)
+async def _find(names: Names, shown: str, relisting: Relisting) -> tuple[str, str] | None:
+    """The server of a name, and its own name for it; lists again before it returns None."""
+    if (found := names.meant(shown)) is None and await relisting.search_again():
+        found = names.meant(shown)
+    return found
 
 
 def _by(entries: Sequence[Raw], key: str) -> dict[str, Raw]:

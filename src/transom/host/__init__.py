@@ -4,7 +4,7 @@ Every documented name can be imported from here, wherever it is defined. Each is
 first used.
 """
 
-from importlib import import_module
+from transom.lazy import load_on_use
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
 if TYPE_CHECKING:
@@ -54,27 +54,21 @@ __all__ = [
     "read_audit",
 ]
 
-_HOMES = {
-    "audit": ("AuditEvent", "AuditFilter", "AuditLog", "Redact", "Sink", "read_audit"),
-    "bridge": ("Bridge",),
-    "downloads": ("Download",),
-    "host": ("AttachesToHost", "Host"),
-    "limits": ("Limits",),
-    "liveness": ("ViewState",),
-    "open_views": ("HostRecords", "ShownCall"),
-    "ui_resource": ("UIResource",),
-    "policy": ("Allow", "AllowAlways", "ApprovalRequest", "Approve", "Deny", "Policy"),
-    "renderers": ("InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"),
-    "tool_host": ("ToolHost",),
-    "tool_list": ("ToolList",),
-    "view": ("ModelContext", "View"),
-}
-
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            value: object = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.host.audit": "AuditEvent AuditFilter AuditLog Redact Sink read_audit",
+        "transom.host.bridge": "Bridge",
+        "transom.host.downloads": "Download",
+        "transom.host.host": "AttachesToHost Host",
+        "transom.host.limits": "Limits",
+        "transom.host.liveness": "ViewState",
+        "transom.host.open_views": "HostRecords ShownCall",
+        "transom.host.policy": "Allow AllowAlways ApprovalRequest Approve Deny Policy",
+        "transom.host.renderers": "InProcessRenderer MakeApp Renderer TakesScreenshots",
+        "transom.host.tool_host": "ToolHost",
+        "transom.host.tool_list": "ToolList",
+        "transom.host.ui_resource": "UIResource",
+        "transom.host.view": "ModelContext View",
+    },
+)

@@ -21,6 +21,7 @@ from transom.host.policy import (
     ViewCalls,
 )
 from transom.host.tool_texts import Provenance
+from transom.recent import Recent
 from transom.types import Tool
 
 _MAX_HELD = 1000  # calls of one host that wait for a user's decision
@@ -50,7 +51,7 @@ class Approvals:
         self._audit = audit
         self._on_error = on_error
         self._asked_by: set[str] = set()  # Views whose call of a server's tool waits for an answer
-        self._held: dict[str, _Held] = {}
+        self._held: Recent[str, _Held] = Recent(_MAX_HELD)
 
     @property
     def trusting(self) -> bool:
@@ -98,10 +99,7 @@ class Approvals:
             call = asked.view_id, asked.tool.name, asked.arguments
             if call == (view.view, tool.name, request.arguments):
                 return msgspec.structs.replace(asked, repeated=True)
-        self._held.pop(call_id, None)
         self._held[call_id] = _Held(request)
-        if len(self._held) > _MAX_HELD:
-            del self._held[next(iter(self._held))]
         return request
 
     def decide(self, call_id: str, decision: Decision, *, edited: bool) -> None:

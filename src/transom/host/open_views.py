@@ -240,7 +240,7 @@ class OpenViews(Mapping[str, View]):
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
         """Give the View of a call that ran as a task its result, if there is one."""
-        if (waiting := self._task_views.pop(task_id)) is not None:
+        if (waiting := self._task_views.pop(task_id, None)) is not None:
             view, call = waiting
             await view.deliver(result, call=call)
 

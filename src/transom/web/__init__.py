@@ -1,9 +1,8 @@
 """Views in a browser: the Stage, the sandbox around each View, and the renderers that use them."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.web.asgi import sandbox_app, stage_app
@@ -37,28 +36,19 @@ __all__ = [
     "stage_app",
 ]
 
-_HOMES = {
-    "BrowserRenderer": "transom.web.renderers",
-    "HeadlessRenderer": "transom.web.headless",
-    "HeadlessSeat": "transom.web.headless",
-    "OpenPage": "transom.web.local_stage",
-    "RemoteHost": "transom.web.remote_host",
-    "RemoteView": "transom.web.remote_host",
-    "Sandbox": "transom.web.sandbox",
-    "Sandboxes": "transom.web.mounted_views",
-    "Seat": "transom.web.seat",
-    "Stage": "transom.web.stage",
-    "StageListener": "transom.web.stage",
-    "UserLimits": "transom.web.users",
-    "Violation": "transom.web.mounted_views",
-    "WebViews": "transom.web.web_views",
-    "sandbox_app": "transom.web.asgi",
-    "stage_app": "transom.web.asgi",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: the web server takes a while."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'transom.web' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.web.asgi": "sandbox_app stage_app",
+        "transom.web.headless": "HeadlessRenderer HeadlessSeat",
+        "transom.web.local_stage": "OpenPage",
+        "transom.web.mounted_views": "Sandboxes Violation",
+        "transom.web.remote_host": "RemoteHost RemoteView",
+        "transom.web.renderers": "BrowserRenderer",
+        "transom.web.sandbox": "Sandbox",
+        "transom.web.seat": "Seat",
+        "transom.web.stage": "Stage StageListener",
+        "transom.web.users": "UserLimits",
+        "transom.web.web_views": "WebViews",
+    },
+)

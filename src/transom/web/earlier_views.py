@@ -12,6 +12,7 @@ import msgspec
 from transom.background import Background, ignore
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
+from transom.recent import Recent
 from transom.web.cards import GoneView
 from transom.web.view_storage import MAX_RECENT, RecentView, ViewStorage
 
@@ -26,7 +27,8 @@ class EarlierViews:
         self.offered: dict[str, RecentView] = {}
         """Views of earlier runs, by the keys of their cards."""
         self._servers: set[str] = set()  # whose Views were offered
-        self._ids: dict[str, str] = {}  # ids under which Views of this run are stored
+        # Ids under which Views of this run are stored; the next run would not offer more.
+        self._ids: Recent[str, str] = Recent(MAX_RECENT, self._delete)
         self._writing = Background(ignore)
 
     async def offer(self, resource: UIResource, mark: str) -> list[GoneView]:
@@ -57,9 +59,7 @@ class EarlierViews:
         result = view.origin.result
         if result is None:
             return
-        self._ids[view.id] = recent_id = self._ids.pop(view.id, None) or secrets.token_hex(8)
-        while len(self._ids) > MAX_RECENT:  # the next run would not offer more
-            self._delete(self._ids.pop(next(iter(self._ids))))
+        self._ids[view.id] = recent_id = self._ids.get(view.id) or secrets.token_hex(8)
         given = recent_id, resource, view.origin.tool.name, view.origin.arguments, result
         self._writing.start(asyncio.to_thread(self._storage.remember, *given))
 

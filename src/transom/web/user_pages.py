@@ -26,6 +26,7 @@ from transom.host.open_views import HostRecords
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import clean
+from transom.recent import Recent
 from transom.web.page_link import Link
 from transom.web.seat import Seat, SeatOptions
 from transom.web.stage import Hello, Stage, StageListener, Wish
@@ -70,7 +71,8 @@ class UserPages(StageListener):
         self._wishes: dict[tuple[Stage, str], Wish] = {}  # of pages, until there is a Host
         self._places: dict[str, Stage] = {}
         self._place_found = asyncio.Condition()
-        self._gone: dict[str, str] = {}  # why Views were closed; "": their place was removed
+        # Why Views were closed; "": their place was removed.
+        self._gone: Recent[str, str] = Recent(_MAX_GONE)
         self._left: WeakSet[View] = WeakSet()  # Views whose place was removed
         self._leaving: dict[str, asyncio.Task[None]] = {}
         # The Host reports what fails in opening and closing Views.
@@ -282,8 +284,6 @@ class UserPages(StageListener):
 
     def _keep_reason(self, key: str, reason: str) -> None:
         self._gone[key] = reason
-        while len(self._gone) > _MAX_GONE:
-            del self._gone[next(iter(self._gone))]
 
 
 def _send_absent(stage: Stage, key: str, reason: str, *, again: bool = True) -> None:
