@@ -1,6 +1,6 @@
 """The official SDK as a fixture; see node_peer.py for what can be done with it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -9,13 +9,19 @@ import pytest
 from tests.interop import node_peer
 
 
+@pytest.fixture(scope="session")
+def node_process() -> Iterator[str]:
+    with node_peer.node_process() as path:
+        yield path
+
+
 @pytest.fixture
-async def start_node() -> AsyncIterator[node_peer.StartNode]:
-    """`await start_node("view.mjs", "--sdk", "1")`: a script that ends when the test ends."""
+async def start_node(node_process: str) -> AsyncIterator[node_peer.StartNode]:
+    """`await start_node("view", sdk="1")`: a peer that ends when the test ends."""
     async with AsyncExitStack() as stack:
 
-        async def start(script: str, *options: str, **ends: Any) -> node_peer.NodePeer:
-            peer = await node_peer.start(script, *options, **ends)
+        async def start(kind: str, **options: Any) -> node_peer.NodePeer:
+            peer = await node_peer.start(node_process, kind, **options)
             stack.push_async_callback(peer.aclose)
             return peer
 

@@ -1,18 +1,21 @@
-"""Drive the official MCP Apps SDK, which node/bridge.mjs and node/view.mjs run."""
+"""Drive the official MCP Apps SDK: Views and hosts in one Node process, see node/peers.mjs."""
 
 import asyncio
 import json
 import shutil
-import socket
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from transom.errors import ChannelClosed
-
-SCRIPTS = Path(__file__).parent / "node"
 LONGEST_LINE = 64 * 2**20
+VERSIONS = {"2": "2.0.4", "1": "1.7.5"}
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_numbers = count(1)
 
 
 class NodeError(Exception):
@@ -26,30 +29,32 @@ class NodeError(Exception):
 
 
 class NodePeer:
-    """One running script. The orders and events it knows are listed at its top.
+    """One View or host. The orders and events it knows are listed in its file in node/.
 
     `lines(*peer.wire)` is a channel to the App or the bridge inside.
     """
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        control: tuple[asyncio.StreamReader, asyncio.StreamWriter],
-    ) -> None:
-        self.process = process
+    def __init__(self, path: str, number: int, control: Streams) -> None:
+        self.number = number
         self.events: list[dict[str, Any]] = []
+        self._path = path
         self._reports, self._orders = control
+        self._wires: list[Streams] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._news = asyncio.Condition()
         self._over = False
         self._reading = asyncio.create_task(self._read())
 
     @property
-    def wire(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Our end of its stdin and stdout, unless `start` gave those to somebody else."""
-        assert self.process.stdout is not None
-        assert self.process.stdin is not None
-        return self.process.stdout, self.process.stdin
+    def wire(self) -> Streams:
+        """Our end of its newest wire."""
+        return self._wires[-1]
+
+    async def connect(self) -> Streams:
+        """A new wire, which takes over from the last."""
+        self._wires.append(await _connect(self._path, peer=self.number))
+        await self.event("wired")
+        return self.wire
 
     def order(self, name: str, /, **args: Any) -> tuple[int, asyncio.Future[Any]]:
         """Give an order and return its id (for `cancel`) and the future of its value."""
@@ -77,7 +82,7 @@ class NodePeer:
                     if event["event"] == name and fields.items() <= event.items():
                         return self.events.pop(position)
                 if self._over:
-                    raise EOFError(f"the script ended without an event {name} {fields}")
+                    raise EOFError(f"the peer ended without an event {name} {fields}")
                 await self._news.wait()
 
     def untaken(self, name: str) -> list[dict[str, Any]]:
@@ -85,16 +90,11 @@ class NodePeer:
         return [event for event in self.events if event["event"] == name]
 
     async def aclose(self) -> None:
-        """End the script and wait for it."""
+        """End the peer and wait for it."""
         self._orders.close()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        if self.process.stdout is not None:
-            # A channel that is still open sees the end itself; one that closed has taken it along.
-            with suppress(RuntimeError, ChannelClosed):
-                await self.process.stdout.read()
+        for _, writer in self._wires:
+            writer.close()
         await self._reading
-        await self.process.wait()
 
     async def _read(self) -> None:
         async for line in self._reports:
@@ -112,35 +112,40 @@ class NodePeer:
             self._over = True
             self._news.notify_all()
         for future in self._waiting.values():
-            future.cancel("the script ended")
+            future.cancel("the peer ended")
 
 
-async def start(
-    script: str,
-    *options: str,
-    stdin: int = asyncio.subprocess.PIPE,
-    stdout: int = asyncio.subprocess.PIPE,
-) -> NodePeer:
-    """Start `bridge.mjs` or `view.mjs` and wait until it listens; end it with `aclose()`."""
+async def _connect(path: str, **hello: Any) -> Streams:
+    reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_LINE)
+    writer.write(json.dumps(hello).encode() + b"\n")
+    return reader, writer
+
+
+@contextmanager
+def node_process() -> Iterator[str]:
+    """The process of node/peers.mjs, and the path at which it listens."""
     node = shutil.which("node")
     assert node is not None, "these tests need Node 20 or newer on the PATH"
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            node,
-            str(SCRIPTS / script),
-            "--control",
-            str(theirs.fileno()),
-            *options,
-            stdin=stdin,
-            stdout=stdout,
-            pass_fds=(theirs.fileno(),),
-            limit=LONGEST_LINE,
-        )
-    control = await asyncio.open_unix_connection(sock=ours, limit=LONGEST_LINE)
-    peer = NodePeer(process, control)
+    script = str(Path(__file__).parent / "node" / "peers.mjs")
+    with tempfile.TemporaryDirectory(prefix="transom-node-") as folder:
+        path = f"{folder}/peers"
+        with subprocess.Popen(
+            [node, script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield path
+
+
+async def start(path: str, kind: str, *, sdk: str = "2", wired: bool = True) -> NodePeer:
+    """A new `view` or `bridge` in the process that listens at `path`; end it with `aclose()`."""
+    number = next(_numbers)
+    control = await _connect(path, peer=number, kind=kind, sdk=sdk)
+    peer = NodePeer(path, number, control)
     try:
-        await peer.event("ready")
+        await peer.event("ready", sdk=VERSIONS[sdk])
+        if wired:
+            await peer.connect()
     except BaseException:
         await peer.aclose()
         raise

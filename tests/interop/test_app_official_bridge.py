@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,9 +68,9 @@ async def lay(start_node: StartNode) -> AsyncIterator[Lay]:
     """`table = await lay(app)`: a bridge that is not started yet, and the App."""
     apps: list[App] = []
 
-    async def lay(app: App, *options: str) -> Table:
+    async def lay(app: App) -> Table:
         apps.append(app)
-        return Table(await start_node("bridge.mjs", *options), app)
+        return Table(await start_node("bridge"), app)
 
     yield lay
     for app in apps:
@@ -190,17 +189,16 @@ async def test_a_failing_teardown_handler_does_not_fail_the_teardown(lay: Lay) -
 
 
 @pytest.mark.parametrize("same", [True, False])
-async def test_an_app_closes_and_connects_again(lay: Lay, tmp_path: Path, same: bool) -> None:
+async def test_an_app_closes_and_connects_again(lay: Lay, same: bool) -> None:
     app = App("a", "1")
     calls: list[int] = []
     app.register_tool("count", lambda: calls.append(1) or len(calls))
     app.on_tool_input = lambda arguments: inputs.put_nowait(arguments)
     inputs: asyncio.Queue[Any] = asyncio.Queue()
-    path = str(tmp_path / "wire")
-    table = await lay(app, "--socket", path)
+    table = await lay(app)
     await table.bridge.do("start", hostContext={"theme": "dark"})
     for attempt in range(1, 4):
-        await app.connect(lines(*await asyncio.open_unix_connection(path)))
+        await app.connect(lines(*await table.bridge.connect()))
         await table.bridge.event("initialized")
         assert await table.names() == ["count"]
         assert (await table.call("count"))["structuredContent"] == {"result": attempt}

@@ -1,4 +1,4 @@
-"""Our Host and the official View: `App` of ext-apps 2.x and 1.x, in Node, one process a View."""
+"""Our Host and the official View: `App` of ext-apps 2.x and 1.x, in Node."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ READS = {"readOnlyHint": True}
 
 
 class NodeRenderer:
-    """Every View is a Node process with the official App in it, prepared by `setup`."""
+    """Every View is an official App in Node, prepared by `setup`."""
 
     def __init__(self, start: Any, sdk: str) -> None:
         self.views: dict[str, NodePeer] = {}
@@ -31,7 +31,7 @@ class NodeRenderer:
         self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, page: UIResource) -> Channel:
-        view = self.views[page.view_id] = await self._start("view.mjs", "--sdk", self._sdk)
+        view = self.views[page.view_id] = await self._start("view", sdk=self._sdk)
         await self.setup(view)
         connecting = asyncio.ensure_future(view.do("connect"))
         self._connecting.add(connecting)
@@ -188,7 +188,7 @@ async def test_the_official_view_that_dies_is_closed(host: Host, renderer: NodeR
     closed = asyncio.Event()
     host.on_view_closed = lambda view: closed.set()
     await host.call_tool("show_orders")
-    renderer.views["orders-1"].process.kill()
+    renderer.views["orders-1"].order("die")
     await closed.wait()
     assert await tool_names(host) == ["show_orders", "search", "add"]
     with pytest.raises(ViewClosed):

@@ -1,17 +1,12 @@
-"""The two scripts of node/ against each other, so that a failure elsewhere is ours to explain."""
+"""Official Views and hosts against each other, so that a failure elsewhere is ours to explain."""
 
-import asyncio
-import fcntl
 import json
-import os
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interop.node_peer import SCRIPTS, NodeError, NodePeer, StartNode
+from tests.interop.node_peer import NodeError, NodePeer, StartNode
 
 pytestmark = pytest.mark.processes
 
@@ -44,14 +39,10 @@ both_versions = pytest.mark.parametrize("pair", ["2", "1"], indirect=True)
 async def pair(request: pytest.FixtureRequest, start_node: StartNode) -> Pair:
     """An official View (2.x unless the test says 1.x), wired to an official bridge, started."""
     version = getattr(request, "param", "2")
-    to_bridge, from_view = os.pipe()
-    to_view, from_bridge = os.pipe()
-    view, bridge = await asyncio.gather(
-        start_node("view.mjs", "--sdk", version, stdin=to_view, stdout=from_view),
-        start_node("bridge.mjs", stdin=to_bridge, stdout=from_bridge),
-    )
-    for end in (to_bridge, from_view, to_view, from_bridge):
-        os.close(end)
+    view = await start_node("view", sdk=version, wired=False)
+    bridge = await start_node("bridge", wired=False)
+    await view.do("wireTo", peer=bridge.number)
+    await bridge.event("wired")
     await bridge.do(
         "start",
         hostInfo={"name": "host", "version": "9"},
@@ -368,40 +359,11 @@ async def test_hanging_up_fails_what_was_under_way(pair: Pair) -> None:
     await pair.bridge.event("closed")
 
 
-async def test_stdout_carries_json_rpc_alone(start_node: StartNode) -> None:
-    view = await start_node("view.mjs")
-    reader, writer = view.wire
-    _, connected = view.order("connect")
-    request = json.loads(await reader.readline())
-    assert (request["method"], request["params"]["appInfo"]["name"]) == (
-        "ui/initialize",
-        "official-view",
-    )
-    result = {
-        "protocolVersion": "2026-01-26",
-        "hostInfo": {"name": "h", "version": "1"},
-        "hostCapabilities": {},
-        "hostContext": {},
-    }
-    ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
-    for message in ({"jsonrpc": "2.0", "id": request["id"], "result": result}, ping):
-        writer.write(json.dumps(message).encode() + b"\n")
-    await connected
-    rest = [json.loads(await reader.readline()) for _ in range(2)]
-    assert {message.get("method", message.get("id")) for message in rest} == {
-        "ui/notifications/initialized",
-        "p",
-    }
-
-
-async def test_socket_takes_one_connection_after_another(
-    start_node: StartNode, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "wire")
-    bridge = await start_node("bridge.mjs", "--socket", path)
+async def test_one_wire_takes_over_from_another(start_node: StartNode) -> None:
+    bridge = await start_node("bridge")
     for attempt in range(2):
         await bridge.do("start" if attempt == 0 else "reconnect")
-        reader, writer = await asyncio.open_unix_connection(path)
+        reader, writer = await bridge.connect()
         writer.write(b'{"jsonrpc":"2.0","id":7,"method":"ping"}\n')
         assert json.loads(await reader.readline()) == {"jsonrpc": "2.0", "id": 7, "result": {}}
         writer.close()
@@ -410,40 +372,17 @@ async def test_socket_takes_one_connection_after_another(
         await bridge.event("closed")
 
 
-def high_pipe() -> list[int]:
-    """A pipe with numbers above 9, which redirections to 3 and 4 cannot overwrite."""
-    low = os.pipe()
-    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low]
-    for end in low:
-        os.close(end)
-    return high
-
-
-def test_control_channel_is_fd_3_and_fd_4_unless_told_otherwise() -> None:
-    read_orders, write_orders = high_pipe()
-    read_reports, write_reports = high_pipe()
-    os.write(write_orders, b'{"id": 1, "do": "fly"}\n')
-    os.close(write_orders)
-    redirect = f'exec node "$0" 3<&{read_orders} 4>&{write_reports}'
-    command = ["bash", "-c", redirect, str(SCRIPTS / "bridge.mjs")]
-    ended = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        pass_fds=(read_orders, write_reports),
-        check=True,
-    )
-    os.close(read_orders)
-    os.close(write_reports)
-    with os.fdopen(read_reports, "rb") as reports:
-        ready, reply = (json.loads(line) for line in reports if b"hungUp" not in line)
-    assert ended.stdout == b""
-    assert ready == {"event": "ready", "sdk": "2.0.4"}
-    assert reply["error"]["message"] == "unknown order fly"
+async def test_a_peer_that_dies_ends_both_its_streams(start_node: StartNode) -> None:
+    view, other = await start_node("view"), await start_node("view")
+    view.order("die")
+    assert await view.wire[0].read() == b""
+    with pytest.raises(EOFError):
+        await view.event("closed")
+    assert await other.do("hostInfo") is None
 
 
 async def test_unknown_orders_are_refused_by_name(start_node: StartNode) -> None:
-    bridge = await start_node("bridge.mjs")
+    bridge = await start_node("bridge")
     with pytest.raises(NodeError, match="unknown order fly"):
         await bridge.do("fly")
     with pytest.raises(NodeError, match="start the bridge first"):

@@ -60,7 +60,7 @@ class Joined:
 
 @pytest.fixture(params=["2", "1"])
 async def view(request: pytest.FixtureRequest, start_node: Any) -> NodePeer:
-    return await start_node("view.mjs", "--sdk", request.param)
+    return await start_node("view", sdk=request.param)
 
 
 def bridge_to(view: NodePeer, **options: Any) -> tuple[Bridge, list[str]]:

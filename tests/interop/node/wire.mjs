@@ -1,23 +1,21 @@
 /**
- * What bridge.mjs and view.mjs share: newline-delimited JSON on two channels.
+ * What bridge.mjs and view.mjs share: newline-delimited JSON on two channels, sockets of peers.mjs.
  *
- * The WIRE carries the JSON-RPC between View and host, one message a line: stdin and stdout, or
- * with `--socket PATH` a Unix socket on which the script listens (each new connection takes over,
- * so a peer whose close() ends the stream can still come back).
+ * The WIRE carries the JSON-RPC between View and host, one message a line. Each new connection
+ * takes over, so a peer whose close() ends the stream can still come back.
  *
- * The CONTROL channel carries the test's orders: fd 3 in and fd 4 out, or with `--control FD` one
- * duplex socket. It ends the process when it ends.
+ * The CONTROL channel carries the test's orders. It ends the peer when it ends.
  *
  *   -> {"id": 1, "do": "callTool", "args": {...}}           orders start in order, run side by side
  *   <- {"id": 1, "ok": VALUE}                               VALUE is null when there is none
  *   <- {"id": 1, "error": {"code", "message", "data"}}      code: number, SDK string, or null
  *   <- {"event": "NAME", ...}                               at any time, in the order things happened
  *
- * The two channels are separate pipes: nothing orders a message on one against one on the other.
- * Lines that arrive while no transport is connected wait for the next one. stdout carries nothing
- * but JSON-RPC; whatever the SDK logs goes to stderr, its warnings also as events.
+ * Nothing orders a message on one channel against one on the other. Lines that arrive while no
+ * transport is connected wait for the next one. What the SDK logs goes to stderr, its warnings also
+ * as events.
  *
- * Orders that both scripts know:
+ * Orders that both know:
  *   cancel     {call, reason?}     abort the order with that id (any order that waits for the peer)
  *   release    {key}               let go of everything held under key; an error when nothing is
  *   rawRequest {method, params?, timeout?}    a request whose result is not validated
@@ -26,27 +24,18 @@
  *   trace      {on}                report each message that arrives as a `received` event
  *   intercept  {methods}           keep these requests from the SDK; answer by rawSend, or never
  *   hangUp     {}                  end the outgoing stream
+ *   die        {}                  end both streams at once, as a process that is killed does
+ *   wireTo     {peer}              connect the wire to that of another peer
  *
- * Events of both: ready {sdk}, closed, error {message}, warning {text}, received {message},
- * intercepted {message}, garbage {line}, hungUp (the peer ended its stream).
+ * Events of both: ready {sdk}, wired (a new connection is the wire), closed, error {message},
+ * warning {text}, received {message}, intercepted {message}, garbage {line}, hungUp (the other peer
+ * ended its stream).
  */
-import { closeSync, readFileSync, rmSync } from "node:fs";
-import net from "node:net";
-import { parseArgs } from "node:util";
-
 import { parseJSONRPCMessage } from "@modelcontextprotocol/client";
 import { z } from "zod";
 
-export const { values: options } = parseArgs({
-  options: {
-    sdk: { type: "string", default: "2" },
-    socket: { type: "string" },
-    control: { type: "string" },
-  },
-});
-
 /** Calls back with each line. Splits on 0x0A only: U+2028 may stand inside JSON. */
-function eachLine(stream, online, onend) {
+export function eachLine(stream, online, onend) {
   let parts = [];
   stream.on("data", (chunk) => {
     let from = 0;
@@ -64,38 +53,7 @@ function eachLine(stream, online, onend) {
     if (!over) onend();
     over = true;
   };
-  stream.on("end", end);
-  stream.on("error", end);
-}
-
-function openControl() {
-  if (options.control) {
-    const socket = new net.Socket({ fd: Number(options.control) });
-    return [socket, socket];
-  }
-  const input = new net.Socket({ fd: 3, readable: true, writable: false });
-  return [input, new net.Socket({ fd: 4, readable: false, writable: true })];
-}
-
-const [orders, reports] = openControl();
-const running = new Map();
-const held = new Map();
-
-export function emit(event, fields = {}) {
-  reports.write(JSON.stringify({ event, ...fields }) + "\n");
-}
-
-/** Waits until the test releases `key`, or fails when the signal aborts. */
-export function hold(key, signal) {
-  return new Promise((resolve, reject) => {
-    const entry = { resolve };
-    if (!held.has(key)) held.set(key, new Set());
-    held.get(key).add(entry);
-    signal?.addEventListener("abort", () => {
-      held.get(key)?.delete(entry);
-      reject(new Error(`cancelled: ${signal.reason}`));
-    });
-  });
+  for (const event of ["end", "error", "close"]) stream.on(event, end);
 }
 
 /** An Error that the SDK sends as this JSON-RPC error. */
@@ -105,21 +63,31 @@ export function wireError({ code, message = "refused", data }) {
 
 /** The lines between the two peers; transports come and go on it. */
 class Wire {
-  #output = null;
+  #emit;
+  #socket = null;
   #transport = null;
   #arrived = [];
   #turn = null;
   tracing = false;
   intercepted = new Set();
 
-  attach(input, output) {
-    this.#output = output;
-    output.on("error", (error) => emit("error", { message: String(error.message) }));
-    const onend = () => {
-      emit("hungUp");
-      this.#arrive(() => this.#output === output && this.#transport.close());
+  constructor(emit) {
+    this.#emit = emit;
+  }
+
+  /** Takes this socket over; returns what is to happen to its lines and when it ends. */
+  attach(socket) {
+    this.#socket?.destroy();
+    this.#socket = socket;
+    socket.on("error", (error) => this.#emit("error", { message: String(error.message) }));
+    this.#emit("wired");
+    return {
+      online: (line) => this.#arrive(() => this.#receive(line)),
+      onend: () => {
+        this.#emit("hungUp");
+        this.#arrive(() => this.#socket === socket && this.#transport.close());
+      },
     };
-    eachLine(input, (line) => this.#arrive(() => this.#receive(line)), onend);
   }
 
   #arrive(delivery) {
@@ -145,17 +113,17 @@ class Wire {
     try {
       message = JSON.parse(line);
     } catch {
-      return emit("garbage", { line: line.slice(0, 200) });
+      return this.#emit("garbage", { line: line.slice(0, 200) });
     }
-    if (this.tracing) emit("received", { message });
-    if (this.intercepted.has(message?.method)) return emit("intercepted", { message });
+    if (this.tracing) this.#emit("received", { message });
+    if (this.intercepted.has(message?.method)) return this.#emit("intercepted", { message });
     this.#transport.deliver(message);
   }
 
   write(text) {
-    if (!this.#output?.writable) return Promise.reject(new Error("the wire is closed"));
+    if (!this.#socket?.writable) return Promise.reject(new Error("the wire is closed"));
     return new Promise((resolve, reject) => {
-      this.#output.write(text + "\n", (error) => (error ? reject(error) : resolve()));
+      this.#socket.write(text + "\n", (error) => (error ? reject(error) : resolve()));
     });
   }
 
@@ -169,26 +137,25 @@ class Wire {
   }
 
   hangUp() {
-    const output = this.#output;
-    // libuv never closes fd 1 by itself, and only closing it ends the pipe.
-    output?.end(() => output instanceof StandardOutput && closeSync(1));
+    this.#socket?.end();
+  }
+
+  destroy() {
+    this.#socket?.destroy();
   }
 }
 
-class StandardOutput extends net.Socket {
-  constructor() {
-    super({ fd: 1, readable: false, writable: true });
-  }
-}
-
-export const wire = new Wire();
-
-/** The SDK's Transport on the wire; like its own transports it checks the JSON-RPC envelope. */
-export class LineTransport {
+/** The SDK's Transport on a wire; like its own transports it checks the JSON-RPC envelope. */
+class LineTransport {
+  #wire;
   #closed = false;
 
+  constructor(wire) {
+    this.#wire = wire;
+  }
+
   async start() {
-    wire.listen(this);
+    this.#wire.listen(this);
   }
 
   deliver(message) {
@@ -203,79 +170,100 @@ export class LineTransport {
   }
 
   send(message) {
-    return wire.write(JSON.stringify(message));
+    return this.#wire.write(JSON.stringify(message));
   }
 
   async close() {
     if (this.#closed) return;
     this.#closed = true;
-    wire.leave(this);
+    this.#wire.leave(this);
     this.onclose?.();
   }
 }
 
-/** The orders above, for the `Protocol` object (App or AppBridge) that `peer()` returns. */
-function commonOrders(peer) {
-  return {
-    cancel: ({ call, reason = "cancelled by the test" }) => {
-      if (!running.has(call)) throw new Error(`no order ${call} is running`);
-      running.get(call).abort(reason);
-    },
-    release: ({ key }) => {
-      if (!held.get(key)?.size) throw new Error(`nothing is held under ${key}`);
-      for (const entry of held.get(key)) entry.resolve();
-      held.delete(key);
-    },
-    rawRequest: ({ method, params, timeout }, { signal }) =>
-      peer().request({ method, params }, z.any(), { timeout, signal }),
-    rawNotify: ({ method, params }) => peer().notification({ method, params }),
-    rawSend: async ({ message, text = JSON.stringify(message), times = 1 }) => {
-      for (let n = 0; n < times; n += 1) await wire.write(text);
-    },
-    trace: ({ on }) => {
-      wire.tracing = on;
-    },
-    intercept: ({ methods }) => {
-      wire.intercepted = new Set(methods);
-    },
-    hangUp: () => wire.hangUp(),
-  };
-}
+/** One official View or host of a test: its two channels, and what it holds and runs. */
+export class Peer {
+  #control;
+  #running = new Map();
+  #held = new Map();
 
-/** Opens both channels and obeys. `orders` maps a name to `(args, {id, signal}) => value`. */
-export async function serve(sdk, peer, ownOrders) {
-  const known = new Map(Object.entries({ ...commonOrders(peer), ...ownOrders }));
-  console.log = console.info = console.debug = console.error;
-  console.warn = (text) => {
-    console.error(text);
-    emit("warning", { text: String(text) });
-  };
-  process.on("unhandledRejection", (error) => emit("error", { message: String(error?.message) }));
+  constructor(control) {
+    this.#control = control;
+    control.on("error", () => {}); // the test has ended
+    this.wire = new Wire((event, fields) => this.emit(event, fields));
+  }
 
-  async function obey(line) {
+  transport() {
+    return new LineTransport(this.wire);
+  }
+
+  emit(event, fields = {}) {
+    this.#report({ event, ...fields });
+  }
+
+  #report(report) {
+    if (this.#control.writable) this.#control.write(JSON.stringify(report) + "\n");
+  }
+
+  /** Waits until the test releases `key`, or fails when the signal aborts. */
+  hold(key, signal) {
+    return new Promise((resolve, reject) => {
+      const entry = { resolve };
+      if (!this.#held.has(key)) this.#held.set(key, new Set());
+      this.#held.get(key).add(entry);
+      signal?.addEventListener("abort", () => {
+        this.#held.get(key)?.delete(entry);
+        reject(new Error(`cancelled: ${signal.reason}`));
+      });
+    });
+  }
+
+  /** The orders above, for the `Protocol` object (App or AppBridge) that `protocol()` returns. */
+  orders(protocol) {
+    return {
+      cancel: ({ call, reason = "cancelled by the test" }) => {
+        if (!this.#running.has(call)) throw new Error(`no order ${call} is running`);
+        this.#running.get(call).abort(reason);
+      },
+      release: ({ key }) => {
+        if (!this.#held.get(key)?.size) throw new Error(`nothing is held under ${key}`);
+        for (const entry of this.#held.get(key)) entry.resolve();
+        this.#held.delete(key);
+      },
+      rawRequest: ({ method, params, timeout }, { signal }) =>
+        protocol().request({ method, params }, z.any(), { timeout, signal }),
+      rawNotify: ({ method, params }) => protocol().notification({ method, params }),
+      rawSend: async ({ message, text = JSON.stringify(message), times = 1 }) => {
+        for (let n = 0; n < times; n += 1) await this.wire.write(text);
+      },
+      trace: ({ on }) => {
+        this.wire.tracing = on;
+      },
+      intercept: ({ methods }) => {
+        this.wire.intercepted = new Set(methods);
+      },
+      hangUp: () => this.wire.hangUp(),
+      die: () => {
+        this.wire.destroy();
+        this.#control.destroy();
+      },
+    };
+  }
+
+  /** Carries out one line. `known` maps the name of an order to `(args, {id, signal}) => value`. */
+  async obey(known, line) {
     const { id, do: name, args = {} } = JSON.parse(line);
     const controller = new AbortController();
-    running.set(id, controller);
+    this.#running.set(id, controller);
     try {
-      if (!known.has(name)) throw new Error(`unknown order ${name}`);
-      const value = await known.get(name)(args, { id, signal: controller.signal });
-      reports.write(JSON.stringify({ id, ok: value ?? null }) + "\n");
+      if (!Object.hasOwn(known, name)) throw new Error(`unknown order ${name}`);
+      const value = await known[name](args, { id, signal: controller.signal });
+      this.#report({ id, ok: value ?? null });
     } catch (error) {
       const { code = null, message = String(error), data = null } = error ?? {};
-      reports.write(JSON.stringify({ id, error: { code, message, data } }) + "\n");
+      this.#report({ id, error: { code, message, data } });
     } finally {
-      running.delete(id);
+      this.#running.delete(id);
     }
   }
-
-  if (options.socket) {
-    const server = net.createServer((socket) => wire.attach(socket, socket));
-    process.on("exit", () => rmSync(options.socket, { force: true }));
-    await new Promise((resolve) => server.listen(options.socket, resolve));
-  } else {
-    wire.attach(process.stdin, new StandardOutput());
-  }
-  eachLine(orders, obey, () => process.exit(0));
-  const manifest = new URL("../../package.json", import.meta.resolve(sdk));
-  emit("ready", { sdk: JSON.parse(readFileSync(manifest, "utf8")).version });
 }
