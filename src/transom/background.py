@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from transom.events import Slot, abandon, is_awaitable
 
+T = TypeVar("T")
 OnError = Callable[[BaseException], object]
 
 
@@ -36,6 +37,13 @@ def retrieve(task: asyncio.Future[Any]) -> None:
     """A done callback that marks an error as seen, so that asyncio does not warn about it."""
     if not task.cancelled():
         task.exception()
+
+
+def shared_task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that several wait for, shielded: its error is seen even if none of them waits on."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(retrieve)
+    return task
 
 
 async def stop(task: asyncio.Future[Any] | None) -> None:

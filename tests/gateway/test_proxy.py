@@ -1,6 +1,7 @@
 """The order of messages through the proxy, and that one bad message harms no other."""
 
 import asyncio
+import gc
 import json
 import logging
 from typing import Any
@@ -157,3 +158,18 @@ async def test_numbers_and_text_pass_as_they_were_written():
         await one.channel.send(answer % (json.dumps(asked["id"]).encode(), params))
         await client.until(lambda: any(each.get("id") == 9 for each in client.heard))
         assert params in client.raw[-1]
+
+
+@COUNTS
+async def test_a_client_that_leaves_while_it_is_introduced_leaves_no_error_behind(count: int):
+    made = servers(count)
+    for each in made:
+        del each.answers["initialize"]
+    unseen: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
+    async with gateway(*made, greet=False) as client:
+        await client.begin("initialize", HELLO)
+        for each in made:
+            await each.hears("initialize")
+    gc.collect()  # asyncio reports the error of a task that nobody looked at when it is freed
+    assert unseen == []

@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from transom.background import Background, logs_errors, stop
+from transom.background import Background, logs_errors, shared_task, stop
 from transom.bus.channels import Channels, OnOpen
 from transom.bus.commands import BEAT, CLAIM, RELEASE, WRITE, Argument, Commands
 from transom.channel import Channel
@@ -169,7 +169,7 @@ class Bus:
         if claim is None:
             # A task of its own: a cancelled caller must not leave a lease in Redis that we do not
             # know of.
-            claim = asyncio.create_task(self._claim(name, on_lost, on_renewed))
+            claim = shared_task(self._claim(name, on_lost, on_renewed))
             self._claims[name] = claim
             claim.add_done_callback(lambda _: self._claims.pop(name))
         return await asyncio.shield(claim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from transom.background import retrieve
+from transom.background import shared_task
 
 RELIST_AFTER = 1.0  # seconds between two listings that nobody announced a change for
 
@@ -49,9 +49,7 @@ class Relisting:
         wanted = self._version
         while self._known_version < wanted:
             if self._listing is None:
-                self._listing = asyncio.ensure_future(self._list())
-                self._listing.add_done_callback(retrieve)
-            # Shared by all waiters, so a cancelled one must not end it for the others.
+                self._listing = shared_task(self._list())
             await asyncio.shield(self._listing)
 
     async def search_again(self) -> bool:

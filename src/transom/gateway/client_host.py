@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from transom.background import Background, Debounced, retrieve
+from transom.background import Background, Debounced, shared_task
 from transom.connections.connection import ServerConnection
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
@@ -135,8 +135,7 @@ class ClientHost:
 
     def begin(self) -> asyncio.Task[Host]:
         """Begin to make it."""
-        self._making = asyncio.ensure_future(self._make())
-        self._making.add_done_callback(retrieve)
+        self._making = shared_task(self._make())
         return self._making
 
     async def _make(self) -> Host:

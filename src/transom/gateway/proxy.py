@@ -17,13 +17,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from transom.background import shared_task
 from transom.channel import Channel
 from transom.connections.connection import Connect
 from transom.connections.versions import task_id_in
@@ -62,7 +63,6 @@ _MAX_TASKS = 10_000
 _TASK_METHODS = ("tasks/get", "tasks/result", "tasks/update", "tasks/cancel")
 _FIRST_REQUESTS = frozenset({"ping", *INTRODUCTIONS})
 
-T = TypeVar("T")
 Handler = Callable[[ClientRequest], Awaitable[bytes]]
 
 
@@ -195,11 +195,9 @@ class Proxy:
         if introducing is None or (only is not None and introducing.done()):
             # Any request may be the first, if it says who its client is.
             work = self._members.introduce_all() if only is None else self._introduce_only(only)
-            introducing = self._introducing = asyncio.ensure_future(work)
+            introducing = self._introducing = shared_task(work)
         if not introducing.done():
-            await asyncio.wait([introducing])
-        if not introducing.cancelled():
-            introducing.exception()  # each request fails by itself
+            await asyncio.wait([introducing])  # if it fails, each request fails by itself
 
     async def _introduce_only(self, only: Member, params: bytes | None = None) -> None:
         await only.ready()
@@ -294,9 +292,9 @@ class Proxy:
         await self._introduced()
         return self._merged_answers(request.method)
 
-    async def _introduce(self, introducing: Awaitable[T]) -> T:
-        task = self._introducing = asyncio.ensure_future(introducing)
-        return await asyncio.shield(task)
+    async def _introduce(self, work: Coroutine[Any, Any, object]) -> None:
+        self._introducing = shared_task(work)
+        await asyncio.shield(self._introducing)
 
     @staticmethod
     def _answer_of(only: Member, method: str, requested: str = "") -> bytes:

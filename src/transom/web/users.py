@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from transom.background import Background, ignore, logs_errors, stop
+from transom.background import Background, ignore, logs_errors, shared_task, stop
 from transom.bus import Lease
 from transom.errors import BusError, Refused, UsageError
 from transom.host.host import Host
@@ -116,7 +116,7 @@ class User:
     async def started_host(self) -> Host:
         """The Host, created and connected to its servers if there is none."""
         if self._starting is None:
-            self._starting = asyncio.create_task(self._start())
+            self._starting = shared_task(self._start())
         return await asyncio.shield(self._starting)
 
     def wake(self) -> Awaitable[object] | None:

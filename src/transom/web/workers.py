@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
+from transom.background import shared_task
 from transom.bus import Bus
 from transom.bus.channels import OnOpen
 from transom.errors import BusError, ConnectionClosed, OwnerGone
@@ -48,7 +49,7 @@ class Workers:
             raise BusError("This worker is being shut down")
         if self._entering is None:
             # Not made in the constructor: processes that are forked after that would be one worker.
-            self._entering = asyncio.create_task(self._enter(_made(self._given)))
+            self._entering = shared_task(self._enter(_made(self._given)))
         return await asyncio.shield(self._entering)
 
     async def _enter(self, bus: Bus) -> Bus:
