@@ -31,6 +31,11 @@ const COMMON = {
   target: "es2022",
   legalComments: "none",
   loader: { ".css": "text" },
+  // Members that begin with an underscore are for our own modules, and get short names, the same in
+  // all files that are built together: they may be used side by side. `_meta` is the protocol's.
+  mangleProps: /^_/,
+  mangleCache: {},
+  reserveProps: /^_meta$/,
   logLevel: "error",
 };
 const BANNER = { js: "// Built from js/src by `make js`." };

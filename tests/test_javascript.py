@@ -1,6 +1,7 @@
 """The scripts for browsers: their sources in `js`, what is built of them, and the npm package."""
 
 import json
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[1]
 JS = ROOT / "js"
+STATIC = ROOT / "src" / "transom" / "web" / "static"
 PACKAGE = json.loads((JS / "package.json").read_text())
 
 
@@ -30,6 +32,15 @@ def test_the_tests_that_need_no_page_pass():
 
 def test_what_is_built_is_what_the_sources_say():
     assert run("build.mjs", "--check") == ""
+
+
+def test_members_for_our_own_modules_have_short_names_in_what_is_built():
+    """They begin with an underscore in the sources. `_meta` is the protocol's."""
+    for file in STATIC.glob("*.js"):
+        assert set(re.findall(r"[.,{ ](_[a-z]\w+)", file.read_text())) <= {"_meta"}, file.name
+    for file in STATIC.glob("*.d.ts"):
+        members = re.findall(r"^\s*(?:readonly )?(_\w+)\??:", file.read_text(), re.MULTILINE)
+        assert set(members) <= {"_meta"}, file.name
 
 
 def test_no_module_is_longer_than_six_hundred_lines():

@@ -59,9 +59,9 @@ type Listener = (params: JsonObject) => unknown;
 
 /** What the host said of itself in the handshake; its context as it is now. */
 interface Host {
-  hostInfo: Implementation;
-  hostCapabilities: McpUiHostCapabilities & { appTools?: { listChanged?: boolean } };
-  hostContext: McpUiHostContext;
+  readonly _info: Implementation;
+  readonly _capabilities: McpUiHostCapabilities & { appTools?: { listChanged?: boolean } };
+  _context: McpUiHostContext;
 }
 
 /**
@@ -88,15 +88,15 @@ export class App {
   readonly #listeners = new Map([...EVENTS.values()].map((event) => [event, new Set<Listener>()]));
   readonly #reporter = makeReporter(() => this.onerror);
   readonly #peer = makePeer(this.#reporter, {
-    onRequest: (method, params, served) => this.#onRequest(method, params, served),
-    onNotification: (method, params) => {
+    _onRequest: (method, params, served) => this.#onRequest(method, params, served),
+    _onNotification: (method, params) => {
       this.#onNotification(method, params);
     },
   });
   readonly #tasks = makeTasks(this.#peer);
   readonly #tools = makeToolService(this.#peer, this.#tasks, this.#reporter, {
-    canNotify: () => this.#canNotifyListChanged(),
-    toJSONSchema: () => this.#options.toJSONSchema,
+    _canNotify: () => this.#canNotifyListChanged(),
+    _toJSONSchema: () => this.#options.toJSONSchema,
   });
   #declared: McpUiAppCapabilities | undefined; // since connect() was called
   #host: Host | undefined; // since it has answered
@@ -110,7 +110,7 @@ export class App {
     options: AppOptions = {},
   ) {
     // A page that used tools before it made an App was given one, which this one then is.
-    return (hooks.automatic ?? this).become(info, capabilities, options);
+    return (hooks._automatic ?? this).become(info, capabilities, options);
   }
 
   /** Take a name and options; those of the App that a page makes after all replace earlier ones. @internal */
@@ -119,8 +119,8 @@ export class App {
     this.#info = info;
     this.#capabilities = capabilities;
     this.#options = options;
-    hooks.automatic = undefined;
-    hooks.current = this;
+    hooks._automatic = undefined;
+    hooks._current = this;
     return this;
   }
 
@@ -130,14 +130,14 @@ export class App {
   async connect(_transport?: unknown, requestOptions?: RequestOptions): Promise<void> {
     must(!this.#declared, "App is already connected");
     const declared = {
-      ...(this.#tools.isUsed() || hooks.native ? { tools: { listChanged: true } } : {}),
+      ...(this.#tools._isUsed() || hooks._native ? { tools: { listChanged: true } } : {}),
       ...this.#capabilities,
     };
     this.#declared = declared;
-    this.#peer.open();
+    this.#peer._open();
     try {
       this.#host = await this.#shakeHands(declared, requestOptions);
-      this.#peer.send({ method: "ui/notifications/initialized" });
+      this.#peer._notify("ui/notifications/initialized");
     } catch (error) {
       if (this.#declared === declared) void this.close(); // else there is another connection by now
       throw error;
@@ -145,7 +145,7 @@ export class App {
     this.#isReady = true;
     if (this.#hostOffers("problems")) {
       sendProblems((params) => {
-        this.#peer.send({ method: "transom/notifications/problem", params });
+        this.#peer._notify("transom/notifications/problem", params);
       });
     }
     this.#applyStyle();
@@ -162,39 +162,43 @@ export class App {
   ): Promise<Host> {
     const appInfo = this.#info;
     const params = { appInfo, appCapabilities, protocolVersion: PROTOCOL_VERSION };
-    const found = await this.#peer.request("ui/initialize", params, requestOptions);
+    const found = await this.#peer._request("ui/initialize", params, requestOptions);
     const { hostInfo, hostCapabilities, hostContext = {} } = found;
     must([hostInfo, hostCapabilities, hostContext].every(isObject), "Invalid ui/initialize");
-    return { hostInfo, hostCapabilities, hostContext } as Host;
+    return {
+      _info: hostInfo,
+      _capabilities: hostCapabilities,
+      _context: hostContext,
+    } as unknown as Host;
   }
 
   /** End the connection. Calls that run are cancelled. Tools and handlers stay. */
   async close(): Promise<void> {
     if (!this.#declared) return;
-    this.#peer.close();
-    this.#tasks.clear();
+    this.#peer._close();
+    this.#tasks._clear();
     this.#sizeObserver?.disconnect();
     sendProblems(undefined);
     this.#declared = this.#host = undefined;
     this.#isReady = false;
-    void this.#reporter.run(this.onclose);
+    void this.#reporter._run(this.onclose);
   }
 
   getHostContext(): McpUiHostContext | undefined {
-    return this.#host?.hostContext;
+    return this.#host?._context;
   }
 
   getHostCapabilities(): McpUiHostCapabilities | undefined {
-    return this.#host?.hostCapabilities;
+    return this.#host?._capabilities;
   }
 
   getHostVersion(): Implementation | undefined {
-    return this.#host?.hostInfo;
+    return this.#host?._info;
   }
 
   /** Whether the host announced one of Transom's extensions. */
   #hostOffers(extension: "pin" | "problems"): boolean {
-    return Boolean(this.#host?.hostCapabilities.experimental?.[`transom/${extension}`]);
+    return Boolean(this.#host?._capabilities.experimental?.[`transom/${extension}`]);
   }
 
   // --- events -----------------------------------------------------------------------------------
@@ -221,14 +225,14 @@ export class App {
     if (event === "toolresult") params.content ??= [];
     if (!event) return;
     for (const handler of [this[`on${event}`] as Listener, ...this.#listeners.get(event)!]) {
-      void this.#reporter.run(handler, params);
+      void this.#reporter._run(handler, params);
     }
   }
 
   #mergeHostContext(changes: JsonObject): void {
     if (!this.#host) return;
-    const all = entries({ ...this.#host.hostContext, ...changes });
-    this.#host.hostContext = fromEntries(all.filter(([, value]) => value !== null));
+    const all = entries({ ...this.#host._context, ...changes });
+    this.#host._context = fromEntries(all.filter(([, value]) => value !== null));
     this.#applyStyle();
   }
 
@@ -239,33 +243,33 @@ export class App {
   }
 
   #applyStyle(): void {
-    if (this.#host) this.#style?.(this.#host.hostContext);
+    if (this.#host) this.#style?.(this.#host._context);
   }
 
   // --- tools ------------------------------------------------------------------------------------
 
   /** Every registered tool, disabled ones too. */
   get tools(): RegisteredAppTool[] {
-    return [...this.#tools.tools];
+    return [...this.#tools._tools];
   }
 
   /** Set before `connect`, or with the `tools` capability declared. Bare names are tools too. */
   get onlisttools(): ListHandler | undefined {
-    return this.#tools.handlers.onList;
+    return this.#tools._handlers._onList;
   }
 
   set onlisttools(handler: ListHandler | undefined) {
     if (handler) this.#mustOfferTools("onlisttools was set");
-    this.#tools.handlers.onList = handler;
+    this.#tools._handlers._onList = handler;
   }
 
   get oncalltool(): CallHandler | undefined {
-    return this.#tools.handlers.onCall;
+    return this.#tools._handlers._onCall;
   }
 
   set oncalltool(handler: CallHandler | undefined) {
     if (handler) this.#mustOfferTools("oncalltool was set");
-    this.#tools.handlers.onCall = handler;
+    this.#tools._handlers._onCall = handler;
   }
 
   /**
@@ -281,7 +285,7 @@ export class App {
     callback: AppToolCallback<In, Out>,
   ): RegisteredAppTool {
     this.#mustOfferTools(`Tool ${name} was registered`);
-    return this.#tools.register(name, config, callback as (...given: unknown[]) => unknown);
+    return this.#tools._register(name, config, callback as (...given: unknown[]) => unknown);
   }
 
   /** Change a tool by name, as WebMCP does. */
@@ -289,7 +293,7 @@ export class App {
     name: string,
     changes: { disabled?: boolean; description?: string; inputSchema?: Schema | LazySchema },
   ): void {
-    const tool = this.#tools.find(name);
+    const tool = this.#tools._find(name);
     must(tool, `Tool ${name} is not registered`);
     const { disabled, ...others } = changes;
     for (const key of keys(others)) {
@@ -307,7 +311,7 @@ export class App {
    */
   async sendToolListChanged(): Promise<void> {
     must(this.#isReady && this.#declared?.tools?.listChanged, "Not connected or not declared");
-    this.#tools.notify();
+    this.#tools._notify();
   }
 
   /** Check that tools can still be registered. */
@@ -320,7 +324,7 @@ export class App {
 
   /** Whether both sides declared notifications of changed tools. */
   #canNotifyListChanged(): boolean {
-    const { appTools, tools = appTools } = this.#host?.hostCapabilities ?? {};
+    const { appTools, tools = appTools } = this.#host?._capabilities ?? {};
     const declared = this.#isReady && this.#declared?.tools?.listChanged;
     return Boolean(declared && (!tools || tools.listChanged));
   }
@@ -328,23 +332,23 @@ export class App {
   // --- what the host asks -----------------------------------------------------------------------
 
   async #onRequest(method: string, params: JsonObject, served: Served): Promise<unknown> {
-    const { extra } = served;
+    const { _extra: extra } = served;
     if (method === "ping") return {};
     if (method === "ui/resource-teardown") {
-      return Object(await this.#reporter.run(this.onteardown, params, extra));
+      return Object(await this.#reporter._run(this.onteardown, params, extra));
     }
     if (this.#declared?.tools) {
       switch (method) {
         case "tools/list":
-          return this.#tools.list(params.cursor, extra);
+          return this.#tools._list(params.cursor, extra);
         case "tools/call":
-          return this.#tools.call(params, served);
+          return this.#tools._call(params, served);
         case "tasks/list":
-          return this.#tasks.list(params.cursor);
+          return this.#tasks._list(params.cursor);
         case "tasks/get":
         case "tasks/result":
         case "tasks/cancel":
-          return this.#tasks.answer(method, params.taskId, extra.signal);
+          return this.#tasks._answer(method, params.taskId, extra.signal);
       }
     }
     throw new ProtocolError(ErrorCode.MethodNotFound, "Method not found");
@@ -371,7 +375,7 @@ export class App {
     const asked: typeof params & { task: object } = { ...params, task: { ttl } };
     const { task } = (await this.callServerTool(asked, options)) as { task?: Task };
     must(isString(task?.taskId), `${params.name} started no task`);
-    this.#tasks.addHandle(task);
+    this.#tasks._addHandle(task);
     return task;
   }
 
@@ -400,7 +404,7 @@ export class App {
     params: { messages: object[]; maxTokens: number; [key: string]: unknown },
     options?: RequestOptions,
   ): Promise<any> {
-    const sampling = this.#host?.hostCapabilities.sampling;
+    const sampling = this.#host?._capabilities.sampling;
     must(sampling && (!params.tools || sampling.tools), "Not offered");
     return this.#ask("sampling/createMessage", params, options);
   }
@@ -434,7 +438,7 @@ export class App {
     params: { mode: McpUiDisplayMode },
     options?: RequestOptions,
   ): Promise<{ mode: McpUiDisplayMode }> {
-    const modes = this.#host?.hostContext.availableDisplayModes;
+    const modes = this.#host?._context.availableDisplayModes;
     must(!modes || modes.includes(params.mode), "Not offered");
     return this.#ask("ui/request-display-mode", params, options);
   }
@@ -450,20 +454,20 @@ export class App {
   }
 
   async sendLog(params: { level: string; data: unknown; logger?: string }): Promise<void> {
-    this.#peer.send({ method: "notifications/message", params });
+    this.#peer._notify("notifications/message", params);
   }
 
   async sendSizeChanged(params: { width?: number; height?: number }): Promise<void> {
-    this.#peer.send({ method: "ui/notifications/size-changed", params });
+    this.#peer._notify("ui/notifications/size-changed", params);
   }
 
   /** Ask to be closed. */
   async requestTeardown(): Promise<void> {
-    this.#peer.send({ method: "ui/notifications/request-teardown", params: {} });
+    this.#peer._notify("ui/notifications/request-teardown", {});
   }
 
   #ask<Result>(method: string, params: object = {}, options?: RequestOptions): Promise<Result> {
-    return this.#peer.request(method, params as JsonObject, options) as Promise<Result>;
+    return this.#peer._request(method, params as JsonObject, options) as Promise<Result>;
   }
 
   /** Hosts refuse in two forms; a page always gets the same one. */

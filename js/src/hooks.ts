@@ -14,20 +14,20 @@ export type BrowserTool = (
 
 export interface Hooks {
   /** The App that speaks for the page. */
-  current?: App | undefined;
+  _current?: App | undefined;
   /** The same, if it was made for a page that has tools and no App. */
-  automatic?: App | undefined;
+  _automatic?: App | undefined;
   /** The browser's own WebMCP. */
-  native?: object | undefined;
-  toolChanged: (tool: ServedTool) => void;
+  _native?: object | undefined;
+  _toolChanged: (tool: ServedTool) => void;
   /** The tools that the browser has of this page. */
-  browserTools: () => Tool[] | Promise<Tool[]>;
+  _browserTools: () => Tool[] | Promise<Tool[]>;
   /** What can take the place of `oncalltool` for one call. */
-  browserTool: (name: string) => BrowserTool | undefined | Promise<BrowserTool | undefined>;
+  _browserTool: (name: string) => BrowserTool | undefined | Promise<BrowserTool | undefined>;
 }
 
 export const hooks: Hooks = {
-  toolChanged: () => undefined,
-  browserTools: () => [],
-  browserTool: () => undefined,
+  _toolChanged: () => undefined,
+  _browserTools: () => [],
+  _browserTool: () => undefined,
 };

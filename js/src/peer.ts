@@ -19,22 +19,22 @@ const host = globalThis.parent as Window | undefined;
 
 /** A request of the host while it is served: what its handler may use, and how to stop it. */
 export interface Served {
-  readonly extra: ToolExtra;
-  readonly control: AbortController;
+  readonly _extra: ToolExtra;
+  readonly _control: AbortController;
 }
 
 /** What a View does with what its host sends. */
 export interface PeerHandlers {
   /** Answer a request. */
-  onRequest: (method: string, params: JsonObject, served: Served) => unknown;
-  onNotification: (method: string, params: JsonObject) => unknown;
+  _onRequest: (method: string, params: JsonObject, served: Served) => unknown;
+  _onNotification: (method: string, params: JsonObject) => unknown;
 }
 
 /** A request to the host that waits for its answer. */
 interface Pending {
-  onAnswer: (message: Message) => void;
-  onProgress: (params: JsonObject) => void;
-  fail: (reason: unknown) => void;
+  _onAnswer: (message: Message) => void;
+  _onProgress: (params: JsonObject) => void;
+  _fail: (reason: unknown) => void;
 }
 
 export type Peer = ReturnType<typeof makePeer>;
@@ -57,7 +57,7 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
       control.abort();
     }
     running.clear();
-    for (const { fail } of pending.values()) fail(new Error("Connection closed"));
+    for (const { _fail: fail } of pending.values()) fail(new Error("Connection closed"));
     removeEventListener("message", receive);
     isOpen = false;
   }
@@ -65,6 +65,10 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
   function send(message: JsonObject): void {
     must(isOpen && host, "Not connected");
     postMessage(host, message);
+  }
+
+  function notify(method: string, params?: object): void {
+    send({ method, params });
   }
 
   /** Ask the host. Each notice of progress starts the timeout again. */
@@ -89,7 +93,7 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
       const cancel = (reason: unknown): void => {
         if (!pending.has(id)) return;
         const why = { requestId: id, reason: String(reason) };
-        send({ method: "notifications/cancelled", params: why });
+        notify("notifications/cancelled", why);
         fail(reason);
       };
       const wait = (): ReturnType<typeof setTimeout> =>
@@ -98,16 +102,16 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
       send({ id, method, params: onprogress ? { ...params, _meta } : params });
       let timer = wait();
       pending.set(id, {
-        fail,
-        onAnswer({ result, error = {} }) {
+        _fail: fail,
+        _onAnswer({ result, error = {} }) {
           settle();
           if (result) resolve(result);
           else reject(new ProtocolError(error.code as number, error.message as string, error.data));
         },
-        onProgress(progress) {
+        _onProgress(progress) {
           clearTimeout(timer);
           timer = wait();
-          void reporter.run(onprogress, progress as never);
+          void reporter._run(onprogress, progress as never);
         },
       });
       signal?.addEventListener("abort", () => {
@@ -145,10 +149,10 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
       else {
         const waiting = pending.get(id);
         must(waiting, `Unknown response: ${id}`);
-        waiting.onAnswer(message);
+        waiting._onAnswer(message);
       }
     } catch (error) {
-      void reporter.report(error);
+      void reporter._report(error);
     }
   }
 
@@ -157,9 +161,9 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
       return running.get(params.requestId)?.abort(params.reason);
     }
     if (method === "notifications/progress") {
-      return pending.get(params.progressToken)?.onProgress(params);
+      return pending.get(params.progressToken)?._onProgress(params);
     }
-    return handlers.onNotification(method, params);
+    return handlers._onNotification(method, params);
   }
 
   async function serve(id: MessageId, method: string, params: JsonObject): Promise<void> {
@@ -171,13 +175,23 @@ export function makePeer(reporter: Reporter, handlers: PeerHandlers) {
     try {
       must(running.size <= MAX_RUNNING, "Too many requests", ErrorCode.Refused);
       const extra = makeExtra(signal, id, method, params._meta);
-      answer = { result: copy(await handlers.onRequest(method, params, { extra, control })) };
+      answer = {
+        result: copy(
+          await handlers._onRequest(method, params, { _extra: extra, _control: control }),
+        ),
+      };
     } catch (error) {
-      answer = { error: reporter.toError(error, "Internal error", "error") };
+      answer = { error: reporter._toError(error, "Internal error", "error") };
     }
     if (running.get(id) === control) running.delete(id);
     if (!signal.aborted) send({ id, ...answer });
   }
 
-  return { open, close, send, request, makeExtra };
+  return {
+    _open: open,
+    _close: close,
+    _notify: notify,
+    _request: request,
+    _makeExtra: makeExtra,
+  };
 }

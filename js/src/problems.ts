@@ -101,5 +101,5 @@ export function makeProblems() {
     return true;
   }
 
-  return { add, sendTo };
+  return { _add: add, _sendTo: sendTo };
 }

@@ -4,12 +4,12 @@ import { makeProblems, REPORTED, watchConsole, watchEvents, type ProblemKind } f
 
 /** A page has one host, so what goes wrong in it goes to the App that is connected. */
 const problems = makeProblems();
-if ("document" in globalThis) watchEvents(globalThis, problems.add);
+if ("document" in globalThis) watchEvents(globalThis, problems._add);
 
 /** Send the page's problems to a host that wants to know, or to nobody any more. */
 export function sendProblems(send: ((problem: object) => void) | undefined): void {
-  problems.sendTo(send);
-  if (send) watchConsole(globalThis, (text) => problems.add("console", text));
+  problems._sendTo(send);
+  if (send) watchConsole(globalThis, (text) => problems._add("console", text));
 }
 
 export type Reporter = ReturnType<typeof makeReporter>;
@@ -18,7 +18,7 @@ export type Reporter = ReturnType<typeof makeReporter>;
 export function makeReporter(getHandler: () => ((error: unknown) => unknown) | undefined) {
   /** Report an error; with a kind of problem, to the host as well. Async, so that it never throws. */
   async function report(error: unknown, kind?: ProblemKind, tool?: string): Promise<void> {
-    if (kind) problems.add(kind, error, { tool });
+    if (kind) problems._add(kind, error, { tool });
     const marked = globalThis as { [REPORTED]?: boolean };
     marked[REPORTED] = true; // onerror writes it to the console more often than not
     try {
@@ -49,5 +49,5 @@ export function makeReporter(getHandler: () => ((error: unknown) => unknown) | u
     return new ProtocolError(ErrorCode.Internal, text);
   }
 
-  return { report, run, toError };
+  return { _report: report, _run: run, _toError: toError };
 }

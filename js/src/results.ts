@@ -34,9 +34,9 @@ const isContent = (value: unknown): boolean =>
   isArray(value) ? value.length > 0 && value.every(isBlock) : isString(value) || isBlock(value);
 
 function asResult(given: unknown, output: ToolSchema | undefined): CallToolResult {
-  if (isResult(given) && !output?.json.properties.content) return given;
+  if (isResult(given) && !output?._json.properties.content) return given;
   if (!output && isContent(given)) return { content: [given].flat().map(asBlock) };
-  const wrapped = output ? output.wrapped : !isObject(given);
+  const wrapped = output ? output._wrapped : !isObject(given);
   return {
     content: [asBlock(given)],
     structuredContent: (wrapped ? { result: given } : given) as JsonObject,
@@ -47,7 +47,7 @@ function asResult(given: unknown, output: ToolSchema | undefined): CallToolResul
 export async function toResult(value: unknown, output?: ToolSchema): Promise<CallToolResult> {
   const result = asResult(copy(value ?? (output ? null : "Done.")), output);
   if (output && !result.isError) {
-    result.structuredContent = await output.parse(result.structuredContent, "Invalid output:");
+    result.structuredContent = await output._parse(result.structuredContent, "Invalid output:");
   }
   if (!result.content?.length) {
     result.content = [result.structuredContent ?? []].flat().map(asBlock);

@@ -92,7 +92,7 @@ function start(stage: string): void {
   // --- what goes wrong in the page, for its author: pages with transom.js report more by themselves
 
   const problems = makeProblems();
-  problems.sendTo(({ source, line, column, ...problem }) => {
+  problems._sendTo(({ source, line, column, ...problem }) => {
     const place = source ? { source: asText(source).slice(0, MAX_SOURCE), line, column } : {};
     notify("transom/notifications/problem", { ...problem, ...place });
   });
@@ -101,11 +101,11 @@ function start(stage: string): void {
     const page = contentWindow as Window & typeof globalThis;
     if (isWatched(page)) return;
     watchEvents(page, (...found) => {
-      problems.add(...found);
+      problems._add(...found);
       return true; // when there were too many, the page does not go on either
     });
     watchConsole(page, (text) => {
-      problems.add("console", text);
+      problems._add("console", text);
     });
   }
 

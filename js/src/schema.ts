@@ -68,15 +68,15 @@ function describesObject(schema: unknown): boolean {
 /** A schema that values can be held to. */
 export interface ToolSchema {
   /** Its JSON Schema, which describes an object. */
-  readonly json: JsonObject & { properties: JsonObject };
+  readonly _json: JsonObject & { properties: JsonObject };
   /** Whether it describes something else, which is sent as `{ result: value }`. */
-  readonly wrapped: boolean;
+  readonly _wrapped: boolean;
   /**
    * The value, with defaults, or as the Standard Schema makes it.
    *
    * Throws an error of `Kind` whose text is `title` and what is wrong.
    */
-  readonly parse: (
+  readonly _parse: (
     value: unknown,
     title: string,
     Kind?: new (text: string) => Error,
@@ -98,16 +98,16 @@ export function makeSchema(
   const inner = copy(given);
   const wrapped = !describesObject(inner) && keys(inner).length > 0;
   must(!wrapped || isOutput, "An inputSchema describes an object");
-  const json: ToolSchema["json"] = {
+  const json: ToolSchema["_json"] = {
     type: "object",
     ...(wrapped
       ? { properties: { result: inner }, required: ["result"], $defs: inner.$defs }
       : { properties: {}, ...inner }),
   };
   return {
-    json,
-    wrapped,
-    async parse(value, title, Kind = Error) {
+    _json: json,
+    _wrapped: wrapped,
+    async _parse(value, title, Kind = Error) {
       let faults: Iterable<Fault>;
       if (standard) {
         const checked = await standard.validate(wrapped ? (value as JsonObject).result : value);

@@ -14,19 +14,21 @@ const DEFAULT_TTL = 600_000;
 const POLL_INTERVAL = 500;
 const DAY = 86_400_000;
 
+const timestamp = (): string => new Date().toISOString();
+
 /** A task of this page, with its result as soon as there is one. */
 interface RunningTask {
-  readonly task: Task;
-  readonly result: Promise<CallToolResult>;
-  readonly control: AbortController;
-  readonly forget: () => void;
+  readonly _task: Task;
+  readonly _result: Promise<CallToolResult>;
+  readonly _control: AbortController;
+  readonly _forget: () => void;
 }
 
 export type TaskMethod = "tasks/get" | "tasks/result" | "tasks/cancel";
 
 export type Tasks = ReturnType<typeof makeTasks>;
 
-export function makeTasks(peer: Pick<Peer, "request">) {
+export function makeTasks(peer: Pick<Peer, "_request">) {
   const tasks = new Map<string, RunningTask>();
   const handles = new WeakSet(); // that the server gave
   const handedOn = new Set<string>(); // ids of those that the host has now
@@ -41,11 +43,14 @@ export function makeTasks(peer: Pick<Peer, "request">) {
     return handles.has(value as object);
   }
 
+  /** Ask the server about a task of its own. */
+  const askServer = (method: TaskMethod, taskId: string, signal: AbortSignal): Promise<object> =>
+    peer._request(method, { taskId }, { timeout: DAY, signal });
+
   /** The result itself, from the server if it works on it. */
   async function whole(value: unknown, signal: AbortSignal): Promise<CallToolResult> {
     if (!isHandle(value)) return value as CallToolResult;
-    const { taskId } = value;
-    return peer.request("tasks/result", { taskId }, { timeout: DAY, signal });
+    return askServer("tasks/result", value.taskId, signal);
   }
 
   /** Answer a call with a handle: of the server's task, or of one in this page. */
@@ -53,7 +58,7 @@ export function makeTasks(peer: Pick<Peer, "request">) {
     tool: ServedTool,
     given: unknown,
     ttl: unknown,
-    { extra, control }: Served,
+    { _extra: extra, _control: control }: Served,
   ): Promise<{ task: Task }> {
     must(tasks.size < MAX_TASKS, "Too many tasks", ErrorCode.Refused);
     const work = tool.run(given, extra);
@@ -69,7 +74,7 @@ export function makeTasks(peer: Pick<Peer, "request">) {
     const { signal } = control;
     const taskId = crypto.getRandomValues(new Uint32Array(4)).join("-");
     const lifetime = Math.ceil(Math.min(ttl as number, DAY));
-    const now = new Date().toISOString();
+    const now = timestamp();
     const task: Task = {
       taskId,
       ttl: lifetime > 0 ? lifetime : DEFAULT_TTL,
@@ -80,7 +85,7 @@ export function makeTasks(peer: Pick<Peer, "request">) {
     };
     const become = (status: Task["status"]): void => {
       task.status = status;
-      task.lastUpdatedAt = new Date().toISOString();
+      task.lastUpdatedAt = timestamp();
     };
     const result = new Promise<CallToolResult>((resolve, reject) => {
       signal.addEventListener("abort", () => {
@@ -102,42 +107,57 @@ export function makeTasks(peer: Pick<Peer, "request">) {
       control.abort();
     };
     const timer = setTimeout(forget, task.ttl!);
-    tasks.set(taskId, { task, result, control, forget });
+    tasks.set(taskId, { _task: task, _result: result, _control: control, _forget: forget });
     return task;
   }
 
   /** Stop all of them. */
   function clear(): void {
-    for (const { forget } of tasks.values()) forget();
+    for (const { _forget: forget } of tasks.values()) forget();
     handedOn.clear();
   }
 
   /** Answer `tasks/list`. */
   function list(cursor: unknown): { tasks: Task[]; nextCursor: string | undefined } {
     const [page, nextCursor] = pageOf([...tasks.values()], cursor);
-    return { tasks: page.map(({ task }) => task), nextCursor };
+    return { tasks: page.map(({ _task }) => _task), nextCursor };
   }
 
   /** Answer what the host asks about one task, here or at the server. */
   async function answer(method: TaskMethod, taskId: unknown, signal: AbortSignal): Promise<object> {
     must(isString(taskId), "Invalid params", ErrorCode.InvalidParams);
-    if (handedOn.has(taskId)) return peer.request(method, { taskId }, { timeout: DAY, signal });
+    if (handedOn.has(taskId)) return askServer(method, taskId, signal);
     const found = tasks.get(taskId);
     must(found, `Task ${taskId.slice(0, 100)} not found`, ErrorCode.InvalidParams);
-    if (method === "tasks/get") return found.task;
+    if (method === "tasks/get") return found._task;
     return method === "tasks/result" ? resultOf(found) : cancel(found);
   }
 
-  return { addHandle, isHandle, whole, call, clear, list, answer };
+  return {
+    _addHandle: addHandle,
+    _isHandle: isHandle,
+    _whole: whole,
+    _call: call,
+    _clear: clear,
+    _list: list,
+    _answer: answer,
+  };
 }
 
-async function resultOf({ task: { taskId }, result }: RunningTask): Promise<CallToolResult> {
+async function resultOf({
+  _task: { taskId },
+  _result: result,
+}: RunningTask): Promise<CallToolResult> {
   const made = await result;
   const related = { "io.modelcontextprotocol/related-task": { taskId } };
   return { ...made, _meta: { ...made._meta, ...related } };
 }
 
-async function cancel({ task, result, control }: RunningTask): Promise<Task> {
+async function cancel({
+  _task: task,
+  _result: result,
+  _control: control,
+}: RunningTask): Promise<Task> {
   const { taskId, status } = task;
   const ended = `Task ${taskId} has already ended: ${status}`;
   must(status === "working", ended, ErrorCode.InvalidParams);

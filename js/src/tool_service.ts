@@ -3,7 +3,7 @@ import { ErrorCode, must, ToolError } from "./errors.js";
 import { hooks } from "./hooks.js";
 import { asText, isObject, isString, type JsonObject } from "./json.js";
 import { asRow, describeUnlisted, pageOf } from "./listing.js";
-import type { Peer } from "./peer.js";
+import type { Peer, Served } from "./peer.js";
 import type { Reporter } from "./reporter.js";
 import { asBlock, toResult } from "./results.js";
 import type { ToolSchema } from "./schema.js";
@@ -34,15 +34,18 @@ export function makeToolService(
   peer: Peer,
   tasks: Tasks,
   reporter: Reporter,
-  { canNotify, toJSONSchema }: Pick<ToolOwner, "toJSONSchema"> & { canNotify: () => boolean },
+  {
+    _canNotify: canNotify,
+    _toJSONSchema: toJSONSchema,
+  }: Pick<ToolOwner, "_toJSONSchema"> & { _canNotify: () => boolean },
 ) {
   const tools = new Set<ServedTool>();
-  const handlers: { onList?: ListHandler | undefined; onCall?: CallHandler | undefined } = {};
+  const handlers: { _onList?: ListHandler | undefined; _onCall?: CallHandler | undefined } = {};
   let registrations = 0;
   let isNoticeDue = false;
 
   /** Whether the page has offered tools in any way, also if they are gone by now. */
-  const isUsed = (): boolean => registrations > 0 || Boolean(handlers.onList ?? handlers.onCall);
+  const isUsed = (): boolean => registrations > 0 || Boolean(handlers._onList ?? handlers._onCall);
 
   const find = (name: string): ServedTool | undefined =>
     [...tools].find((tool) => tool.name === name);
@@ -67,13 +70,13 @@ export function makeToolService(
         if (isNoticeDue) notify();
       });
     }
-    hooks.toolChanged(tool);
+    hooks._toolChanged(tool);
   }
 
   /** Notify the host now that the tools have changed. */
   function notify(): void {
     isNoticeDue = false;
-    if (canNotify()) peer.send({ method: "notifications/tools/list_changed", params: {} });
+    if (canNotify()) peer._notify("notifications/tools/list_changed", {});
   }
 
   /** Answer `tools/list`: registered tools first, then those of the page's handler and the browser. */
@@ -82,16 +85,16 @@ export function makeToolService(
     const rows = registered.flatMap((tool) => tool.definition() ?? []);
     const add = (given: unknown): void => {
       const row = asRow(given);
-      if (!row) void reporter.report(new Error(`Not a tool: ${asText(given)}`), "error");
+      if (!row) void reporter._report(new Error(`Not a tool: ${asText(given)}`), "error");
       else if (!find(row.name)) rows.push(row);
     };
     let next: string | undefined;
     do {
-      const given = (await handlers.onList?.({ cursor: next! }, extra)) as Listed | undefined;
+      const given = (await handlers._onList?.({ cursor: next! }, extra)) as Listed | undefined;
       (given?.tools ?? (given as unknown[] | undefined) ?? []).forEach(add);
       next = given?.nextCursor;
     } while (next && rows.length < MAX_ROWS);
-    (await hooks.browserTools()).forEach(add);
+    (await hooks._browserTools()).forEach(add);
     const [page, nextCursor] = pageOf(rows, cursor);
     return { tools: page, nextCursor, _meta: cursor ? undefined : describeUnlisted(registered) };
   }
@@ -99,7 +102,7 @@ export function makeToolService(
   /** Answer `tools/call`: registered tools first, then the browser's, then the page's handler. */
   async function call(
     params: JsonObject,
-    { extra, control }: { extra: ToolExtra; control?: AbortController },
+    { _extra: extra, _control: control }: Partial<Served> & Pick<Served, "_extra">,
   ): Promise<unknown> {
     const { name, task } = params;
     const given = params.arguments ?? {};
@@ -113,12 +116,15 @@ export function makeToolService(
     if (task) {
       const refused = `Tool ${name} cannot run as a task`;
       must(tool && control && support !== "forbidden", refused, ErrorCode.MethodNotFound);
-      return tasks.call(tool, given, (task as JsonObject).ttl, { extra, control });
+      return tasks._call(tool, given, (task as JsonObject).ttl, {
+        _extra: extra,
+        _control: control,
+      });
     }
     const refused = `Tool ${name} must be called as a task`;
     must(support !== "required", refused, ErrorCode.MethodNotFound);
-    if (tool) return tasks.whole(await tool.run(given, extra), extra.signal);
-    const other = (await hooks.browserTool(name)) ?? handlers.onCall;
+    if (tool) return tasks._whole(await tool.run(given, extra), extra.signal);
+    const other = (await hooks._browserTool(name)) ?? handlers._onCall;
     must(other, `Tool ${name} not found`, ErrorCode.InvalidParams);
     return runForHost(name, () => other({ ...params, name, arguments: given }, extra));
   }
@@ -131,23 +137,32 @@ export function makeToolService(
   ): Promise<CallToolResult | Task> {
     try {
       const value = await callback();
-      return tasks.isHandle(value) ? value : await toResult(value, output);
+      return tasks._isHandle(value) ? value : await toResult(value, output);
     } catch (error) {
       if (error instanceof ToolError) return { content: [asBlock(error.message)], isError: true };
-      throw reporter.toError(error, `Tool ${name} failed`, "tool", name);
+      throw reporter._toError(error, `Tool ${name} failed`, "tool", name);
     }
   }
 
   const owner: ToolOwner = {
-    tools,
-    find,
-    toJSONSchema,
-    onChanged,
-    report: reporter.report,
-    runForHost,
-    call,
-    makeExtra: peer.makeExtra,
+    _tools: tools,
+    _find: find,
+    _toJSONSchema: toJSONSchema,
+    _onChanged: onChanged,
+    _report: reporter._report,
+    _runForHost: runForHost,
+    _call: call,
+    _makeExtra: peer._makeExtra,
   };
 
-  return { tools, handlers, isUsed, find, register, notify, list, call };
+  return {
+    _tools: tools,
+    _handlers: handlers,
+    _isUsed: isUsed,
+    _find: find,
+    _register: register,
+    _notify: notify,
+    _list: list,
+    _call: call,
+  };
 }

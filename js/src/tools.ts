@@ -50,19 +50,19 @@ export interface ServedTool extends RegisteredAppTool {
 /** What a tool needs of the App it belongs to. */
 export interface ToolOwner {
   /** The tools that are registered. */
-  readonly tools: Set<ServedTool>;
-  find: (name: string) => ServedTool | undefined;
+  readonly _tools: Set<ServedTool>;
+  _find: (name: string) => ServedTool | undefined;
   /** Makes a JSON Schema of the Standard Schemas that cannot do so themselves. */
-  toJSONSchema: () => ToJsonSchema | undefined;
+  _toJSONSchema: () => ToJsonSchema | undefined;
   /** A tool has changed; `listed`: so that hosts can see it. */
-  onChanged: (tool: ServedTool, listed: boolean) => void;
+  _onChanged: (tool: ServedTool, listed: boolean) => void;
   /** A lazy schema cannot be made. */
-  report: (error: unknown, kind: "schema", name: string) => unknown;
+  _report: (error: unknown, kind: "schema", name: string) => unknown;
   /** Run a callback on behalf of a host: the result, or a handle of the server's. */
-  runForHost: (name: string, callback: () => unknown, output?: ToolSchema) => Promise<unknown>;
+  _runForHost: (name: string, callback: () => unknown, output?: ToolSchema) => Promise<unknown>;
   /** Call a tool as `tools/call` does. */
-  call: (params: JsonObject, served: { extra: ToolExtra }) => Promise<unknown>;
-  makeExtra: (signal: AbortSignal) => ToolExtra;
+  _call: (params: JsonObject, served: { _extra: ToolExtra }) => Promise<unknown>;
+  _makeExtra: (signal: AbortSignal) => ToolExtra;
 }
 
 /** Register a tool with its owner; its handle. */
@@ -85,11 +85,11 @@ export function registerTool(
     }
     const { name, inputSchema, outputSchema, execution } = next;
     must(isString(name) && /^[\w.-]{1,128}$/.test(name), `Not a tool name: ${name}`);
-    must(name === fields.name || !owner.find(name), `Tool ${name} is already registered`);
+    must(name === fields.name || !owner._find(name), `Tool ${name} is already registered`);
     must(TASK_SUPPORT.includes(execution?.taskSupport ?? "forbidden"), "Not a taskSupport");
     const lazy = isLazy(inputSchema);
     must(!lazy || inputSchema.constructor === Function, "A lazy inputSchema is sync");
-    const converter = owner.toJSONSchema();
+    const converter = owner._toJSONSchema();
     const nextInput = lazy ? undefined : makeSchema(inputSchema ?? {}, "input", next, converter);
     output = outputSchema && makeSchema(outputSchema, "output", next, converter);
     input = nextInput;
@@ -100,11 +100,11 @@ export function registerTool(
   function schema(): ToolSchema | undefined {
     try {
       const lazy = fields.inputSchema as LazySchema;
-      const made = input ?? makeSchema(lazy(), "input", fields, owner.toJSONSchema());
+      const made = input ?? makeSchema(lazy(), "input", fields, owner._toJSONSchema());
       tool.error = undefined;
       return made;
     } catch (error) {
-      if (String(error) !== String(tool.error)) owner.report(error, "schema", fields.name);
+      if (String(error) !== String(tool.error)) owner._report(error, "schema", fields.name);
       tool.error = error;
       return undefined;
     }
@@ -116,8 +116,8 @@ export function registerTool(
     if (!enabled) return undefined;
     return {
       ...listed,
-      inputSchema: known?.json,
-      outputSchema: output?.json,
+      inputSchema: known?._json,
+      outputSchema: output?._json,
       _meta: {
         ..._meta,
         "transom/registration": registration,
@@ -133,7 +133,7 @@ export function registerTool(
     const known = schema();
     if (!known) throw new ToolError(`Tool ${name} is unavailable right now`);
     const title = `Invalid arguments for tool ${name}:`;
-    const checked = await known.parse(given, title, ToolError);
+    const checked = await known._parse(given, title, ToolError);
     return callback(checked, Object.assign(extra, { arguments: checked }));
   }
 
@@ -146,24 +146,24 @@ export function registerTool(
       tool.update({ enabled: false, reason });
     },
     update(changes) {
-      if (!owner.tools.has(tool)) return;
+      if (!owner._tools.has(tool)) return;
       const before = toJson(entry(input));
       apply(changes);
       const differs = toJson(entry(input)) !== before;
       const lazy = typeof changes.inputSchema === "function";
-      owner.onChanged(tool, differs || (fields.enabled && lazy));
+      owner._onChanged(tool, differs || (fields.enabled && lazy));
     },
     remove() {
       tool.disable();
-      owner.tools.delete(tool);
+      owner._tools.delete(tool);
     },
     definition() {
       const known = fields.enabled ? schema() : undefined;
       return known && entry(known);
     },
-    run: (given, extra) => owner.runForHost(fields.name, () => runChecked(given, extra), output),
+    run: (given, extra) => owner._runForHost(fields.name, () => runChecked(given, extra), output),
     call: (given, signal) =>
-      owner.call({ name: fields.name, arguments: given }, { extra: owner.makeExtra(signal) }),
+      owner._call({ name: fields.name, arguments: given }, { _extra: owner._makeExtra(signal) }),
   } as ServedTool;
   for (const field of FIELDS) {
     Object.defineProperty(tool, field, {
@@ -174,7 +174,7 @@ export function registerTool(
     });
   }
   apply(config);
-  owner.tools.add(tool);
-  owner.onChanged(tool, fields.enabled);
+  owner._tools.add(tool);
+  owner._onChanged(tool, fields.enabled);
   return tool;
 }

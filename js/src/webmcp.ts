@@ -96,18 +96,18 @@ const executeNative = native?.executeTool?.bind(native);
 
 /** The App of the page; one is made if it has none. */
 function speaker(): App {
-  if (!hooks.current) {
-    hooks.automatic = new App({ name: page!.title || "page", version: "1" });
+  if (!hooks._current) {
+    hooks._automatic = new App({ name: page!.title || "page", version: "1" });
     const connect = (): void => {
-      hooks.automatic?.connect().catch(() => undefined);
+      hooks._automatic?.connect().catch(() => undefined);
     };
     if (page!.readyState === "complete") setTimeout(connect);
     else addEventListener("load", connect);
   }
-  return hooks.current!;
+  return hooks._current!;
 }
 
-const registered = (): ServedTool[] => (hooks.current?.tools ?? []) as ServedTool[];
+const registered = (): ServedTool[] => (hooks._current?.tools ?? []) as ServedTool[];
 
 const find = (name: string): ServedTool | undefined =>
   registered().find((tool) => tool.name === name);
@@ -178,8 +178,8 @@ async function listBrowserTools(): Promise<NativeTool[]> {
 }
 
 Object.assign(hooks, {
-  native,
-  toolChanged(tool) {
+  _native: native,
+  _toolChanged(tool) {
     if (!native) {
       fireToolChange();
       return;
@@ -187,7 +187,7 @@ Object.assign(hooks, {
     removers.get(tool)?.();
     removers.set(tool, offerToBrowser(tool) ?? (() => undefined));
   },
-  browserTools: async () =>
+  _browserTools: async () =>
     (await listBrowserTools()).map(({ name, title, description, annotations, inputSchema }) => ({
       name,
       title: title || undefined,
@@ -195,7 +195,7 @@ Object.assign(hooks, {
       annotations,
       inputSchema: parsed(inputSchema) || undefined,
     })) as Tool[],
-  async browserTool(name) {
+  async _browserTool(name) {
     const tool = (await listBrowserTools()).find((each) => each.name === name);
     if (!tool) return undefined;
     return async (params, { signal }) => {
@@ -270,4 +270,4 @@ if (agent && !("modelContextTesting" in agent)) {
   const value = new Proxy({}, { get: () => answer });
   Object.defineProperty(agent, "modelContextTesting", { value });
 }
-for (const tool of registered()) hooks.toolChanged(tool); // an App was there before us
+for (const tool of registered()) hooks._toolChanged(tool); // an App was there before us

@@ -9,15 +9,15 @@ test("an input describes an object", () => {
   assert.throws(() => makeSchema(NUMBER, "input"), /describes an object/);
   assert.throws(() => makeSchema([], "input"), /A schema is an object/);
   assert.throws(() => makeSchema(Promise.resolve({}), "input"), /A schema is an object/);
-  assert.deepEqual(makeSchema({}, "input").json, { type: "object", properties: {} });
+  assert.deepEqual(makeSchema({}, "input")._json, { type: "object", properties: {} });
 });
 
 test("an output that is no object is wrapped", () => {
-  const { json, wrapped } = makeSchema(NUMBER, "output");
+  const { _json: json, _wrapped: wrapped } = makeSchema(NUMBER, "output");
   assert.equal(wrapped, true);
   assert.deepEqual(json.properties, { result: NUMBER });
   const union = { anyOf: [{ properties: {} }, { type: "object" }] };
-  assert.equal(makeSchema(union, "output").wrapped, false);
+  assert.equal(makeSchema(union, "output")._wrapped, false);
 });
 
 test("defaults are filled in, and are copies", async () => {
@@ -25,15 +25,15 @@ test("defaults are filled in, and are copies", async () => {
     { properties: { tags: { default: [] }, size: { default: 1 } } },
     "input",
   );
-  const first = await schema.parse({ size: 2 }, "Invalid:");
+  const first = await schema._parse({ size: 2 }, "Invalid:");
   assert.deepEqual(first, { tags: [], size: 2 });
   (first.tags as unknown[]).push("x");
-  assert.deepEqual((await schema.parse({}, "Invalid:")).tags, []);
+  assert.deepEqual((await schema._parse({}, "Invalid:")).tags, []);
 });
 
 test("what does not fit is an error of the kind that was asked for", async () => {
   const schema = makeSchema({ required: ["id"] }, "input");
-  await assert.rejects(schema.parse({}, "Invalid:", ToolError), (error) => {
+  await assert.rejects(schema._parse({}, "Invalid:", ToolError), (error) => {
     assert.ok(error instanceof ToolError);
     return error.message === "Invalid:\n- id: is required";
   });
@@ -51,9 +51,9 @@ const standard = (members: object): object => ({
 test("a Standard Schema says its JSON Schema, or the author does", () => {
   const json = { type: "object", title: "mine" };
   const says = standard({ jsonSchema: { input: () => json, output: () => json } });
-  assert.equal(makeSchema(says, "input").json.title, "mine");
-  assert.equal(makeSchema(standard({}), "input", { jsonSchema: json }).json.title, "mine");
-  assert.equal(makeSchema(standard({}), "input", {}, () => json).json.title, "mine");
+  assert.equal(makeSchema(says, "input")._json.title, "mine");
+  assert.equal(makeSchema(standard({}), "input", { jsonSchema: json })._json.title, "mine");
+  assert.equal(makeSchema(standard({}), "input", {}, () => json)._json.title, "mine");
   assert.throws(() => makeSchema(standard({}), "input"), /A mine schema that does not say/);
   assert.throws(() => makeSchema({}, "input", { jsonSchema: json }), /goes with a Standard Schema/);
 });
@@ -63,5 +63,5 @@ test("a Standard Schema's issues have their places", async () => {
   const source = standard({ validate: () => ({ issues }) });
   const schema = makeSchema(source, "input", { jsonSchema: { type: "object" } });
   const text = "Invalid:\n- items[2].id: is wrong\n- odd";
-  await assert.rejects(schema.parse({}, "Invalid:"), { message: text });
+  await assert.rejects(schema._parse({}, "Invalid:"), { message: text });
 });

@@ -12,9 +12,9 @@ KILOBYTE = 1024
 
 
 @pytest.mark.parametrize(
-    ("asks", "most"), [("", 20), ("document.modelContext.registerTool({})", 23)]
+    ("asks", "most"), [("", 20), ("document.modelContext.registerTool({})", 22)]
 )
-def test_a_page_carries_at_most_twenty_kilobytes_and_three_for_webmcp(asks: str, most: int):
+def test_a_page_carries_at_most_twenty_kilobytes_and_two_for_webmcp(asks: str, most: int):
     tag = '<script src="transom.js"></script>'
     page = f"<!doctype html>{tag}<script>{asks}</script>"
     carried = inline_transom(page)
