@@ -137,9 +137,10 @@ class Import:
     at_once: bool  # False: inside a function, or for type checkers only
 
 
-def imports_of(source: str, module: str) -> Iterator[Import]:
+@cache
+def imports_of(source: str, module: str) -> list[Import]:
     """Every import of `source`, which is the text of `module`: statements, and `import_module`."""
-    return _imports_below(ast.parse(source), module, at_once=True)
+    return list(_imports_below(ast.parse(source), module, at_once=True))
 
 
 def _imports_below(node: ast.AST, module: str, *, at_once: bool) -> Iterator[Import]:
@@ -166,8 +167,11 @@ def _imports_below(node: ast.AST, module: str, *, at_once: bool) -> Iterator[Imp
 
 def _is_import_module(call: ast.Call) -> bool:
     """`import_module("name")`, or `to_thread(import_module, "name")`."""
-    called = [ast.unparse(each) for each in (call.func, *call.args[:1])]
-    return any(each.rpartition(".")[2] == "import_module" for each in called)
+    named = (call.func, *call.args[:1])
+    return any(
+        getattr(each, "id", None) == "import_module" or getattr(each, "attr", None) == "import_module"
+        for each in named
+    )
 
 
 def _absolute(statement: ast.ImportFrom, module: str) -> str:

@@ -13,7 +13,10 @@ from transom import Deny
 READ_ONLY = {**ECHO, "annotations": {"readOnlyHint": True}}
 
 
-async def test_a_server_that_cannot_be_reached_is_named_in_the_error():
+async def test_a_server_that_cannot_be_reached_is_named_in_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.gateway.members._PATIENCE", 0.05)
     async with gateway() as at:
         await at.tools()
         at.server.broken = True

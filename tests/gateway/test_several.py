@@ -610,7 +610,10 @@ async def test_a_server_that_pages_in_a_circle_is_listed_once_around():
         assert names(await client.result("tools/list")) == ["ta", "tb", "find"]
 
 
-async def test_an_answer_to_initialize_that_cannot_be_read_leaves_the_server_out():
+async def test_an_answer_to_initialize_that_cannot_be_read_leaves_the_server_out(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("transom.gateway.members._DISCOVERED_WITHIN", 0.5)
     one, two = Fake("one", ["search"]), Fake("two", ["find"])
     one.hello = {"protocolVersion": 5}
     async with gateway(one, two) as client:
