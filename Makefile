@@ -27,9 +27,9 @@ demo: ## watch an agent play music in a page; sets up all it needs
 	@scripts/setup package chromium
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
-quick: ## the tests that start no process, no browser and no Redis: what to run at every save
+quick: ## the tests without processes, load and agent frameworks: what to run at every save
 	@scripts/setup python
-	@$(PYTEST) -n 2 --tier quick $(ARGS)
+	@$(PYTEST) -n 3 --tier quick $(ARGS)
 
 test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
 	@scripts/setup python node servers chromium redis

@@ -30,6 +30,7 @@ def test_no_character_of_unicode_that_nobody_sees_or_that_turns_text_around_is_l
     assert left == []
 
 
+@pytest.mark.load
 def test_whatever_character_is_cleaned_once_stays_as_it_is():
     for start in range(0, sys.maxunicode + 1, 256):
         block = "".join(map(chr, range(start, start + 256)))

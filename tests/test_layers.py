@@ -169,7 +169,8 @@ def _is_import_module(call: ast.Call) -> bool:
     """`import_module("name")`, or `to_thread(import_module, "name")`."""
     named = (call.func, *call.args[:1])
     return any(
-        getattr(each, "id", None) == "import_module" or getattr(each, "attr", None) == "import_module"
+        getattr(each, "id", None) == "import_module"
+        or getattr(each, "attr", None) == "import_module"
         for each in named
     )
 

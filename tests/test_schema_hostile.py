@@ -82,6 +82,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.load
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_hostile_input_is_refused_soon_and_in_few_words(schema: Schema, data: bytes) -> None:

@@ -149,6 +149,7 @@ class TestReferences:
         document = {"properties": {"v": {"$ref": "#/$defs/d30"}}, "$defs": definitions}
         assert inline(document) == document
 
+    @pytest.mark.load
     def test_very_many_references_are_kept(self) -> None:
         definitions: dict[str, Any] = {"d0": STRING}
         for number in range(1, 3_000):

@@ -230,6 +230,7 @@ async def test_a_flood_over_a_plain_channel_lets_other_tasks_have_their_turn():
     assert log.closed == ["all said"]
 
 
+@pytest.mark.load
 async def test_refusals_to_a_peer_that_reads_do_not_cut_it_off():
     async with bare(capacity=4, peer=Peer(max_incoming=1)) as b:
         for id in range(20_000):

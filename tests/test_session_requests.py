@@ -196,6 +196,7 @@ async def test_a_request_times_out_even_when_the_other_side_reads_nothing():
         assert all([isinstance(await ended(task), RequestTimeout) for task in tasks])
 
 
+@pytest.mark.load
 async def test_requests_to_a_side_that_reads_nothing_do_not_pile_up():
     async with bare(capacity=1, timeout=1) as b:
         clock = Clock()
@@ -467,6 +468,7 @@ async def test_a_request_that_cannot_be_written_passes_its_place_on():
 # --- the end of the connection ---------------------------------------------------------------
 
 
+@pytest.mark.load
 @pytest.mark.parametrize("cut_by", ["the other side", "this side", "the channel"])
 async def test_ten_thousand_requests_all_end_when_the_channel_is_cut(cut_by: str):
     near, far = memory_pair()

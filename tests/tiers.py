@@ -1,7 +1,9 @@
-"""Which tests `make quick`, `make test` and `make nightly` run: `--tier`, and two markers.
+"""Which tests `make quick`, `make test` and `make nightly` run: `--tier`, and three markers.
 
 A test that starts a process (a server, a browser, Redis, Node) is marked `processes`, or uses a
-fixture that starts one. All others are the quick tier: one that starts a process after all fails.
+fixture that starts one; one that is about masses (sizes, floods, random input) is marked `load`.
+All others are the quick tier, except those of the agent frameworks, which take as long to import as
+the rest of it takes to run. A test of the quick tier that starts a process after all fails.
 """
 
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+_LEFT_OUT = {"quick": ("processes", "load", "nightly"), "test": ("nightly",), "nightly": ()}
+_FRAMEWORKS = Path(__file__).with_name("agents")
 STARTING_FIXTURES = {"launch", "shared_redis"}
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
 _OF_CTYPES = {"ldconfig", "gcc", "ld", "objdump"}  # what Python itself runs to find a C library
@@ -22,16 +26,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=["quick", "test", "nightly"],
         default="test",
-        help="quick: no test that starts a process; test: what CI runs; nightly: everything",
+        help="quick: no processes, no load, no agent frameworks; test: what CI runs; nightly: all",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "processes: starts a process, so not in the quick tier")
+    config.addinivalue_line("markers", "load: very much of something, so not in the quick tier")
     config.addinivalue_line(
         "markers", "nightly: too long for every change, in the nightly tier only"
     )
     config.pluginmanager.register(ProcessGuard(), "process-guard")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    quick = config.getoption("--tier") == "quick"
+    return True if quick and collection_path == _FRAMEWORKS else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,8 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not STARTING_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("processes")
     tier = config.getoption("--tier")
-    left_out = {"quick": ("processes", "nightly"), "test": ("nightly",), "nightly": ()}[tier]
-    out = [item for item in items if any(item.get_closest_marker(name) for name in left_out)]
+    out = [item for item in items if any(map(item.get_closest_marker, _LEFT_OUT[tier]))]
     if out:
         config.hook.pytest_deselected(items=out)
         dropped = set(out)

@@ -11,6 +11,8 @@ from transom.check.report import apply_rules, as_json, as_junit, as_sarif
 from transom.check.rules import RULES
 from transom.check.runner import Calling, Options, collect
 
+pytestmark = pytest.mark.load
+
 
 def origins(count: int) -> list[str]:
     return [f"https://h{number}.example.com" for number in range(count)]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -18,6 +19,8 @@ from transom.check.rules.csp import DeclaredOrigins, WebOrigin, origin_of, unsaf
 from transom.check.runner import Calling, NothingToCheck, Options, collect
 from transom.check.scan import HtmlScan
 from transom.check.terminal import print_report
+
+pytestmark = pytest.mark.load
 
 ORIGIN = WebOrigin("https", "a.example", 443)
 SCALARS = (

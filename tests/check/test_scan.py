@@ -123,6 +123,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.load
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_costs_work_in_proportion_to_its_length(name):
     """In processor time, which does not depend on what else the machine does."""

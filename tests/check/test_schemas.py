@@ -111,6 +111,7 @@ def test_a_schema_that_nests_too_deep_is_not_used():
     assert unfitting_arguments(schema) is None
 
 
+@pytest.mark.load
 @pytest.mark.parametrize("width", [3, 30])
 def test_references_that_multiply_do_not_multiply_the_work(width):
     """Every level refers to the root `width` times: twelve levels would be width ** 12 schemas."""
@@ -139,6 +140,7 @@ def nested(depth):
     return value
 
 
+@pytest.mark.load
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
@@ -156,6 +158,7 @@ def test_a_schema_that_would_be_looked_at_for_ever_is_not_used(schema, value):
         mismatches_of(value, schema)
 
 
+@pytest.mark.load
 def test_no_arguments_are_made_for_a_schema_that_would_be_looked_at_for_ever():
     assert unfitting_arguments({**doubling(40), "properties": {"x": {"type": "string"}}}) is None
 

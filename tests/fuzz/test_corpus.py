@@ -6,6 +6,8 @@ import pytest
 
 from tests.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.load
+
 CORPUS = Path(__file__).parent / "corpus"
 
 

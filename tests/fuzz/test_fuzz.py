@@ -12,6 +12,8 @@ from tests.joined import bare
 from transom.protocol.peer import Peer
 from transom.protocol.wire import Request
 
+pytestmark = pytest.mark.load
+
 MEGABYTE = 1024 * 1024
 
 

@@ -7,11 +7,14 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.gateway import in_memory, memory
 from tests.gateway.memory import Server, gateway
+
+pytestmark = pytest.mark.load
 
 DIGITS = "9" * 5000
 HOSTILE = [

@@ -127,6 +127,7 @@ async def test_an_answer_that_comes_twice_comes_once():
         assert at.client.stray == []
 
 
+@pytest.mark.load
 async def test_large_results_pass_whole():
     big = "x" * 8_000_000
     async with gateway(Server({"tools/call": text(big)})) as at:

@@ -284,6 +284,7 @@ async def test_there_is_nothing_to_get_and_nothing_to_delete(method: str) -> Non
 # --- principals ------------------------------------------------------------------------------
 
 
+@pytest.mark.load
 async def test_only_so_many_principals_are_let_in_and_they_end_when_idle() -> None:
     async with (
         gateway(in_memory(chatty()), max_clients=5, idle=0.2) as (url, served),

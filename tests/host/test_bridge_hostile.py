@@ -58,6 +58,7 @@ async def raw(**options: Any) -> AsyncIterator[tuple[Bridge, RawView, Errors]]:
         yield bridge, view, errors
 
 
+@pytest.mark.load
 async def test_a_view_with_a_hundred_thousand_tools_has_fifty():
     many = {"tools": [tool(f"t{n}") for n in range(100_000)]}
     async with ready(answers={"tools/list": many}) as (bridge, _, errors):

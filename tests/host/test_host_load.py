@@ -5,6 +5,8 @@ from benchmarks.load_host import run
 from tests.host.shop import URI, shop
 from transom import Host, InProcessRenderer, Limits, Policy
 
+pytestmark = pytest.mark.load
+
 
 async def test_every_call_ends_once_while_views_are_killed_under_it():
     report = await run(views=20, tools=5, callers=30, seconds=1.0, kill=0.25)

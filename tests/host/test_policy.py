@@ -308,6 +308,7 @@ def test_a_name_that_is_taken_gets_a_number():
     ]
 
 
+@pytest.mark.load
 def test_a_hundred_thousand_equal_names_are_made_unique_in_one_pass():
     names = safe_filenames(["file:///a.txt"] * 100_000)  # the square of it would take hours
     assert len(set(names)) == 100_000

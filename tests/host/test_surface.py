@@ -281,6 +281,7 @@ def test_ten_thousand_view_tools_can_be_listed_and_found():
     assert surface.find("v-199__tool49").owner == "v-199"
 
 
+@pytest.mark.load
 def test_a_change_costs_the_same_among_ten_views_and_among_a_thousand():
     def steps(views: int) -> int:
         surface = Surface()

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -24,6 +25,8 @@ from tests.protocol.hostile import (
 from transom.errors import TooManyRequests
 from transom.protocol import wire
 from transom.protocol.peer import Cancelled, Event, Peer, Progress, ProtocolViolation, Unreadable
+
+pytestmark = pytest.mark.load
 
 Key = tuple[type, int | str]
 """An id that tells 1 from "1" and from True."""

@@ -288,6 +288,7 @@ def test_the_fast_depth_check_agrees_for_wide_and_deep_values(
 MEGABYTE = 1024 * 1024
 
 
+@pytest.mark.load
 @pytest.mark.parametrize(
     "bomb",
     [

@@ -50,6 +50,7 @@ def test_what_is_no_json_is_still_refused(params: str):
         read(params)
 
 
+@pytest.mark.load
 @pytest.mark.parametrize("piece", [b"\\ud800", b"\\\\", b"\\ud83d\\ude00"])
 def test_a_megabyte_of_them_is_read_or_refused_in_linear_time(piece: bytes):
     started = time.process_time()

@@ -59,6 +59,7 @@ async def test_over_stdio_with_the_fastmcp_client(framework: str, client: str):
         check(client, await clients.look(connected))
 
 
+@pytest.mark.load
 @every_framework
 @every_era
 @pytest.mark.parametrize("make_client", [clients.official_client, clients.fast_client])

@@ -45,6 +45,7 @@ async def test_ten_megabytes_of_arguments_are_taken() -> None:
             assert result["structuredContent"] == {"result": 10_000_000}
 
 
+@pytest.mark.load
 async def test_ten_megabytes_of_wrong_arguments_get_a_short_answer() -> None:
     app = App("a", "1")
 

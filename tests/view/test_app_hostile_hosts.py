@@ -101,6 +101,7 @@ async def test_a_flood_of_quick_calls_is_answered_whole() -> None:
     await app.close()
 
 
+@pytest.mark.load
 async def test_a_host_that_asks_and_cancels_for_ever_gains_nothing() -> None:
     app, _ = make()
     running = 0
@@ -179,6 +180,7 @@ async def test_notifications_beyond_the_queue_are_dropped_and_told_and_later_one
         assert seen == [*range(2000 - len(dropped)), -1]
 
 
+@pytest.mark.load
 async def test_a_flood_of_problems_does_not_pile_up_behind_a_slow_error_handler(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -207,6 +209,7 @@ async def test_a_flood_of_problems_does_not_pile_up_behind_a_slow_error_handler(
     await app.close()
 
 
+@pytest.mark.load
 async def test_a_huge_tool_result_is_delivered() -> None:
     app, _ = make()
     got: list[ToolResult] = []

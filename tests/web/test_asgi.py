@@ -379,6 +379,7 @@ async def test_a_report_that_makes_no_sense_is_dropped(
     assert seen == []
 
 
+@pytest.mark.load
 async def test_reports_are_capped_in_size_length_and_number(
     stage: Stage, seen: list[Violation]
 ) -> None:

@@ -95,6 +95,7 @@ async def test_the_user_is_told_that_nothing_lasts_when_the_state_cannot_be_read
         await connection.aclose()
 
 
+@pytest.mark.load
 async def test_nothing_grows_with_the_number_of_views_that_were_opened_and_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

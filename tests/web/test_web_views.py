@@ -452,6 +452,7 @@ async def test_a_page_that_wants_a_view_again_and_again_has_it_opened_once_more(
         opening.cancel()
 
 
+@pytest.mark.load
 async def test_places_for_views_that_never_were_are_no_work_while_a_host_is_made() -> None:
     goes_on = asyncio.Event()
     goes_on.set()
@@ -609,6 +610,7 @@ async def test_a_users_id_is_a_short_text(shop: Site, user: Any) -> None:
         await shop.views.host(user)
 
 
+@pytest.mark.load
 async def test_many_users_have_views_at_once_and_each_calls_its_own() -> None:
     async with site(limits=Limits(relist_interval=0)) as shop, AsyncExitStack() as stack:
         users = [f"user-{n}" for n in range(20)]

@@ -120,6 +120,7 @@ async def test_a_flood_of_list_changed_is_one_listing_a_second():
         assert (await host.call_tool("evil-1__echo")).text == "called echo"
 
 
+@pytest.mark.load
 async def test_a_hundred_thousand_tools_are_fifty_and_the_rest_is_reported():
     tools = [tool(f"tool{n}") for n in range(100_000)]
     async with scene({"tools/list": {"tools": tools}}, list_timeout=30.0) as play:
