@@ -1,6 +1,7 @@
 """Command lines: what is read from them, what is wrong with them, and help."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
+from transom import Limits
 from transom.cli import run_async
+from transom.cli.gateway import gateway_limits
 from transom.cli.main import run
-from transom.cli.options import COMMANDS, GatewayOptions, find_command
+from transom.cli.options import COMMANDS, GatewayOptions, find_command, gateway_words
 from transom.errors import UsageError
 from transom.version import __version__
 
@@ -78,8 +81,36 @@ def test_what_is_not_on_the_line_has_its_default():
         "approve_view_calls": False,
         "open": [],
         "reuse": [],
+        "call_timeout": [],
+        "limit": [],
         "verbose": False,
     }
+
+
+def test_limits_of_a_gateway_are_set_by_name_and_its_timeout_by_tool():
+    line = "gateway --call-timeout 30 --call-timeout save=5.5 --limit max_tools=100 -- x"
+    command, rest = find_command(line.split())
+    options = command.read(rest)
+    limits = gateway_limits(options)
+    assert (limits.call_timeout_of("save"), limits.call_timeout_of("other")) == (5.5, 30)
+    assert limits.max_tools == 100
+    assert gateway_words(options) == line.split()[1:-2]
+    defaults = command.read(["--", "x"])
+    assert gateway_limits(defaults) == Limits()
+    for wrong, says in (
+        ("--limit max_tool=1", "there is no limit 'max_tool'; did you mean max_tools?"),
+        ("--limit max_tools=0", "'0' is not a whole number of at least 1"),
+        ("--limit call_timeout=1", "there is no limit 'call_timeout'"),
+        ("--call-timeout save=soon", "'soon' is not a number of at least 0.001"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(says)):
+            command.read(wrong.split())
+
+
+def test_an_installed_gateway_keeps_what_is_said_about_its_tools():
+    line = "--open never --open show=ask --reuse always --client zed -- x"
+    command, rest = find_command(["gateway", "install", *line.split()])
+    assert gateway_words(command.read(rest)) == line.split()[:6]
 
 
 def test_lists_of_one_line_are_not_those_of_the_next():

@@ -60,6 +60,7 @@ _SURFACE = "tests/host/test_surface.py::test_"
 _VIEWS = "tests/host/test_views.py::test_"
 _VIEW_SERVER = "tests/host/test_view_server.py::test_"
 _GATEWAY = "tests/gateway/test_views.py::test_"
+_REACH = "tests/gateway/test_reach.py::test_"
 _OFFICIAL_VIEWS = "tests/contract/test_official_views.py::test_"
 _OFFICIAL = "tests/gateway/test_official.py::test_"
 _CHECK = "tests/check/test_rules.py::test_"
@@ -154,6 +155,8 @@ DECLARED_TYPES = _JS_TYPES + "the_declarations_compile_and_a_page_that_uses_all_
 OFFICIAL = _OFFICIAL + "an_official_servers_view_opens_and_its_tools_are_called"
 SCRIPTS = _OFFICIAL_VIEWS + "a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it"
 MODEL_HIDES = _SURFACE + "tools_that_are_not_for_the_model_are_not_there"
+ONLY_LISTED = _REACH + "only_what_the_view_lists_for_the_model_is_sent_to_it"
+WHILE_OPENING = _REACH + "what_a_view_says_while_it_opens_is_in_the_result_that_opened_it"
 NO_TOOLS = _VIEWS + "a_view_without_tools_is_never_asked_for_them"
 NO_DOM = "tests/browser/test_sandbox.py::test_a_view_sees_neither_the_stage_nor_another_view"
 
@@ -186,7 +189,8 @@ STATEMENTS = [
     Statement("000-5", "Tools for local computation.", REGISTERS,
               (_BUDGET + "a_comparison_is_an_answer_and_a_second_ring_in_the_chart",)),
     Statement("000-6", "Tools for what the user wants: save, confirm.", REGISTERS,
-              (REGISTRY, _EDITOR + "saving_is_offered_while_there_is_something_to_save")),
+              (REGISTRY, _EDITOR + "saving_is_offered_while_there_is_something_to_save",
+               _REACH + "how_long_a_call_may_take_is_set_by_tool")),
     Statement("000-7", "Two equivalent patterns: a static list, a dynamic registry.",
               f"{LISTS} {REGISTERS}", (STATIC, REGISTRY)),
     Statement("000-8", "Static: the host lists with `onlisttools`, calls with `oncalltool`.",
@@ -272,7 +276,8 @@ STATEMENTS = [
               "host/policy.py:model_may_call host/policy.py:view_may_call",
               (END_TO_END, _POLICY + "an_explicit_visibility_counts_as_it_stands")),
     Statement("000-40", "`[\"app\"]` keeps a tool out of the model's list.",
-              "host/surface.py:Surface.put_view", (REGISTRY, MODEL_HIDES)),
+              "host/surface.py:Surface.put_view host/view.py:View.call",
+              (REGISTRY, MODEL_HIDES, ONLY_LISTED)),
     Statement("000-41", "The sample of `refresh`, for the user interface only.", REGISTERS,
               (REGISTRY,)),
     Statement("000-42", "The example from end to end.", f"view/app.py:App {_JS}App", (END_TO_END,)),
@@ -485,7 +490,7 @@ STATEMENTS = [
     Statement("003-35", "Pushed (`update-model-context`) and pulled (tools).",
               f"{_APP}update_model_context {_JS}updateModelContext host/host.py:Host.model_context",
               (_GATEWAY + "context_comes_with_the_next_result_and_replaces_what_was_told_before",
-               _VIEWS + "the_last_update_of_the_context_counts", SCRIPTS)),
+               _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, SCRIPTS)),
     Statement("003-36", "Any Standard Schema will do.", f"{_JS}registerTool",
               (GOOD_SCHEMAS, GIVEN_SCHEMAS)),
     Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.",
@@ -624,7 +629,8 @@ STATEMENTS = [
     Statement("004-15", "The sample of `registerAppTool`.", "server/views.py:register_app_tool",
               (ORDERS, _GIVEN + "the_sample_of_the_document_answers_what_it_returns")),
     Statement("004-16", "The host hides helpers from the model.", "host/policy.py:model_may_call",
-              (ORDERS, MODEL_HIDES, _HOST + "the_model_cannot_call_what_is_only_for_views")),
+              (ORDERS, MODEL_HIDES, ONLY_LISTED,
+               _HOST + "the_model_cannot_call_what_is_only_for_views")),
     Statement("004-17", "The host refuses a View's call to what is not for it.",
               "host/view_server.py:ViewServer.check_allowed",
               (ORDERS, _VIEW_SERVER + "a_tool_that_views_may_not_call_is_refused")),

@@ -117,6 +117,40 @@ async def test_a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it(
 
 
 @through
+@pytest.mark.parametrize(
+    ("server", "opens", "bad", "error"),
+    [
+        (
+            "shadertoy",
+            "render-shadertoy",
+            {"fragmentShader": "void mainImage(out vec4 c, in vec2 p) { nonsense }"},
+            "Shader compilation failed",
+        ),
+        (
+            "threejs",
+            "show_threejs_scene",
+            {"code": "throw new Error('no scene today')"},
+            "Three.js Scene Error: ",
+        ),
+    ],
+    ids=["shadertoy", "threejs"],
+)
+async def test_a_view_that_is_opened_with_bad_code_says_so_in_the_result_that_opened_it(
+    browser: HeadlessRenderer,
+    through: Through,
+    server: str,
+    opens: str,
+    bad: dict[str, str],
+    error: str,
+) -> None:
+    async with model_of(through, command(server), browser.seat(through)) as model:
+        said = [*(await model.call_any(opens, bad)).content]
+        if isinstance(model, HostModel):
+            said = [block for each in model.host.model_context() for block in each.content]
+        assert error in "\n".join(each.text for each in said if isinstance(each, TextContent))
+
+
+@through
 async def test_the_map_goes_where_the_model_says_and_tells_where_it_is(
     browser: HeadlessRenderer, through: Through
 ) -> None:

@@ -7,12 +7,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+from mcp import Client
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
 from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
 from transom.errors import ChannelClosed
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
 from transom.host.policy import ApprovalRequest, Decision, Deny
+from transom.host.renderers import Renderer
 from transom.host.ui_resource import UIResource
 
 URI = "ui://shop/list.html"
@@ -223,8 +230,16 @@ class Seat(InProcessRenderer):
 class Screen:
     """Where a test's Views are shown."""
 
-    def __init__(self, apps: Mapping[str, Callable[[], App]], *, pictures: bool = False) -> None:
+    def __init__(
+        self,
+        apps: Mapping[str, Callable[[], App]],
+        *,
+        pictures: bool = False,
+        renderer: Renderer | None = None,
+    ) -> None:
         self.pictures = pictures
+        self.renderer = renderer
+        """Shows Views in place of a `Seat`."""
         self.broken = False
         self.asked: list[ApprovalRequest] = []
         self.decision: Decision = Deny("no")
@@ -232,8 +247,8 @@ class Screen:
         self.pictured: list[str] = []
         self._apps = apps
 
-    async def seat(self, client: str) -> Seat:
-        return Seat(self._apps, self)
+    async def seat(self, client: str) -> Renderer:
+        return self.renderer or Seat(self._apps, self)
 
     def where(self) -> str:
         return "http://stage.test/"
@@ -350,3 +365,55 @@ async def gateway(
         await running
         for start in server.starts:
             await start.aclose()
+
+
+class _SdkChannel:
+    """The gateway's end of what the official client reads and writes."""
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self._read, self._write = read, write
+
+    async def send(self, data: bytes) -> None:
+        try:
+            await self._write.send(SessionMessage(jsonrpc_message_adapter.validate_json(data)))
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise ChannelClosed("the client is gone") from None
+
+    async def receive(self) -> bytes:
+        try:
+            item = await self._read.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            raise ChannelClosed("the client is gone") from None
+        return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    async def aclose(self) -> None:
+        await self._write.aclose()
+
+
+@asynccontextmanager
+async def official_client(
+    *,
+    server: Server | None = None,
+    setup: Callable[[App], object] | None = None,
+    mode: Any = "legacy",
+    renderer: Renderer | None = None,
+    **options: Any,
+) -> AsyncIterator[Client]:
+    """The official client of a gateway, in front of a `Server` whose `show` opens a `Shop`."""
+    server = Server() if server is None else server
+    views = ViewOptions(Screen({URI: Shop(setup)}, renderer=renderer), **options)
+    async with create_client_server_memory_streams() as (ours, theirs):
+        proxy = Proxy(_SdkChannel(*theirs), [("shop", server.connect)], views)
+        running = asyncio.create_task(proxy.run())
+
+        @asynccontextmanager
+        async def transport() -> AsyncIterator[Any]:
+            yield ours
+
+        try:
+            async with Client(transport(), mode=mode) as client:
+                yield client
+        finally:
+            await running
+            for start in server.starts:
+                await start.aclose()

@@ -48,7 +48,7 @@ async def test_what_a_model_should_read_is_an_answer_and_never_raised():
         closed = await host.answer("orders-1__read")
         for result, words in (
             (refused, "Policy(approve=...)"),
-            (unknown, "Tool orders-1__fly not found"),
+            (unknown, "View orders-1 has no tool fly"),
             (nowhere, "nothing_like_it not found"),
             (closed, "is closed: enough"),
         ):

@@ -332,7 +332,7 @@ def test_every_file_name_is_safe(uri: str):
 def test_the_limits_are_those_of_the_spec_unless_given():
     limits = Limits()
     assert limits.max_tools == 50
-    assert limits.call_timeout == 30
+    assert limits.call_timeout == 600
     assert limits.max_result_bytes == 10 * 1024 * 1024
     assert limits.relist_interval == 1
     assert limits.fresh_timeout == 0.5

@@ -20,7 +20,7 @@ from transom.errors import (
 from transom.host.open_views import HostRecords, OpenViews
 from transom.host.policy import ApprovalRequest
 from transom.host.tool_names import owned_name
-from transom.host.view_tools import _shared_definitions
+from transom.host.view_tools import ToolDefinitions
 from transom.types import TextContent, ToolResult
 
 
@@ -673,7 +673,7 @@ async def test_views_that_list_the_same_definition_share_it_as_long_as_one_does(
         await host.call_tool("show_orders")
         [one], [two] = (view.tools for view in host.views.values())
         assert one is two
-        kept = _shared_definitions(host.limits)
+        kept = ToolDefinitions(host.limits).shared
         assert len(kept) == 1
         for view in list(host.views.values()):
             await view.close()
@@ -730,7 +730,7 @@ async def test_a_views_change_is_seen_by_the_next_listing():
         assert (await host.call_tool("orders-1__write", {"words": "x"})).text == "wrote x"
 
 
-async def test_a_view_says_itself_why_it_does_not_offer_a_tool_where_everything_may_run():
+async def test_a_disabled_tool_says_why_and_an_unknown_one_is_not_found():
     app = editor()()
     app.register_tool("save", lambda: "saved").disable("nothing to save")
     renderer = InProcessRenderer({URI: lambda: app})
@@ -847,7 +847,7 @@ async def test_nobody_is_asked_about_a_tool_that_is_not_offered():
     renderer = InProcessRenderer({URI: lambda: app})
     async with hosting(renderer=renderer, policy=Policy(approve=approve)) as host:
         await host.call_tool("show_orders")
-        with pytest.raises(ProtocolError, match="Tool orders-1__save not found"):
+        with pytest.raises(ProtocolError, match="View orders-1 has no tool save"):
             await host.call_tool("orders-1__save")
         with pytest.raises(ProtocolError, match="View orders-1 has no tool save"):
             await host.views["orders-1"].call_tool("save")
@@ -938,7 +938,7 @@ async def test_a_tool_that_is_not_for_the_model_cannot_be_called_for_it():
     async with hosting(renderer=renderer) as host:
         await host.call_tool("show_orders")
         assert (await tool_names(host))[3:] == ["orders-1__echo"]
-        with pytest.raises(ProtocolError, match="not found"):
+        with pytest.raises(ProtocolError, match="has no tool hidden"):
             await host.call_tool("orders-1__hidden")
         with pytest.raises(Refused, match="not for the model"):
             await host.views["orders-1"].call_tool("hidden")

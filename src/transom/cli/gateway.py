@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from transom.connections.process import ServerProcess
     from transom.gateway.config import ServerConfig
     from transom.gateway.display import SharedDisplay
+    from transom.host.limits import Limits
     from transom.host.renderers import Renderer
 
 _DRIVER_DIED = "Connection closed while reading from the driver"
@@ -131,6 +132,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         fresh=options.fresh,
         view_calls=options.view_calls,
         approve_view_calls=options.approve_view_calls,
+        limits=gateway_limits(options),
         hung_after=options.hung_after,
     )
     async with gateway:
@@ -154,6 +156,16 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
                 bus=await stack.enter_async_context(Bus(url)) if url else None,
                 announce=_print,
             )
+
+
+def gateway_limits(options: GatewayOptions) -> Limits:
+    """The limits of Views, as the options have them."""
+    from transom.host.limits import Limits
+
+    given: dict[str, Any] = dict(options.limit)
+    if options.call_timeout:
+        given["call_timeout"] = dict(options.call_timeout)
+    return Limits(**given)
 
 
 def _servers(options: GatewayOptions) -> list[ServerConfig]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
 
 from transom.cli.command import COMMAND, Command, count, did_you_mean, number, port_number
 from transom.errors import UsageError
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from transom.gateway.inputs import Approval
     from transom.host.policy import ViewCalls
     from transom.host.surface import Naming
-    from transom.host.view_settings import Opening, Reuse
     from transom.web.csp import CspMode
 
 _TARGET_HELP = "A Python file, `module:server`, a URL, or one quoted command line."
@@ -58,15 +57,67 @@ def _add_header(command: Command, **settings: Any) -> None:
     )
 
 
-def _add_by_tool(command: Command, name: str, words: Sequence[str], text: str) -> None:
-    def read(value: str) -> tuple[str, str]:
+class Setting(NamedTuple):
+    """`NAME=VALUE`, or `VALUE` for all names (`"*"`)."""
+
+    name: str
+    value: Any
+
+    def __str__(self) -> str:
+        value = f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+        return value if self.name == "*" else f"{self.name}={value}"
+
+
+def _add_by_tool(
+    command: Command, name: str, words: Sequence[str], text: str, **settings: Any
+) -> None:
+    def read(value: str) -> Setting:
         tool, equals, word = value.rpartition("=")
         if word not in words or (equals and not tool):
             raise argparse.ArgumentTypeError(f"{value!r} is none of {', '.join(words)}")
-        return tool or "*", word
+        return Setting(tool or "*", word)
 
     metavar = f"[TOOL=]{'|'.join(words)}"
-    command.option(name, metavar, text, action="append", type=read, default=[])
+    command.option(name, metavar, text, action="append", type=read, default=[], **settings)
+
+
+def _add_limits(command: Command, **settings: Any) -> None:
+    seconds = number(0.001)
+
+    def read_timeout(value: str) -> Setting:
+        tool, _, given = value.rpartition("=")
+        return Setting(tool or "*", seconds(given))
+
+    def read_limit(value: str) -> Setting:
+        from transom.host.limits import Limits  # noqa: PLC0415 - few command lines have one
+
+        name, _, given = value.partition("=")
+        kinds = {key: kind for key, kind in get_type_hints(Limits).items() if kind in (int, float)}
+        if name not in kinds:
+            hint = did_you_mean(name, list(kinds))
+            raise argparse.ArgumentTypeError(f"there is no limit {name!r}{hint}")
+        return Setting(name, count(given) if kinds[name] is int else seconds(given))
+
+    command.option(
+        "--call-timeout",
+        "[TOOL=]SECONDS",
+        "How long a call of a View's tool may take, or may make no progress. By default ten "
+        "minutes. For all tools, or for one; repeatable.",
+        action="append",
+        type=read_timeout,
+        default=[],
+        **settings,
+    )
+    command.option(
+        "--limit",
+        "NAME=NUMBER",
+        "Change another limit for Views, such as `max_tools=100`; repeatable. docs/security.md "
+        "lists them.",
+        action="append",
+        type=read_limit,
+        default=[],
+        **settings,
+    )
 
 
 class GatewayOptions(argparse.Namespace):
@@ -83,8 +134,10 @@ class GatewayOptions(argparse.Namespace):
     fresh: bool
     view_calls: ViewCalls
     approve_view_calls: bool
-    open: list[tuple[str, Opening]]
-    reuse: list[tuple[str, Reuse]]
+    open: list[Setting]
+    reuse: list[Setting]
+    call_timeout: list[Setting]
+    limit: list[Setting]
     csp: CspMode
     ephemeral: bool
     hung_after: float
@@ -179,6 +232,7 @@ def _add_gateway_options(command: Command) -> None:
         "Whether a call of a tool that has a View opens it. `always`: the default. `ask`: if the "
         "user agrees, asked through the agent with `--approve elicit`, otherwise on the page. "
         "`never`. For all tools, or for one; repeatable.",
+        **panel,
     )
     _add_by_tool(
         command,
@@ -187,7 +241,9 @@ def _add_gateway_options(command: Command) -> None:
         "Whether a call uses the tool's open View instead of opening another one. `never`. "
         "`arguments`: if that View has the same arguments. `always`. By default as the server "
         "declares. For all tools, or for one; repeatable.",
+        **panel,
     )
+    _add_limits(command, **panel)
     command.flag(
         "--fresh",
         "Ask every View for its tools each time the client lists tools, even if the View reported "

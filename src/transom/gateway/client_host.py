@@ -22,6 +22,7 @@ from transom.connections.connection import ServerConnection
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
+from transom.host.limits import Limits
 from transom.host.policy import ApprovalRequest, Decision, Deny, ViewCalls
 from transom.host.view_settings import ViewSettings
 
@@ -69,6 +70,8 @@ class ViewOptions(msgspec.Struct, frozen=True):
     """Which tools of servers Views may call."""
     approve_view_calls: bool = False
     """Whether the user is asked before."""
+    limits: Limits | None = None
+    """How much a View may cost; by default as for any host."""
     settings: Mapping[str, ViewSettings] = {}
     """By server: how its tools open Views."""
     identities: Mapping[str, str] = {}
@@ -155,6 +158,7 @@ class ClientHost:
             policy=policy,
             fresh=options.fresh,
             naming=options.naming,
+            limits=options.limits,
             call_timeout=None,
             audit=None,  # nobody could read it
         )

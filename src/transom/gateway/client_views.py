@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from transom.background import Background, Debounced
+from transom.background import Background, Debounced, ignore
 from transom.connections.connection import ServerConnection
 from transom.connections.versions import is_complete, without_hop_keys
 from transom.errors import (
@@ -156,6 +156,7 @@ class ClientViews:
         host.on_model_context = self._model_context
         host.on_view_opened = self._view_opened
         host.on_view_closed = self._view_closed
+        host.on_view_failed = self._view_closed
         host.on_tools_changed = self._tools_changed.trigger
         host.on_error = log_error
         host.on_view_problem = _log_view_problem
@@ -284,10 +285,12 @@ class ClientViews:
         text = TextContent(wire.encode(listed).decode())
         return ToolResult(content=[text], structured_content=listed)
 
-    def _progress_relay(self, request: ClientRequest) -> OnProgress | None:
+    def _progress_relay(self, request: ClientRequest) -> OnProgress:
         relay = self._client.progress_relay(request)
+        if relay is None:
+            return ignore  # a page that reports progress may take longer, whoever asked for it
         # A View's own params do not reach the client.
-        return relay and (lambda progress: relay(msgspec.structs.replace(progress, params=None)))
+        return lambda progress: relay(msgspec.structs.replace(progress, params=None))
 
     # --- opening -----------------------------------------------------------------------------
 
@@ -413,8 +416,11 @@ class ClientViews:
                 lines.append(f"It has tools of its own, which you can call: {listed}")
             if naming == "both":
                 lines.append(f"If they are not in your list of tools, use {by_id}.")
+        elif view.offers_tools:
+            where = "list_view_tools" if naming != "flat" else "your list of tools"
+            lines.append(f"It has no tools of its own yet; if it offers some later, see {where}.")
         else:
-            lines.append("It has no tools of its own right now.")
+            lines.append("It has no tools of its own.")
         return "\n".join(lines)
 
     # --- messages of Views -------------------------------------------------------------------
@@ -451,13 +457,14 @@ class ClientViews:
         )
 
     def _message(self, view: View, blocks: list[Any]) -> None:
-        self._messages.add_message(view.id, blocks)
+        self._messages.add_message(view.id, view.provenance.mark(), blocks)
         self._notify_updated(view.id)
 
     def _model_context(self, view: View) -> None:
         context = view.model_context
         if context is not None:
-            self._messages.set_context(view.id, context.content, context.structured_content)
+            title = view.provenance.mark()
+            self._messages.set_context(view.id, title, context.content, context.structured_content)
             self._notify_updated(view.id)
 
     def _view_opened(self, view: View) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transom.channel import Channel
     from transom.gateway.http import HttpGateway
     from transom.gateway.inputs import Approval
+    from transom.host.limits import Limits
     from transom.host.policy import ViewCalls
     from transom.host.renderers import Renderer
     from transom.host.surface import Naming
@@ -50,6 +51,7 @@ class Gateway:
         fresh: whether every View is listed again at each listing.
         view_calls: which tools of its server a View may call; see `Policy`.
         approve_view_calls: whether the user is asked before a View calls one.
+        limits: how much a View may cost, such as how long a call of its tools may take.
         hung_after: seconds of silence after which a server that owes an answer is restarted; 0:
             never.
 
@@ -67,6 +69,7 @@ class Gateway:
         fresh: bool = False,
         view_calls: ViewCalls = "spec",
         approve_view_calls: bool = False,
+        limits: Limits | None = None,
         hung_after: float = 300.0,
     ) -> None:
         configs = _configs(servers) if isinstance(servers, Mapping) else list(servers)
@@ -90,6 +93,7 @@ class Gateway:
             fresh=fresh,
             view_calls=view_calls,
             approve_view_calls=approve_view_calls,
+            limits=limits,
             settings=settings,
             identities=dict(zip(names, identities, strict=True)),
         )

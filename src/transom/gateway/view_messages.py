@@ -74,32 +74,33 @@ class ViewMessages:
 
     # --- from Views --------------------------------------------------------------------------
 
-    def view_opened(self, view_id: str, title: str) -> None:
-        """A View has opened."""
-        self._views[view_id] = _Sender(title)
+    def view_opened(self, view_id: str, title: str) -> _Sender:
+        """A View has opened, or sends something while it opens."""
+        view = self._views.setdefault(view_id, _Sender(title))
+        view.title = title
+        return view
 
     def view_closed(self, view_id: str) -> None:
-        """A View has closed. What the model has not seen yet is kept."""
+        """A View has closed, or could not be opened. What the model has not seen yet is kept."""
         view = self._views.pop(view_id, None)
         if view is not None and view.context_unseen:
             self._keep(_context_blocks(view_id, view))
 
-    def add_message(self, view_id: str, blocks: Sequence[Any]) -> None:
+    def add_message(self, view_id: str, title: str, blocks: Sequence[Any]) -> None:
         """Keep a message of a View to the model."""
         raw = without_marks(wire.encode(blocks))
         if len(raw) > _MAX_MESSAGE:
             raise Refused(f"A message of {len(raw)} bytes is over {_MAX_MESSAGE}")
         content = msgspec.json.decode(raw)
         self._keep([text_block(f"⟦View {view_id}⟧ sends this message:"), *content])
-        view = self._views.get(view_id)
-        if view is not None:
-            view.messages.append({"when": _now(), "content": content})
+        sent = {"when": _now(), "content": content}
+        self.view_opened(view_id, title).messages.append(sent)
 
-    def set_context(self, view_id: str, content: Sequence[Any], structured: object) -> None:
+    def set_context(
+        self, view_id: str, title: str, content: Sequence[Any], structured: object
+    ) -> None:
         """Store a View's context in place of its previous one."""
-        view = self._views.get(view_id)
-        if view is None:
-            return
+        view = self.view_opened(view_id, title)
         view.context = {"when": _now(), "content": unmarked(content)}
         if structured is not None:
             view.context["structuredContent"] = unmarked(structured)

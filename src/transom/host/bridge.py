@@ -243,7 +243,7 @@ class Bridge(CallsTools):
             on_notification=self._handle_notification,
             on_error=self.report,
             on_closed=self._ended,
-            timeout=self.limits.call_timeout,
+            timeout=self.limits.call_timeout_of(""),
             peer=Peer(
                 max_bytes=self.limits.max_message_bytes,
                 max_depth=self.limits.max_message_depth,
@@ -443,7 +443,7 @@ class Bridge(CallsTools):
         """`call_tool` and `start_task`."""
         name, arguments, timeout, task = call.name, call.arguments, call.timeout, call.as_task
         if timeout is None:
-            timeout = self.limits.call_timeout
+            timeout = self.limits.call_timeout_of(name)
         if self._lifecycle.state is not _READY or not self._offers_tools:
             timeout = await self._until_callable("tools/call", timeout)
         if arguments is not None and not isinstance(arguments, dict):
@@ -525,11 +525,14 @@ class Bridge(CallsTools):
     async def ping(self, *, timeout: float | None = None) -> None:
         """Check that the View still answers.
 
+        Args:
+            timeout: seconds; `limits.list_timeout` unless given.
+
         Raises:
             RequestTimeout: it does not.
             ConnectionClosed, NotConnected: it is closed.
         """
-        limit = self.limits.call_timeout if timeout is None else timeout
+        limit = self.limits.list_timeout if timeout is None else timeout
         left = await self._until_ready("ping", limit)
         await self._session.request("ping", b"{}", timeout=left)
 
@@ -567,7 +570,7 @@ class Bridge(CallsTools):
 
     async def request_task(self, method: str, params: object, timeout: float | None) -> Any:
         """Send a request about tasks; its result."""
-        limit = self.limits.call_timeout if timeout is None else timeout
+        limit = self.limits.call_timeout_of("") if timeout is None else timeout
         left = await self._until_callable(method, limit)
         raw = await self._session.request(method, wire.encode(params), timeout=left)
         return HOST[method].read_result(self._checked(method, raw))

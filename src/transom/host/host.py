@@ -50,7 +50,7 @@ from transom.host.surface import Change, Entry, Naming, Surface
 from transom.host.tasks import MAX_TASKS, TaskServers, owned_task
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
-from transom.host.tool_names import owner_of
+from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.view import (
     ModelContext,
     View,
@@ -448,17 +448,20 @@ class Host(ToolHost):
         self._check_open()
         owner = owner_of(name)
         view = None if owner is None else self._views.get(owner)
-        if view is None or view.state is not GONE:
-            await (self._refresh() if view is None else view.refreshed())
+        if view is None:
+            await self._refresh()
+        elif view.state is not GONE:
+            await view.refreshed(list_again=view.disabled_tool(name) is None)
         entry = self._surface.find(name)
         if entry is not None:
             return entry
-        if view is not None and (tool := view.unlisted_tool(name)) is not None:
+        if view is not None and (tool := view.disabled_tool(name)) is not None:
             return Entry("view", view.id, Tool(name=tool), Tool(name=name))
         error: TransomError = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         server = self._surface.reserved_for(name)
-        if view is not None and view.state is GONE:
-            error = view.closed_error()
+        if view is not None:
+            live = view.takes_calls
+            error = view.missing(name.partition(SEPARATOR)[2]) if live else view.closed_error()
         elif owner is not None and self._views.is_view_id(owner) and owner not in self._views:
             error = self._views.closed_error(owner)
         elif server is not None and (reason := self._servers.why_gone(server)) is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
+
+_CALL_TIMEOUT = 600.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +30,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Nesting of any one message."""
     max_message_containers: int = 250_000
     """Arrays and objects of any one message."""
-    call_timeout: float = 30.0
-    """A call of a View's tool, or the time between two of its progress notices."""
-    max_call_time: float = 600.0
+    call_timeout: float | Mapping[str, float] = _CALL_TIMEOUT
+    """A call of a View's tool, or the time between two of its progress notices: for all tools, or
+    by tool (`"*"` for the others). It is long because a user may have to decide something. A View
+    that is gone ends its calls at once."""
+    max_call_time: float = 3600.0
     """A call of a View's tool, whatever progress it claims to make."""
     list_timeout: float = 10.0
     """Listing a View's tools, all pages together."""
@@ -52,3 +58,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Files that a View may offer to save with one request."""
     max_live_views: int = 32
     """Live Views of one host; the least recently used one is closed to make room."""
+
+    def call_timeout_of(self, tool: str) -> float:
+        """The `call_timeout` of one tool of a View."""
+        given = self.call_timeout
+        if isinstance(given, Mapping):
+            return given.get(tool, given.get("*", _CALL_TIMEOUT))
+        return given

@@ -74,10 +74,15 @@ class ListedTools:
         """Wait for the first listing: no earlier one can be used, so it may take longer."""
         await wait_refreshed([self._refresh], _FIRST_LISTING)
 
-    async def refreshed(self, seconds: float) -> None:
-        """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
+    async def refreshed(self, seconds: float, *, list_again: bool = False) -> None:
+        """Wait briefly for a pending listing, or for the one that a lazy schema needs.
+
+        With `list_again`, it is listed now if no listing is pending, as often as the rate allows.
+        """
         if self.may_differ:
             self._refresh.pull()
+        elif list_again and self._refresh.listing(seconds) is None:
+            self._refresh.trigger()
         await wait_refreshed([self._refresh], seconds, slow_ones=True)
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from transom.host.grants import GivenGrant
 from transom.host.liveness import BUSY, GONE, LIVE, ViewState
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
+from transom.host.settling import wait_settled
 from transom.host.tool_names import view_stem
 from transom.host.ui_resource import view_uri
 from transom.host.view import View, ViewEnvironment, ViewOrigin
@@ -208,10 +209,11 @@ class OpenViews(Mapping[str, View]):
         call_server: Callable[[], Awaitable[_R]],
     ) -> ShownCall[_R]:
         """See `Host.call_with_view`."""
-        view, origin, failure = None, None, None
+        view, origin, failure, since = None, None, None, 0.0
         try:
             origin = self.call_of(server, tool, arguments)
             view = None if origin is None else await self.view_for(origin)
+            since = 0.0 if view is None else view.last_used
         except TransomError as error:
             failure = str(error)
         except Exception as error:  # noqa: BLE001 - the call does not depend on its View
@@ -235,6 +237,7 @@ class OpenViews(Mapping[str, View]):
             await view.deliver(cancelled="The call's result cannot be read", call=origin)
         with suppress(ViewClosed):
             await view.opened()
+            await wait_settled(view, since)
         error = None if view.takes_calls else view.reason
         return ShownCall(result, view, reused=origin.reused, error=error)
 

@@ -237,6 +237,12 @@ class View(CallsTools):
         return 0.0 if self._liveness is None or self.state is LIVE else self._liveness.silent_for
 
     @property
+    def offers_tools(self) -> bool:
+        """Whether it declared that it has tools, now or later."""
+        app = None if self._bridge is None else self._bridge.app_capabilities
+        return app is not None and app.tools is not None
+
+    @property
     def tools(self) -> list[Tool]:
         """Its tools as it defines them, as of the last listing."""
         return list(self._tools.by_name.values())
@@ -370,7 +376,7 @@ class View(CallsTools):
         # It was loaded again, and may have no tools now, or not this one.
         late = isinstance(error, ProtocolError) and name not in self._tools.by_name
         if late or isinstance(error, CapabilityMissing):
-            return self._missing(name)
+            return self.missing(name)
         if isinstance(error, ProtocolError):  # the View's own text
             error.message = clean(error.message, self._env.limits.max_description)
         return error
@@ -388,7 +394,8 @@ class View(CallsTools):
         if wanted is not None or not isinstance(result, Task):
             return result
         try:
-            return await bridge.task_result(result.task_id, timeout=call.timeout)
+            limit = call.timeout or bridge.limits.call_timeout_of(call.name)
+            return await bridge.task_result(result.task_id, timeout=limit)
         except (asyncio.CancelledError, RequestTimeout):
             with suppress(TransomError):
                 await bridge.cancel_task(result.task_id, timeout=_CANCELLED_WITHIN)
@@ -424,17 +431,21 @@ class View(CallsTools):
     async def _find_refreshed(
         self, name: str, arguments: Mapping[str, Any] | None
     ) -> Tool | DisabledTool:
-        """Find a tool after a pending listing, if there is one."""
-        await self.refreshed()
+        """Find a tool after a pending listing, or after one more if it is not known at all.
+
+        Nothing else is sent to the View: a name that it does not list for the model may be that of
+        a tool which is not for the model.
+        """
+        bridge = self._bridge
+        known = name in self._tools.by_name or (bridge is not None and name in bridge.disabled)
+        await self.refreshed(list_again=not known)
         if not self.takes_calls:
             raise self._refused(name, arguments, self.closed_error())
-        if self._may_explain(name):
-            return Tool(name=name)
         tool = self._tools.by_name.get(name)
-        if tool is None and self._bridge is not None and name in self._bridge.disabled:
-            return self._bridge.disabled[name]
+        if tool is None and bridge is not None and name in bridge.disabled:
+            return bridge.disabled[name]
         if tool is None:
-            raise self._refused(name, arguments, self._missing(name))
+            raise self._refused(name, arguments, self.missing(name))
         if not model_may_call(tool):
             text = f"{name[:128]} of View {self.id} is not for the model: its visibility says so"
             raise self._refused(name, arguments, Refused(text))
@@ -449,30 +460,19 @@ class View(CallsTools):
         self.record("refusal", "disabled", tool=tool.name, arguments=arguments, detail=text)
         return ToolResult(content=[TextContent(text)], is_error=True)
 
-    def _missing(self, name: str) -> ProtocolError:
+    def missing(self, name: str) -> ProtocolError:
+        """The error for a call of a tool that it does not have, or that is not for the model."""
         return ProtocolError(INVALID_PARAMS, f"View {self.id} has no tool {name[:128]}")
 
-    def unlisted_tool(self, shown: str) -> str | None:
-        """Its own name for a tool that it does not list, if a call would explain why.
+    def disabled_tool(self, shown: str) -> str | None:
+        """Its own name for a disabled tool that a model calls by the name `shown`."""
+        plain = shown.partition(SEPARATOR)[2]
+        names = (tool.name for tool in self.disabled_tools)
+        return next((n for n in names if n == plain or owned_name(self.id, n) == shown), None)
 
-        Args:
-            shown: the name that a model knows it by.
-        """
-        names = {owned_name(self.id, tool.name): tool.name for tool in self.disabled_tools}
-        name = names.get(shown, shown.partition(SEPARATOR)[2])
-        return name if shown in names or self._may_explain(name) else None
-
-    def _may_explain(self, name: str) -> bool:
-        """Whether a call of an unlisted tool is sent to the View, which can explain best why.
-
-        Only with a policy that allows everything: a user cannot be asked about a tool without a
-        definition.
-        """
-        return self.takes_calls and name not in self._tools.by_name and self._env.approvals.trusting
-
-    async def refreshed(self) -> None:
-        """Wait briefly for a pending listing, or for the one that a lazy schema needs."""
-        await self._tools.refreshed(self._env.limits.fresh_timeout)
+    async def refreshed(self, *, list_again: bool = False) -> None:
+        """See `ListedTools.refreshed`."""
+        await self._tools.refreshed(self._env.limits.fresh_timeout, list_again=list_again)
 
     def _refused(
         self, name: str, arguments: Mapping[str, Any] | None, error: TransomError
@@ -607,9 +607,8 @@ class View(CallsTools):
         await self._send_outcome()
         await bridge.initialized()
         self.state, self._reason = LIVE, ""
-        app = bridge.app_capabilities
-        if app is not None and app.tools is not None:
-            self._tools.changed(app)
+        if self.offers_tools:
+            self.tools_changed()
             await self._tools.wait_first()
 
     async def opened(self) -> None:

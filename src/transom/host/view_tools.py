@@ -51,8 +51,8 @@ class _Definition(msgspec.Struct, frozen=True, weakref=True):
 
 
 @lru_cache(maxsize=16)
-def _shared_definitions(limits: Limits) -> WeakValueDictionary[bytes, _Definition]:
-    """The cache of all Views' definitions with these limits, by their bytes."""
+def _shared_definitions(*limits: int) -> WeakValueDictionary[bytes, _Definition]:
+    """The cache of all Views' definitions that were read with these limits, by their bytes."""
     del limits
     return WeakValueDictionary()
 
@@ -80,7 +80,10 @@ class ToolDefinitions:
         self._limits = limits
         self._last: tuple[bytes, ToolListing] | None = None  # by the digest of its only page
         self._known: dict[bytes, _Definition] = {}
-        self._shared = _shared_definitions(limits)
+        self.shared = _shared_definitions(
+            limits.max_definition_bytes, limits.max_schema_depth, limits.max_description
+        )
+        """The definitions of all Views with these limits."""
 
     async def list_all(self, request: Callable[[bytes], Awaitable[Raw]]) -> ToolListing:
         """List, page by page, but no more pages or tools than the limits allow.
@@ -124,12 +127,12 @@ class ToolDefinitions:
                 return False
             listing.number += 1
             data = bytes(raw)
-            known = self._known.get(data) or self._shared.get(data)
+            known = self._known.get(data) or self.shared.get(data)
             if known is None:
                 tool = self._read(listing, data)
                 if tool is None:
                     continue
-                known = self._shared[data] = _Definition(data, tool)
+                known = self.shared[data] = _Definition(data, tool)
             name = known.tool.name
             if name in listing.tools:
                 listing.leave_out(name, "listed twice; the first counts")

@@ -87,6 +87,11 @@ _TOOL_DATA: dict[str, tuple[str, Callable[[Any], object]]] = {
 """The tool's data: which handler gets it, and in which form."""
 
 
+async def _pong() -> bytes:
+    """In a task, after handlers of earlier notifications have begun: a host waits for that."""
+    return b"{}"
+
+
 def _ignore_progress(_: Progress) -> None:
     """With a progress handler, each notification resets the timeout; this one ignores them."""
 
@@ -351,7 +356,7 @@ class App:
         if serve is not None and connection is not None and "tools" in connection.declared:
             return serve(HOST[method].read_params(request.params))
         if method == "ping":
-            return b"{}"
+            return _pong()
         if method == "ui/resource-teardown":
             return self._serve_teardown(HOST[method].read_params(request.params).reason)
         raise ProtocolError(METHOD_NOT_FOUND, "Method not found")

@@ -1,0 +1,39 @@
+"""Waiting for what a View does with the call that it shows, before the call returns.
+
+1. A View answers a ping after it has taken what it was sent before. What it sends about its input
+   and result right away arrives before that answer.
+2. A View that has sent something may send more: wait until it has been quiet for a moment.
+3. A View that declared tools and has none yet may register them when it has its result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Final
+
+from transom.errors import TransomError
+from transom.host.view import View
+
+_AT_MOST: Final = 0.5  # seconds for all of it
+_QUIET: Final = 0.05
+_LOOK_EVERY: Final = 0.01
+
+
+async def wait_settled(view: View, used: float) -> None:
+    """Wait briefly until a View that is live has reacted to its call.
+
+    Args:
+        view: the View.
+        used: its `last_used` before it got the call.
+    """
+    end = time.perf_counter() + _AT_MOST
+    if view.bridge is not None:
+        with suppress(TransomError):  # a View that does not answer in time is not waited for
+            await view.bridge.ping(timeout=_AT_MOST)
+    while view.takes_calls and (now := time.perf_counter()) < end:
+        quiet = view.last_used == used or now - view.last_used > _QUIET
+        if quiet and (view.tools or not view.offers_tools):
+            return
+        await asyncio.sleep(_LOOK_EVERY)

@@ -1,0 +1,267 @@
+"""What a model can reach of a View, and what reaches it: the official client behind the gateway."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp_types import CallToolResult, TextContent
+
+from tests.gateway.memory import TOOLS, Server, official_client, text
+from tests.host.bare_view import BareView, tool
+from tests.host.shop import BareRenderer
+from transom import App, CallContext, Limits
+from transom.host.view_settings import ViewSettings
+from transom.types import TextContent as Text
+
+VIEW = "shop-1"
+HIDDEN = {"_meta": {"ui": {"visibility": ["app"]}}}
+
+
+def texts(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
+def asked(view: BareView, method: str) -> list[dict[str, Any]]:
+    return [params for name, params in view.requests if name == method]
+
+
+# --- tools that a model must not see ---------------------------------------------------------
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [
+        ("helper", [*(tool(f"t{n}") for n in range(50)), tool("helper", **HIDDEN)]),
+        ("helper", [tool("t0"), tool("helper", **HIDDEN)]),
+        ("never-listed", [tool("t0")]),
+        ("deep", [tool("t0"), tool("deep", inputSchema=deep(40))]),
+    ],
+    ids=["beyond the cap", "app-only", "never listed", "left out for its schema"],
+)
+async def test_only_what_the_view_lists_for_the_model_is_sent_to_it(
+    name: str, listed: list[dict[str, Any]]
+):
+    renderer = BareRenderer({"tools/list": {"tools": listed}})
+    async with official_client(renderer=renderer) as client:
+        await client.call_tool("show")
+        view = renderer.views[VIEW]
+        assert texts(await client.call_tool(f"{VIEW}__t0")) == ["called t0"]
+        for call in (
+            (f"{VIEW}__{name}", {}),
+            ("call_view_tool", {"view_id": VIEW, "name": name}),
+        ):
+            assert await refused(client, *call)
+        assert [params["name"] for params in asked(view, "tools/call")] == ["t0"]
+
+
+async def refused(client: Client, name: str, arguments: dict[str, Any]) -> bool:
+    try:
+        return bool((await client.call_tool(name, arguments)).is_error)
+    except MCPError:
+        return True
+
+
+async def test_an_app_only_tool_that_is_not_listed_again_yet_is_not_sent_to_the_view():
+    renderer = BareRenderer({"tools/list": {"tools": [tool("t0")]}})
+    async with official_client(renderer=renderer) as client:
+        await client.call_tool("show")
+        view = renderer.views[VIEW]
+        view.answers["tools/list"] = {"tools": [tool("t0"), tool("helper", **HIDDEN)]}
+        assert await refused(client, f"{VIEW}__helper", {})  # nothing said that there is one
+        assert await refused(client, "call_view_tool", {"view_id": VIEW, "name": "helper"})
+        assert asked(view, "tools/call") == []
+
+
+async def test_a_call_of_an_unknown_tool_lists_the_view_once_and_finds_one_that_is_new():
+    renderer = BareRenderer({"tools/list": {"tools": [tool("t0")]}})
+    async with official_client(renderer=renderer) as client:
+        await client.call_tool("show")
+        view = renderer.views[VIEW]
+        view.answers["tools/list"] = {"tools": [tool("t0"), tool("new")]}
+        listings = len(asked(view, "tools/list"))
+        assert texts(await client.call_tool(f"{VIEW}__new")) == ["called new"]
+        assert len(asked(view, "tools/list")) == listings + 1
+        assert await refused(client, f"{VIEW}__other", {})
+        assert len(asked(view, "tools/list")) == listings + 2
+
+
+# --- what a View says while it opens ---------------------------------------------------------
+
+
+def in_input(app: App) -> None:
+    @app.on_tool_input
+    async def _() -> None:
+        await app.update_model_context("in the input")
+
+
+def in_result(app: App) -> None:
+    @app.on_tool_result
+    async def _() -> None:
+        await app.update_model_context("in the result")
+
+
+def in_message(app: App) -> None:
+    @app.on_tool_result
+    async def _() -> None:
+        await app.send_message([Text("a message")])
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("setup", "said"),
+    [(in_input, "in the input"), (in_result, "in the result"), (in_message, "a message")],
+    ids=["input", "result", "message"],
+)
+async def test_what_a_view_says_while_it_opens_is_in_the_result_that_opened_it(
+    setup: Any, said: str, mode: str
+):
+    complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    answers = {
+        "tools/list": {"tools": TOOLS, **complete},
+        "tools/call": lambda params: {**text(f"called {params['name']}"), **complete},
+    }
+    server = Server(answers if mode != "legacy" else None)
+    async with official_client(server=server, setup=setup, mode=mode) as client:
+        result = await client.call_tool("show")
+        assert said in texts(result)
+        assert any(VIEW in each for each in texts(result)[: texts(result).index(said)])
+        [contents] = (await client.read_resource("transom://views")).contents
+        assert said in contents.text  # type: ignore[union-attr]
+        assert said not in texts(await client.call_tool("plain"))  # once
+
+
+async def test_what_a_view_says_during_the_handshake_is_in_the_result_that_opened_it():
+    async def setup(view: BareView) -> None:
+        await view.initialize()
+        await view.ask("ui/update-model-context", {"content": [{"type": "text", "text": "early"}]})
+        await view.tell("ui/notifications/initialized")
+
+    async with official_client(renderer=BareRenderer(setup=setup)) as client:
+        assert "early" in texts(await client.call_tool("show"))
+
+
+async def test_what_a_view_says_before_it_fails_to_open_is_in_the_result_too():
+    async def setup(view: BareView) -> None:
+        await view.initialize()
+        await view.ask("ui/update-model-context", {"content": [{"type": "text", "text": "why"}]})
+        await view.session.aclose()
+
+    async with official_client(renderer=BareRenderer(setup=setup)) as client:
+        result = texts(await client.call_tool("show"))
+        assert "why" in result
+        assert "could not be opened" in result[-1]
+        [contents] = (await client.read_resource("transom://views")).contents
+        assert VIEW not in contents.text  # type: ignore[union-attr]
+
+
+async def test_a_view_that_takes_a_moment_to_say_what_is_wrong_has_it_in_the_result_too():
+    def setup(app: App) -> None:
+        @app.on_tool_input
+        async def _() -> None:
+            await app.update_model_context("working on it")
+            await asyncio.sleep(0.02)
+            await app.update_model_context("it is broken")
+
+    async with official_client(setup=setup) as client:
+        assert "it is broken" in texts(await client.call_tool("show"))
+
+
+async def test_a_view_that_is_used_again_says_it_in_the_result_of_that_call():
+    def setup(app: App) -> None:
+        @app.on_tool_result
+        async def _(result: Any) -> None:
+            await app.update_model_context(f"shows {result.text}")
+
+    settings = {"shop": ViewSettings(reuse="always")}
+    async with official_client(setup=setup, settings=settings) as client:
+        for _ in range(2):
+            result = await client.call_tool("show")
+            assert "shows called show" in texts(result)
+        assert "It was open already" in texts(result)[-1]
+
+
+# --- tools that come late --------------------------------------------------------------------
+
+
+async def late_tools(view: BareView) -> None:
+    """A View that registers its tools when it has had its result for a while."""
+    view.answers["tools/list"] = {"tools": []}
+    await view.be_ready()
+    await view.told("tool-result")
+    await asyncio.sleep(0.2)
+    view.answers["tools/list"] = {"tools": [tool("late")]}
+    await view.tell("notifications/tools/list_changed")
+
+
+async def test_the_result_names_tools_that_a_view_registers_a_moment_later():
+    async with official_client(renderer=BareRenderer(setup=late_tools)) as client:
+        assert f"{VIEW}__late" in texts(await client.call_tool("show"))[-1]
+
+
+async def test_a_view_that_declared_tools_and_has_none_is_said_to_offer_some_later():
+    renderer = BareRenderer({"tools/list": {"tools": []}})
+    async with official_client(renderer=renderer) as client:
+        began = asyncio.get_running_loop().time()
+        about = texts(await client.call_tool("show"))[-1]
+        assert asyncio.get_running_loop().time() - began < 3
+        assert "no tools of its own yet" in about
+        assert "list_view_tools" in about
+
+
+async def test_a_view_that_declared_no_tools_is_said_to_have_none():
+    renderer = BareRenderer(setup=lambda view: view.be_ready({}))
+    async with official_client(renderer=renderer) as client:
+        assert texts(await client.call_tool("show"))[-1].endswith("It has no tools of its own.")
+
+
+# --- calls that take long --------------------------------------------------------------------
+
+
+def slow_tools(app: App) -> None:
+    """`work` reports progress, `think` and `decide` do not, `decide` as a task that must be one."""
+
+    @app.tool(annotations={"readOnlyHint": True})
+    async def work(ctx: CallContext) -> str:
+        for step in range(6):
+            await asyncio.sleep(0.1)
+            ctx.progress(step)
+        return "worked"
+
+    @app.tool(annotations={"readOnlyHint": True})
+    async def think() -> str:
+        await asyncio.sleep(0.6)
+        return "thought"
+
+    @app.tool(annotations={"readOnlyHint": True}, task="required")
+    async def decide() -> str:
+        await asyncio.sleep(0.6)
+        return "decided"
+
+
+async def test_a_page_that_makes_progress_is_waited_for_although_the_client_asked_for_none():
+    limits = Limits(call_timeout=0.4)
+    async with official_client(setup=slow_tools, limits=limits) as client:
+        await client.call_tool("show")
+        assert texts(await client.call_tool(f"{VIEW}__work")) == ["worked"]
+        late = await client.call_tool(f"{VIEW}__think")
+        assert late.is_error
+        assert "no answer within 0.4 s" in texts(late)[0]
+
+
+@pytest.mark.parametrize(("tool", "answer"), [("think", "thought"), ("decide", "decided")])
+async def test_how_long_a_call_may_take_is_set_by_tool(tool: str, answer: str):
+    for others, waits in ((0.2, {tool: 10.0}), (10.0, {tool: 0.2})):
+        limits = Limits(call_timeout={"*": others, **waits})
+        async with official_client(setup=slow_tools, limits=limits) as client:
+            await client.call_tool("show")
+            result = await client.call_tool(f"{VIEW}__{tool}")
+            assert (texts(result) == [answer]) is (waits[tool] == 10.0)
+            assert bool(result.is_error) is (waits[tool] == 0.2)
