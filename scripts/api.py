@@ -46,7 +46,7 @@ PARTS = [
         "For the author of a View in Python. The guide is [Views in Python](views.md).",
         {
             "transom": ["App", "RegisteredTool", "CallContext"],
-            "transom.protocol.messages": ["Verdict"],
+            "transom.view": ALL,
         },
     ),
     Part(
@@ -55,14 +55,21 @@ PARTS = [
         {
             "transom": ["Host"],
             "transom.host": [
-                *("View", "ModelContext", "ToolHost", "ToolList", "HostRecords", "ShownCall"),
+                *("View", "ViewState", "ViewOrigin", "ModelContext", "ToolHost", "ToolList"),
+                *("HostRecords", "ViewRecord", "ShownCall"),
             ],
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
-            "transom.host ": ["ApprovalRequest", "Approve", "Download"],
+            "transom.host ": [
+                *("ApprovalRequest", "Approve", "Decision", "Grant", "Grantee", "GivenGrant"),
+                *("BridgeListener", "LifecycleState", "ViewServer", "Download"),
+                *("ToolOutcome", "OnProgress", "Progress", "ListTasksResult"),
+                *("ModelApi", "Naming", "Opening", "Reuse", "ViewCalls"),
+            ],
             "transom  ": ["Limits", "InProcessRenderer"],
             "transom.host  ": [
                 *("Renderer", "AttachesToHost", "TakesScreenshots", "MakeApp", "UIResource"),
-                *("AuditLog", "AuditEvent", "AuditFilter", "Redact", "Sink", "read_audit"),
+                *("AuditLog", "AuditEvent", "AuditKind", "AuditFilter", "Redact", "Sink"),
+                "read_audit",
             ],
         },
     ),
@@ -132,10 +139,12 @@ _OF_A_SEAT = {
 }
 SKIPPED = {
     "App": {"report"},
-    "AuditLog": {"record", "record_call"},
+    "AuditLog": {"call", "record"},
     "Bus": {"release", "write"},
     "Bridge": {"call", "report", "request_task"},
     "Host": {"call", "request_task"},
+    "HttpGateway": {"clients", "principals"},
+    "Options": {"observer"},
     "Policy": {"allows", "decide", "settle", "trusts_everything"},
     "RegisteredTool": {"definition", "field", "fits", "function", "lazy", "output", "schema"},
     "Stage": {
@@ -149,9 +158,16 @@ SKIPPED = {
     "Sandbox": {"has_host", "label", "template_for"},
     "Sandboxes": {"add", "find", "remove"},
     "View": {
-        *("begin_closing", "begin_opening", "call", "closed_error", "label", "last_used"),
-        *("mark_used", "may_explain", "record", "refreshed", "restarted", "tools_changed"),
+        *("begin_closing", "begin_opening", "call", "closed_error", "last_used", "mark_used"),
+        *("provenance", "record", "refreshed", "restarted", "tools_changed"),
     },
+    "Rule": {"check", "findings"},
+    "Progress": {"id", "params", "relayed"},
+    "ServerConnection": {"introduced", "send_request"},
+    "ViewServer": {
+        *("announces", "check_allowed", "close", "forward", "serves", "set_ready", "start"),
+    },
+    "ViewResource": {"html"},
     "RemoteHost": {"aclose", "call", "close_user", "connect", "request_task"},
     "ToolHost": {"call", "request_task"},
 }
@@ -160,6 +176,7 @@ SKIPPED = {
 MADE_BY_US = {
     "CallContext",
     "HeadlessSeat",
+    "HttpGateway",
     "RegisteredTool",
     "RemoteHost",
     "Sandboxes",
@@ -167,6 +184,7 @@ MADE_BY_US = {
     "ToolList",
     "View",
     "ViewResource",
+    "ViewServer",
 }
 """Classes whose instances come from Transom: how to make one is nobody's business."""
 
@@ -208,7 +226,7 @@ def _alias(module: ModuleType, name: str) -> str:
 
 def _class(module: ModuleType, name: str, cls: type) -> str:
     body = class_body(cls)
-    fields = _fields(cls)
+    fields = [each for each in _fields(cls) if each[0] not in SKIPPED.get(name, ())]
     made = definition(body, "__init__")
     shown = f"from {module.__name__} import {name}"
     if made is not None and name not in MADE_BY_US:

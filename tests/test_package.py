@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 
@@ -15,6 +16,7 @@ import transom
 import transom.connections
 import transom.gateway
 import transom.host
+import transom.view
 import transom.web
 
 ROOT = Path(__file__).parents[1]
@@ -95,16 +97,19 @@ def test_public_names_are_listed_before_they_are_loaded():
     assert set(transom.__all__) <= set(dir(transom))
 
 
-LAZY = [transom, transom.connections, transom.gateway, transom.host, transom.web]
+LAZY = [
+    transom,
+    *(transom.connections, transom.gateway, transom.host, transom.view, transom.web),
+]
 
 
 @pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
 def test_the_lazy_names_and_the_typed_names_are_the_same(package: ModuleType):
     source = Path(inspect.getsourcefile(package) or "").read_text()
-    typed = dict(re.findall(r"^    from ([\w.]+) import ([\w, ]+)$", source, re.MULTILINE))
+    typed = re.findall(r"^    from ([\w.]+) import \(?([\w,\s]+)\)?$", source, re.MULTILINE)
     lazy = dict(re.findall(r'^        "([\w.]+)": "([\w ]+)",$', source, re.MULTILINE))
-    assert {home: names.split(", ") for home, names in typed.items()} == {
-        home: names.split() for home, names in lazy.items()
+    assert {home: re.findall(r"\w+", names) for home, names in typed} == {
+        resolve_name(home, package.__name__): names.split() for home, names in lazy.items()
     }
     listed = [name for names in lazy.values() for name in names.split()]
     assert sorted(listed) == sorted(set(package.__all__) - {"__version__"})

@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from transom.errors import ChannelClosed
 
-__all__ = ["Channel", "Receiver", "lines", "memory_pair"]
+__all__ = ["Channel", "Receiver", "ReplaceLong", "lines", "memory_pair"]
 
 _BURST = 64  # messages delivered before other tasks get a turn
 _BATCH = 16  # messages written at once

@@ -18,14 +18,15 @@ def load_on_use(
 
     Args:
         package: its `__name__`.
-        homes: by module, the names that are defined there, separated by spaces.
+        homes: by module (`.limits` is one of the package), the names that are defined there,
+            separated by spaces.
     """
     found = {name: home for home, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(found[name]), name)
+        value = getattr(import_module(found[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 

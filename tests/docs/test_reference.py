@@ -1,11 +1,14 @@
 """docs/api.md and docs/cli.md say what the code says, and miss no public name."""
 
+import ast
 import inspect
 import re
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
+from typing import TypeVar
 
 import pytest
 
@@ -47,6 +50,50 @@ def test_every_handler_is_explained_where_its_owner_is(owner: type) -> None:
     ]
     assert len(handlers) >= 11
     assert [name for name in handlers if f"{name}(" not in (owner.__doc__ or "")] == []
+
+
+@cache
+def imported(module: str) -> dict[str, tuple[str, str]]:
+    """The names that a module imports, for type checkers too: where from, and what it is there."""
+    found: dict[str, tuple[str, str]] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(import_module(module)))):
+        if isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                found[each.asname or each.name] = (node.module or "", each.name)
+    return found
+
+
+def home_of(name: str, module: str) -> str:
+    """The module that defines what `module` calls `name`; "" if that is not known."""
+    while name in imported(module):
+        module, name = imported(module)[name]
+        if not module.startswith("transom"):
+            return module
+    return module if hasattr(import_module(module), name) else ""
+
+
+ENTRIES = re.findall(r"^### `(\w+)`$(.*?)(?=^#{2,3} |\Z)", API, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "text"), ENTRIES, ids=[name for name, _ in ENTRIES])
+def test_every_type_in_it_can_be_imported_from_a_public_place(name: str, text: str) -> None:
+    place = re.search(rf"^from ([\w.]+) import {name}$", text, re.MULTILINE)
+    assert place is not None
+    shown = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    shown += re.findall(r"^\| `\w+` \| `([^`]+)` \|", text, re.MULTILINE)  # fields, attributes
+    used = {word for part in shown for word in re.findall(r"(?<![\w.\"'])[A-Z]\w+", part)}
+    value = getattr(import_module(place[1]), name)
+    homes = [each.__module__ for each in getattr(value, "__mro__", ())] or [
+        getattr(value, "__module__", "") if inspect.isfunction(value) else home_of(name, place[1])
+    ]
+    ours = [home for home in homes if home.startswith("transom")]
+    internal = {
+        word
+        for word in used - HEADINGS
+        if any(home_of(word, home).startswith("transom") for home in ours)
+        and not any(isinstance(vars(sys.modules[home]).get(word), TypeVar) for home in ours)
+    }
+    assert internal == set()
 
 
 def test_everything_in_it_is_explained() -> None:

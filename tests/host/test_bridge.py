@@ -20,7 +20,7 @@ from transom.errors import (
     TooManyRequests,
     UsageError,
 )
-from transom.protocol.lifecycle import State
+from transom.protocol.lifecycle import LifecycleState
 from transom.types import (
     AppCapabilities,
     HostCapabilities,
@@ -125,7 +125,7 @@ async def test_bad_initialize_params_are_refused_and_the_place_named(
         assert refused.value.message.startswith("Invalid params for ui/initialize: ")
         assert where in refused.value.message
         assert bridge.app_info is None
-        assert bridge.state is State.CREATED
+        assert bridge.state is LifecycleState.CREATED
 
 
 async def test_unknown_keys_in_initialize_are_dropped():
@@ -150,7 +150,7 @@ async def test_a_second_initialize_is_answered_reported_and_counts():
         assert bridge.app_info == Implementation("other", "2")
         assert bridge.app_capabilities == AppCapabilities()
         assert "ui/initialize again" in await errors.one_with("again")
-        assert bridge.state is State.INITIALIZING
+        assert bridge.state is LifecycleState.INITIALIZING
 
 
 async def test_after_a_second_initialize_nothing_is_sent_until_initialized():
@@ -213,7 +213,7 @@ async def test_initialized_without_initialize_is_ignored_and_reported():
     async with joined() as (bridge, view, errors):
         await view.tell("ui/notifications/initialized")
         assert "state is 'created'" in await errors.one_with("initialized")
-        assert bridge.state is State.CREATED
+        assert bridge.state is LifecycleState.CREATED
         await view.be_ready()
         await bridge.initialized()
 
@@ -319,7 +319,7 @@ async def test_a_bridge_that_was_not_started_says_how_to():
     with pytest.raises(UsageError, match="async with bridge"):
         await bridge.call_tool("echo")
     await bridge.aclose()
-    assert bridge.state is State.CLOSED
+    assert bridge.state is LifecycleState.CLOSED
 
 
 async def test_what_a_view_asks_before_initialized_is_served_and_reported():
@@ -432,7 +432,7 @@ async def test_teardown_asks_the_view_and_waits_for_its_answer():
     async with ready() as (bridge, view, _):
         assert await bridge.teardown("the chat was closed") is True
         assert view.requests == [("ui/resource-teardown", {"reason": "the chat was closed"})]
-        assert bridge.state is State.CLOSED
+        assert bridge.state is LifecycleState.CLOSED
         assert await bridge.wait_closed() == "the chat was closed"
 
 
@@ -457,7 +457,7 @@ async def test_teardown_completes_when_the_view_answers_with_an_error(
 ):
     async with ready(answers={"ui/resource-teardown": answer}) as (bridge, _, errors):
         assert await bridge.teardown() is False
-        assert bridge.state is State.CLOSED
+        assert bridge.state is LifecycleState.CLOSED
         assert errors == reported
 
 
@@ -466,7 +466,7 @@ async def test_teardown_completes_when_the_view_is_silent():
     answers = {"ui/resource-teardown": lambda _: silence.wait()}
     async with ready(answers=answers, limits=QUICK) as (bridge, _, errors):
         assert await bridge.teardown() is False
-        assert bridge.state is State.CLOSED
+        assert bridge.state is LifecycleState.CLOSED
         assert "no answer within 0.02 s" in errors[-1]
 
 
@@ -491,7 +491,7 @@ async def test_teardown_can_be_asked_for_many_times_at_once():
     async with ready(answers={"ui/resource-teardown": slowly}) as (bridge, view, _):
         waiting = [await begun(bridge.teardown()) for _ in range(3)]
         await view.asked("ui/resource-teardown")
-        assert bridge.state is State.TEARING_DOWN
+        assert bridge.state is LifecycleState.TEARING_DOWN
         release.set()
         assert await asyncio.gather(*waiting) == [True, True, True]
         assert await bridge.teardown() is True
@@ -510,7 +510,7 @@ async def test_teardown_completes_even_when_it_is_cancelled():
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert bridge.state is State.CLOSED
+        assert bridge.state is LifecycleState.CLOSED
 
 
 async def test_a_view_that_is_being_torn_down_can_still_ask_but_is_told_nothing_new():
@@ -557,7 +557,7 @@ async def test_a_wish_to_be_torn_down_is_only_a_wish():
         await view.tell("ui/notifications/request-teardown")
         await view.ask("ping")
         assert wishes == ["please"]
-        assert bridge.state is State.READY
+        assert bridge.state is LifecycleState.READY
 
 
 async def test_calls_in_flight_end_when_the_view_closes():
@@ -622,7 +622,7 @@ async def test_on_error_may_be_async_and_may_fail():
         bridge.on_error = on_error
         await view.tell("ui/notifications/initialized")
         await told.wait()
-        assert bridge.state is State.READY
+        assert bridge.state is LifecycleState.READY
         assert "initialized" in heard[0]
 
 

@@ -20,7 +20,7 @@ from transom.errors import (
     ProtocolError,
     RequestTimeout,
 )
-from transom.protocol.lifecycle import State
+from transom.protocol.lifecycle import LifecycleState
 
 
 class RawView:
@@ -173,7 +173,7 @@ async def test_batches_and_garbage_are_reported_and_change_nothing():
         await view.send(id=3, method="ping")
         assert (await view.receive())["id"] == 3
         assert len(errors) == 3
-        assert bridge.state is State.READY
+        assert bridge.state is LifecycleState.READY
 
 
 async def test_the_order_of_members_does_not_matter():

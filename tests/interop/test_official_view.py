@@ -21,7 +21,7 @@ from transom.errors import (
     Refused,
     RequestTimeout,
 )
-from transom.protocol.lifecycle import State
+from transom.protocol.lifecycle import LifecycleState
 from transom.types import Implementation, ListChanged, Tool, ToolResult
 
 pytestmark = pytest.mark.processes
@@ -495,14 +495,14 @@ async def test_teardown_waits_for_the_views_handler(joined: Joined):
     await joined.shake_hands()
     assert await joined.bridge.teardown("closing time") is True
     await joined.view.event("teardown")
-    assert joined.bridge.state is State.CLOSED
+    assert joined.bridge.state is LifecycleState.CLOSED
 
 
 async def test_teardown_completes_when_the_view_has_no_handler_or_a_bad_one(joined: Joined):
     await joined.view.do("onteardown", error={"code": -32603, "message": "no"})
     await joined.shake_hands()
     assert await joined.bridge.teardown() is False
-    assert joined.bridge.state is State.CLOSED
+    assert joined.bridge.state is LifecycleState.CLOSED
 
 
 async def test_teardown_completes_when_the_view_is_silent(view: NodePeer):

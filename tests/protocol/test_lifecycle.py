@@ -3,10 +3,10 @@
 import pytest
 
 from transom.errors import OutOfOrder
-from transom.protocol.lifecycle import Delivery, Lifecycle, State
+from transom.protocol.lifecycle import Delivery, Lifecycle, LifecycleState
 from transom.protocol.methods import METHODS, Sender
 
-CREATED, INITIALIZING, READY, TEARING_DOWN, CLOSED = State
+CREATED, INITIALIZING, READY, TEARING_DOWN, CLOSED = LifecycleState
 PARTIAL = "ui/notifications/tool-input-partial"
 INPUT = "ui/notifications/tool-input"
 RESULT = "ui/notifications/tool-result"
@@ -22,7 +22,7 @@ HOST_ANY_TIME = {
 }
 
 
-def conversation(state: State = READY, delivery: Delivery = Delivery.NOTHING) -> Lifecycle:
+def conversation(state: LifecycleState = READY, delivery: Delivery = Delivery.NOTHING) -> Lifecycle:
     lifecycle = Lifecycle()
     lifecycle.state = state
     lifecycle.delivery = delivery
@@ -45,7 +45,7 @@ def allowed(lifecycle: Lifecycle, sender: Sender, method: str) -> bool:
 
 # --- states ----------------------------------------------------------------------------------
 
-MOVES: list[tuple[State, Sender, str, State]] = [
+MOVES: list[tuple[LifecycleState, Sender, str, LifecycleState]] = [
     (CREATED, "view", "ui/initialize", INITIALIZING),
     (INITIALIZING, "view", "ui/initialize", INITIALIZING),
     (INITIALIZING, "view", INITIALIZED, READY),
@@ -56,16 +56,16 @@ MOVES: list[tuple[State, Sender, str, State]] = [
 
 @pytest.mark.parametrize(("state", "sender", "method", "expected"), MOVES)
 def test_these_steps_move_the_conversation_on(
-    state: State, sender: Sender, method: str, expected: State
+    state: LifecycleState, sender: Sender, method: str, expected: LifecycleState
 ):
     lifecycle = conversation(state)
     lifecycle.record(sender, method)
     assert lifecycle.state is expected
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", LifecycleState)
 @pytest.mark.parametrize(("sender", "method"), METHODS, ids=lambda part: part)
-def test_no_other_step_moves_it(state: State, sender: Sender, method: str):
+def test_no_other_step_moves_it(state: LifecycleState, sender: Sender, method: str):
     if any((state, sender, method) == move[:3] for move in MOVES):
         return
     lifecycle = conversation(state)
@@ -75,28 +75,28 @@ def test_no_other_step_moves_it(state: State, sender: Sender, method: str):
 
 
 @pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "host"])
-@pytest.mark.parametrize("state", State)
-def test_the_host_speaks_only_to_a_view_that_is_ready(state: State, method: str):
+@pytest.mark.parametrize("state", LifecycleState)
+def test_the_host_speaks_only_to_a_view_that_is_ready(state: LifecycleState, method: str):
     after_input = Delivery.INPUT if method == RESULT else Delivery.NOTHING
     expected = state is READY or (method in HOST_ANY_TIME and state is not CLOSED)
     assert allowed(conversation(state, after_input), "host", method) == expected
 
 
 @pytest.mark.parametrize("method", [name for sender, name in METHODS if sender == "view"])
-@pytest.mark.parametrize("state", State)
-def test_the_view_may_speak_until_the_end(state: State, method: str):
+@pytest.mark.parametrize("state", LifecycleState)
+def test_the_view_may_speak_until_the_end(state: LifecycleState, method: str):
     expected = state is INITIALIZING if method == INITIALIZED else state is not CLOSED
     assert allowed(conversation(state), "view", method) == expected
 
 
-@pytest.mark.parametrize("state", State)
-def test_a_method_nobody_has_heard_of_is_treated_like_any_other(state: State):
+@pytest.mark.parametrize("state", LifecycleState)
+def test_a_method_nobody_has_heard_of_is_treated_like_any_other(state: LifecycleState):
     assert allowed(conversation(state), "host", "x/y") == (state is READY)
     assert allowed(conversation(state), "view", "x/y") == (state is not CLOSED)
 
 
-@pytest.mark.parametrize("state", State)
-def test_closed_is_closed_from_any_state(state: State):
+@pytest.mark.parametrize("state", LifecycleState)
+def test_closed_is_closed_from_any_state(state: LifecycleState):
     lifecycle = conversation(state)
     lifecycle.close()
     assert lifecycle.state is CLOSED
@@ -107,7 +107,7 @@ def test_closed_is_closed_from_any_state(state: State):
 
 
 def test_it_is_ready_only_between_initialized_and_teardown():
-    assert [state for state in State if conversation(state).ready] == [READY]
+    assert [state for state in LifecycleState if conversation(state).ready] == [READY]
 
 
 # --- the tool's data -------------------------------------------------------------------------

@@ -3,7 +3,19 @@
 `transom[bus]` installs what it needs. Nothing imports this package unless a bus is used.
 """
 
-from transom.bus.bus import Bus, Lease
-from transom.bus.forwarding import forward, serve_forwarded
+from transom.bus.bus import Bus, Lease, OnLease
+from transom.bus.channels import OnOpen
+from transom.bus.forwarding import Application, Receive, Scope, Send, forward, serve_forwarded
 
-__all__ = ["Bus", "Lease", "forward", "serve_forwarded"]
+__all__ = [
+    "Application",
+    "Bus",
+    "Lease",
+    "OnLease",
+    "OnOpen",
+    "Receive",
+    "Scope",
+    "Send",
+    "forward",
+    "serve_forwarded",
+]

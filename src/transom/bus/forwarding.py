@@ -19,13 +19,17 @@ from transom.bus.channels import OnOpen
 from transom.channel import Channel
 from transom.errors import BusError, BusUnreachable, ChannelClosed, NoOwner, OutcomeUnknown
 
+_Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+"""What a request of ASGI is about."""
+Receive = Callable[[], Awaitable[_Message]]
+"""Gives the next event of an ASGI request."""
+Send = Callable[[_Message], Awaitable[None]]
+"""Takes the next event of the answer to an ASGI request."""
 _Here = TypeVar("_Here")
 _There = TypeVar("_There")
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An ASGI application."""
 
 EXTENSION = "transom"
 _PASSED_ON = (
@@ -95,7 +99,7 @@ async def forward(
     begun = False
     try:
         while True:
-            message: Message = _decode(await channel.receive())
+            message: _Message = _decode(await channel.receive())
             begun = True
             await send(message)
             if _is_last(message):
@@ -124,13 +128,13 @@ async def _pump(channel: Channel, receive: Receive) -> None:
             return
 
 
-def _is_last(message: Message) -> bool:
+def _is_last(message: _Message) -> bool:
     if message["type"] == "http.response.body":
         return not message.get("more_body")
     return message["type"] == "websocket.close"
 
 
-def serve_forwarded(app: App) -> OnOpen:
+def serve_forwarded(app: Application) -> OnOpen:
     """A handler for `Bus.on_open` that serves forwarded requests with an ASGI application.
 
     The application finds the name and the context in `scope["extensions"]["transom"]`.
@@ -148,17 +152,17 @@ def serve_forwarded(app: App) -> OnOpen:
         for address in ("client", "server"):
             if passed_on.get(address) is not None:
                 scope[address] = tuple(passed_on[address])
-        gone: Message = {"type": f"{scope['type']}.disconnect"}
+        gone: _Message = {"type": f"{scope['type']}.disconnect"}
         if scope["type"] == "websocket":
             gone["code"] = 1006
 
-        async def receive() -> Message:
+        async def receive() -> _Message:
             try:
                 return _decode(await channel.receive())
             except ChannelClosed:
                 return dict(gone)
 
-        async def send(message: Message) -> None:
+        async def send(message: _Message) -> None:
             try:
                 await channel.send(_encode(message))
             except ChannelClosed as closed:

@@ -11,14 +11,28 @@ from typing import cast
 
 import msgspec
 
-from transom.check.report import Report, apply_rules, nothing_checked
-from transom.check.rule import Finding, Rule, Severity, Skip
+from transom.check.report import Report, Summary, apply_rules, nothing_checked
+from transom.check.rule import Clause, Finding, Rule, RuleSurface, Severity, Skip
 from transom.check.rules import RULES
-from transom.check.runner import Calling, NothingToCheck, Options, Progress, collect, unseen
+from transom.check.runner import Calling, CheckProgress, NothingToCheck, Options, collect, unseen
 from transom.connections.connection import Connect
 from transom.connections.targets import Target, way_to
 
-__all__ = ["Calling", "Finding", "Options", "Report", "Rule", "Severity", "Skip", "check"]
+__all__ = [
+    "RULES",
+    "Calling",
+    "CheckProgress",
+    "Clause",
+    "Finding",
+    "Options",
+    "Report",
+    "Rule",
+    "RuleSurface",
+    "Severity",
+    "Skip",
+    "Summary",
+    "check",
+]
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 
@@ -30,7 +44,7 @@ async def check(
     rules: Sequence[Rule] = RULES,
     heuristics: Iterable[str] = (),
     options: Options | None = None,
-    progress: Progress = unseen,
+    progress: CheckProgress = unseen,
 ) -> Report:
     """Check one server. Whatever the server does becomes part of the report; nothing is raised.
 

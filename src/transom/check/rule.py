@@ -16,7 +16,7 @@ MAX_SUBJECT = 200
 MAX_TEXT = 600
 Severity = Literal["error", "warn", "info"]
 """Breaks a MUST or keeps a View from showing; breaks a SHOULD; advice."""
-Surface = Literal[
+RuleSurface = Literal[
     "tools", "read", "html", "text", "no_mime", "call", "text_call", "browser", "lists",
     "lists_call", "client", "host", "permission",
 ]  # fmt: skip
@@ -82,7 +82,7 @@ class Rule(msgspec.Struct, frozen=True):
     severity: Severity
     title: str
     clause: Clause
-    surface: Surface
+    surface: RuleSurface
     heuristic: bool
     explanation: str
     """What the rule requires, why, and how to fix a violation."""

@@ -18,13 +18,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from transom.channel import Channel
-from transom.check.rule import Surface
+from transom.check.rule import RuleSurface
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.check.snapshot import (
     CacheHint,
@@ -243,7 +243,7 @@ _OTHER_LISTS = (
 _MAX_CALLED_AGAIN = 5
 MAX_SILENT = 3  # reads in a row without an answer, after which no more are tried
 
-Progress = Callable[[str, int, int], None]
+CheckProgress = Callable[[str, int, int], None]
 """Called as work goes on: what is being done, how many steps are done, how many there are."""
 
 
@@ -260,7 +260,7 @@ class Calling(msgspec.Struct, frozen=True, kw_only=True):
 
     all: bool = False
     """Also those that do not say they only read."""
-    arguments: Mapping[str, JsonObject] = {}
+    arguments: Mapping[str, dict[str, Any]] = {}
     """Arguments by tool name, instead of made-up ones; a tool named here may be called."""
     max_calls: int = 100
     max_silent: int = 3
@@ -274,7 +274,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for each answer."""
     calling: Calling | None = None
     """Which tools to call; `None` calls none."""
-    surfaces: frozenset[Surface] | None = None
+    surfaces: frozenset[RuleSurface] | None = None
     """What the rules look at. A visit that none of them needs is not made; `None` makes all."""
     read_twice: bool = False
     """Read each page a second time, to see whether it changes (C15)."""
@@ -289,13 +289,15 @@ def unseen(text: str, done: int, total: int) -> None:
     """Ignores progress."""
 
 
-async def collect(connect: Connect, options: Options, *, progress: Progress = unseen) -> Snapshot:
+async def collect(
+    connect: Connect, options: Options, *, progress: CheckProgress = unseen
+) -> Snapshot:
     """Visit the server and collect its answers; `NothingToCheck` if it answers no handshake."""
     return await _Collection(connect, options, progress).run()
 
 
 class _Collection:
-    def __init__(self, connect: Connect, options: Options, progress: Progress) -> None:
+    def __init__(self, connect: Connect, options: Options, progress: CheckProgress) -> None:
         self._connect = connect
         self._options = options
         self._progress = progress
@@ -350,7 +352,7 @@ class _Collection:
 
     # --- visits ------------------------------------------------------------------------------
 
-    def _begin_for(self, step: str, *surfaces: Surface) -> bool:
+    def _begin_for(self, step: str, *surfaces: RuleSurface) -> bool:
         """Begin a step, unless no rule looks at any of these; whether it began."""
         wanted = self._options.surfaces
         if wanted is not None and wanted.isdisjoint(surfaces):

@@ -19,8 +19,7 @@ from transom.check import check as run_check
 from transom.check.report import as_json, as_junit, as_sarif
 from transom.check.rule import selected
 from transom.check.rules import RULES
-from transom.check.runner import Progress as Progressing
-from transom.check.runner import ViewObserver
+from transom.check.runner import CheckProgress, ViewObserver
 from transom.check.terminal import explanation, print_report, rule_list
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
@@ -128,7 +127,7 @@ def _observer() -> ViewObserver:
 
 
 @contextmanager
-def _progress() -> Generator[Progressing, None, None]:
+def _progress() -> Generator[CheckProgress, None, None]:
     """A bar on stderr while it works, when a person is watching."""
     bar = Progress(
         SpinnerColumn(),

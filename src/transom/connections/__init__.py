@@ -10,28 +10,36 @@ from typing import TYPE_CHECKING
 from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
-    from transom.connections.connection import ConnectionState, ServerConnection, ServerListener
+    from transom.connections.connection import (
+        Connect,
+        ConnectionState,
+        ServerConnection,
+        ServerListener,
+    )
     from transom.connections.sdk_client import ListChangedHandler
-    from transom.connections.targets import RemoteServer, connect
-    from transom.connections.upstream import InputRequired, Server
+    from transom.connections.targets import RemoteServer, Target, connect
+    from transom.connections.upstream import InputRequired, Observer, Server
 
 __all__ = [
+    "Connect",
     "ConnectionState",
     "InputRequired",
     "ListChangedHandler",
+    "Observer",
     "RemoteServer",
     "Server",
     "ServerConnection",
     "ServerListener",
+    "Target",
     "connect",
 ]
 
 __getattr__, __dir__ = load_on_use(
     __name__,
     {
-        "transom.connections.connection": "ConnectionState ServerConnection ServerListener",
-        "transom.connections.sdk_client": "ListChangedHandler",
-        "transom.connections.targets": "RemoteServer connect",
-        "transom.connections.upstream": "InputRequired Server",
+        ".connection": "Connect ConnectionState ServerConnection ServerListener",
+        ".sdk_client": "ListChangedHandler",
+        ".targets": "RemoteServer Target connect",
+        ".upstream": "InputRequired Observer Server",
     },
 )

@@ -16,10 +16,10 @@ __all__ = ["Approval", "Display", "Gateway", "HttpGateway", "ServerConfig", "rea
 __getattr__, __dir__ = load_on_use(
     __name__,
     {
-        "transom.gateway.client_host": "Display",
-        "transom.gateway.config": "ServerConfig read_config",
-        "transom.gateway.gateway": "Gateway",
-        "transom.gateway.http": "HttpGateway",
-        "transom.gateway.inputs": "Approval",
+        ".client_host": "Display",
+        ".config": "ServerConfig read_config",
+        ".gateway": "Gateway",
+        ".http": "HttpGateway",
+        ".inputs": "Approval",
     },
 )

@@ -8,19 +8,44 @@ from transom.lazy import load_on_use
 
 TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
 if TYPE_CHECKING:
-    from transom.host.audit import AuditEvent, AuditFilter, AuditLog, Redact, Sink, read_audit
-    from transom.host.bridge import Bridge
+    from transom.host.audit import (
+        AuditEvent,
+        AuditFilter,
+        AuditKind,
+        AuditLog,
+        Redact,
+        Sink,
+        read_audit,
+    )
+    from transom.host.bridge import Bridge, BridgeListener
     from transom.host.downloads import Download
+    from transom.host.grants import GivenGrant, Grant, Grantee
     from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
     from transom.host.liveness import ViewState
-    from transom.host.open_views import HostRecords, ShownCall
-    from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Approve, Deny, Policy
+    from transom.host.open_views import HostRecords, ShownCall, ViewRecord
+    from transom.host.policy import (
+        Allow,
+        AllowAlways,
+        ApprovalRequest,
+        Approve,
+        Decision,
+        Deny,
+        Policy,
+        ViewCalls,
+    )
     from transom.host.renderers import InProcessRenderer, MakeApp, Renderer, TakesScreenshots
+    from transom.host.surface import Naming
     from transom.host.tool_host import ToolHost
-    from transom.host.tool_list import ToolList
+    from transom.host.tool_list import ModelApi, ToolList
     from transom.host.ui_resource import UIResource
-    from transom.host.view import ModelContext, View
+    from transom.host.view import ModelContext, View, ViewOrigin
+    from transom.host.view_server import ViewServer
+    from transom.host.view_settings import Opening, Reuse
+    from transom.protocol.lifecycle import LifecycleState
+    from transom.protocol.messages import ListTasksResult, ToolOutcome
+    from transom.protocol.peer import Progress
+    from transom.queues import OnProgress
 
 __all__ = [
     "Allow",
@@ -30,26 +55,45 @@ __all__ = [
     "AttachesToHost",
     "AuditEvent",
     "AuditFilter",
+    "AuditKind",
     "AuditLog",
     "Bridge",
+    "BridgeListener",
+    "Decision",
     "Deny",
     "Download",
+    "GivenGrant",
+    "Grant",
+    "Grantee",
     "Host",
     "HostRecords",
     "InProcessRenderer",
+    "LifecycleState",
     "Limits",
+    "ListTasksResult",
     "MakeApp",
+    "ModelApi",
     "ModelContext",
+    "Naming",
+    "OnProgress",
+    "Opening",
     "Policy",
+    "Progress",
     "Redact",
     "Renderer",
+    "Reuse",
     "ShownCall",
     "Sink",
     "TakesScreenshots",
     "ToolHost",
     "ToolList",
+    "ToolOutcome",
     "UIResource",
     "View",
+    "ViewCalls",
+    "ViewOrigin",
+    "ViewRecord",
+    "ViewServer",
     "ViewState",
     "read_audit",
 ]
@@ -57,18 +101,26 @@ __all__ = [
 __getattr__, __dir__ = load_on_use(
     __name__,
     {
-        "transom.host.audit": "AuditEvent AuditFilter AuditLog Redact Sink read_audit",
-        "transom.host.bridge": "Bridge",
-        "transom.host.downloads": "Download",
-        "transom.host.host": "AttachesToHost Host",
-        "transom.host.limits": "Limits",
-        "transom.host.liveness": "ViewState",
-        "transom.host.open_views": "HostRecords ShownCall",
-        "transom.host.policy": "Allow AllowAlways ApprovalRequest Approve Deny Policy",
-        "transom.host.renderers": "InProcessRenderer MakeApp Renderer TakesScreenshots",
-        "transom.host.tool_host": "ToolHost",
-        "transom.host.tool_list": "ToolList",
-        "transom.host.ui_resource": "UIResource",
-        "transom.host.view": "ModelContext View",
+        ".audit": "AuditEvent AuditFilter AuditKind AuditLog Redact Sink read_audit",
+        ".bridge": "Bridge BridgeListener",
+        ".downloads": "Download",
+        ".grants": "GivenGrant Grant Grantee",
+        ".host": "AttachesToHost Host",
+        ".limits": "Limits",
+        ".liveness": "ViewState",
+        ".open_views": "HostRecords ShownCall ViewRecord",
+        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Policy ViewCalls",
+        ".renderers": "InProcessRenderer MakeApp Renderer TakesScreenshots",
+        ".surface": "Naming",
+        ".tool_host": "ToolHost",
+        ".tool_list": "ModelApi ToolList",
+        ".ui_resource": "UIResource",
+        ".view": "ModelContext View ViewOrigin",
+        ".view_server": "ViewServer",
+        ".view_settings": "Opening Reuse",
+        "transom.protocol.lifecycle": "LifecycleState",
+        "transom.protocol.messages": "ListTasksResult ToolOutcome",
+        "transom.protocol.peer": "Progress",
+        "transom.queues": "OnProgress",
     },
 )

@@ -32,6 +32,7 @@ __all__ = ["AuditEvent", "AuditFilter", "AuditKind", "AuditLog", "Redact", "Sink
 AuditKind = Literal[
     "server", "view", "registration", "call", "refusal", "approval", "problem", "lost"
 ]
+"""What an event is about; `lost`: events that could not be written."""
 
 
 class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -47,7 +47,7 @@ from transom.host.view_tools import ToolDefinitions, ToolListing
 from transom.json_values import without_marks
 from transom.protocol import messages as m
 from transom.protocol import wire
-from transom.protocol.lifecycle import Lifecycle, State
+from transom.protocol.lifecycle import Lifecycle, LifecycleState
 from transom.protocol.messages import ToolOutcome, object_json, result_json
 from transom.protocol.methods import HOST, VIEW
 from transom.protocol.peer import Peer
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "BridgeListener", "CallsTools"]
 
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
-_READY = State.READY  # looking a member up in its enum is slow, and every call needs it
+_READY = LifecycleState.READY  # looking a member up in its enum is slow, and every call needs it
 _decode_result = msgspec.json.Decoder(ToolResult).decode
 _read_result = HOST["tools/call"].read_result
 
@@ -280,8 +280,8 @@ class Bridge(CallsTools):
     # --- life --------------------------------------------------------------------------------
 
     @property
-    def state(self) -> State:
-        """The state of the connection, such as `State.READY`."""
+    def state(self) -> LifecycleState:
+        """The state of the connection, such as `LifecycleState.READY`."""
         return self._lifecycle.state
 
     @property
@@ -351,9 +351,9 @@ class Bridge(CallsTools):
         clock = asyncio.get_running_loop().time
         deadline = clock() + timeout
         while (state := self._lifecycle.state) is not _READY:
-            if state is State.CLOSED:
+            if state is LifecycleState.CLOSED:
                 raise ConnectionClosed(f"{what}: connection closed: {self._reason}")
-            if state is State.TEARING_DOWN:
+            if state is LifecycleState.TEARING_DOWN:
                 raise OutOfOrder(f"{what}: the View is being torn down")
             try:
                 async with asyncio.timeout_at(deadline):
@@ -372,7 +372,7 @@ class Bridge(CallsTools):
         return left
 
     def _check_open(self, what: str) -> None:
-        if self._lifecycle.state is State.CLOSED:
+        if self._lifecycle.state is LifecycleState.CLOSED:
             raise NotConnected(f"{what}: not connected ({self._reason})")
 
     def _wake_waiting(self) -> None:
@@ -416,7 +416,7 @@ class Bridge(CallsTools):
     async def aclose(self, reason: str = "closed by the host") -> None:
         """Close the connection without asking the View first. Safe to repeat."""
         await self._session.aclose(reason)
-        if self._lifecycle.state is not State.CLOSED:  # it was never started
+        if self._lifecycle.state is not LifecycleState.CLOSED:  # it was never started
             self._ended(reason)
 
     async def wait_closed(self) -> str:
@@ -424,7 +424,7 @@ class Bridge(CallsTools):
         return await self._session.wait_closed()
 
     def _ended(self, reason: str) -> None:
-        if self._lifecycle.state is State.CLOSED:
+        if self._lifecycle.state is LifecycleState.CLOSED:
             return
         self._reason = reason
         self._lifecycle.close()
@@ -667,7 +667,7 @@ class Bridge(CallsTools):
     def _handle_request(self, request: wire.Request) -> Any:
         if request.method == "ui/initialize":
             return self._initialize(request)
-        early = self._lifecycle.state in (State.CREATED, State.INITIALIZING)
+        early = self._lifecycle.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING)
         if early and request.method != "ping":
             self.report(PeerError(f"{request.method} came before the View was initialised"))
         return self._requests.answer(request)

@@ -48,6 +48,7 @@ class Deny(msgspec.Struct, frozen=True):
 
 
 Decision = Allow | AllowAlways | Deny
+"""What a user, or whoever is asked, says to an `ApprovalRequest`."""
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 from transom.errors import OutOfOrder, TooManyRequests
 from transom.protocol import wire
-from transom.protocol.lifecycle import DELIVERY, Delivery, Lifecycle, State
+from transom.protocol.lifecycle import DELIVERY, Delivery, Lifecycle, LifecycleState
 from transom.protocol.messages import ToolCancelledParams
 
 INPUT = "ui/notifications/tool-input"
@@ -42,7 +42,7 @@ class ToolData:
             TooManyRequests: too many parts wait.
         """
         lifecycle = self._lifecycle
-        if lifecycle.state in (State.READY, State.TEARING_DOWN):
+        if lifecycle.state in (LifecycleState.READY, LifecycleState.TEARING_DOWN):
             lifecycle.record("host", method)
             if method != PARTIAL_INPUT:
                 self._sent.append((method, params))
@@ -61,7 +61,7 @@ class ToolData:
     def begin_call(self, arguments: Mapping[str, Any] | None) -> None:
         """Another call's data follows; a View that waits for the last one's gets a cancellation."""
         lifecycle = self._lifecycle
-        if lifecycle.state is State.TEARING_DOWN:
+        if lifecycle.state is LifecycleState.TEARING_DOWN:
             raise OutOfOrder("begin_call: the View is being torn down")
         waits = lifecycle.delivery in (Delivery.PARTIAL, Delivery.INPUT)
         if waits and lifecycle.ready:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 from transom.errors import ProtocolError, TransomError, UsageError
 from transom.host.bridge import CallsTools, OutgoingCall
 from transom.host.policy import ApprovalRequest, Decision
-from transom.host.tool_list import Api, ToolList, tools_for
+from transom.host.tool_list import ModelApi, ToolList, tools_for
 from transom.session import OnProgress
 from transom.types import Task, TextContent, ToolResult
 
@@ -33,7 +33,7 @@ class ToolHost(CallsTools):
         """The tools a model may call right now."""
         ...
 
-    async def tools_for(self, api: Api) -> list[dict[str, Any]]:
+    async def tools_for(self, api: ModelApi) -> list[dict[str, Any]]:
         """The same, in the shape that an API takes.
 
         Args:

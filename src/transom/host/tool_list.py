@@ -11,7 +11,8 @@ import msgspec
 from transom.errors import UsageError
 from transom.types import Tool
 
-Api = Literal["anthropic", "openai", "mcp"]
+ModelApi = Literal["anthropic", "openai", "mcp"]
+"""Whose form the definitions of tools have."""
 
 # Model APIs refuse a whole request if one schema has these at its top level. The tool's owner
 # validates the arguments against the full schema in any case.

@@ -20,7 +20,7 @@ from transom.errors import OutOfOrder
 from transom.protocol.methods import HOST, VIEW, Sender
 
 
-class State(Enum):
+class LifecycleState(Enum):
     """The state of the conversation."""
 
     CREATED = "created"
@@ -39,12 +39,12 @@ class Delivery(Enum):
     DONE = "result or cancellation"
 
 
-TRANSITIONS: dict[tuple[State, Sender, str], State] = {
-    (State.CREATED, "view", "ui/initialize"): State.INITIALIZING,
-    (State.INITIALIZING, "view", "ui/initialize"): State.INITIALIZING,
-    (State.INITIALIZING, "view", "ui/notifications/initialized"): State.READY,
-    (State.READY, "view", "ui/initialize"): State.INITIALIZING,
-    (State.READY, "host", "ui/resource-teardown"): State.TEARING_DOWN,
+TRANSITIONS: dict[tuple[LifecycleState, Sender, str], LifecycleState] = {
+    (LifecycleState.CREATED, "view", "ui/initialize"): LifecycleState.INITIALIZING,
+    (LifecycleState.INITIALIZING, "view", "ui/initialize"): LifecycleState.INITIALIZING,
+    (LifecycleState.INITIALIZING, "view", "ui/notifications/initialized"): LifecycleState.READY,
+    (LifecycleState.READY, "view", "ui/initialize"): LifecycleState.INITIALIZING,
+    (LifecycleState.READY, "host", "ui/resource-teardown"): LifecycleState.TEARING_DOWN,
 }
 """Messages that change the state. Any other leaves it as it is."""
 
@@ -67,26 +67,29 @@ class Lifecycle:
     """The state of one conversation, and what may be sent next."""
 
     def __init__(self) -> None:
-        self.state = State.CREATED
+        self.state = LifecycleState.CREATED
         self.delivery = Delivery.NOTHING
 
     @property
     def ready(self) -> bool:
         """Whether the View is initialised and not being torn down."""
-        return self.state is State.READY
+        return self.state is LifecycleState.READY
 
     def check(self, sender: Sender, method: str) -> None:
         """Whether `sender` may send `method` now."""
-        if self.state is State.CLOSED:
+        if self.state is LifecycleState.CLOSED:
             raise OutOfOrder(f"{method}: the conversation is closed")
         row = (VIEW if sender == "view" else HOST).get(method)
         early = row is not None and row.early
         if sender == "host" and not early:
-            if self.state in (State.CREATED, State.INITIALIZING):
+            if self.state in (LifecycleState.CREATED, LifecycleState.INITIALIZING):
                 raise OutOfOrder(f"{method}: the View is not initialised yet")
-            if self.state is State.TEARING_DOWN:
+            if self.state is LifecycleState.TEARING_DOWN:
                 raise OutOfOrder(f"{method}: the View is being torn down")
-        if method == "ui/notifications/initialized" and self.state is not State.INITIALIZING:
+        if (
+            method == "ui/notifications/initialized"
+            and self.state is not LifecycleState.INITIALIZING
+        ):
             raise OutOfOrder(f"{method}: the state is {self.state.value!r}")
         if method in _DELIVERED and sender == "host" and (self.delivery, method) not in DELIVERY:
             raise OutOfOrder(f"{method}: not after {self.delivery.value}")
@@ -104,4 +107,4 @@ class Lifecycle:
 
     def close(self) -> None:
         """Record that the connection has closed."""
-        self.state = State.CLOSED
+        self.state = LifecycleState.CLOSED

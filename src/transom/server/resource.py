@@ -142,7 +142,8 @@ def _inside_script(script: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"<\\", script, flags=re.IGNORECASE)
 
 
-Source = str | Path | Callable[[], str]
+HtmlSource = str | Path | Callable[[], str]
+"""A page itself, the file that has it, or a function that returns it."""
 
 _log = logging.getLogger(__name__)
 
@@ -175,7 +176,7 @@ class ViewResource:
         return self.html.read()
 
 
-def view_resource(uri: str, html: Source, **options: Unpack[ResourceOptions]) -> ViewResource:
+def view_resource(uri: str, html: HtmlSource, **options: Unpack[ResourceOptions]) -> ViewResource:
     """Check a View's declaration and make it."""
     for key in options:
         if key not in ResourceOptions.__optional_keys__:
@@ -195,7 +196,7 @@ def view_resource(uri: str, html: Source, **options: Unpack[ResourceOptions]) ->
 class ViewHtml:
     """The HTML of one View, as it is served."""
 
-    def __init__(self, uri: str, source: Source) -> None:
+    def __init__(self, uri: str, source: HtmlSource) -> None:
         """Take the HTML as text, as the path of a file, or as a function that returns it."""
         self._uri = uri
         self._stamp: tuple[int, int] | None = None

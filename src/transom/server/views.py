@@ -17,8 +17,8 @@ from transom.protocol.messages import LEGACY_URI_KEY, REUSE
 from transom.server import declare
 from transom.server.declare import ResourceOptions
 from transom.server.official import OfficialServer, consuming_server, function_of, resource_of
-from transom.server.resource import Source, ViewResource, view_resource
-from transom.server.tools import AppTool, AppToolOptions, Handler, app_tool
+from transom.server.resource import HtmlSource, ViewResource, view_resource
+from transom.server.tools import AppTool, AppToolOptions, app_tool
 from transom.types import Visibility
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -99,7 +99,9 @@ class Views(Extension):
         self._tools: dict[str, AppTool] = {}
         self._targets: list[ViewsTarget] = []
 
-    def add(self, uri: str, *, html: Source, **options: Unpack[ResourceOptions]) -> ViewResource:
+    def add(
+        self, uri: str, *, html: HtmlSource, **options: Unpack[ResourceOptions]
+    ) -> ViewResource:
         """Declare a View: a page at a `ui://` URI.
 
         Args:
@@ -310,7 +312,7 @@ class Views(Extension):
 
 
 def register_app_tool(
-    server: object, name: str, handler: Handler, **options: Unpack[AppToolOptions]
+    server: object, name: str, handler: Callable[..., Any], **options: Unpack[AppToolOptions]
 ) -> None:
     """Register a tool that belongs to a View on an `MCPServer` or a FastMCP server.
 
@@ -340,7 +342,7 @@ def register_app_tool(
 
 
 def register_app_resource(
-    server: object, uri: str, *, html: Source, **options: Unpack[ResourceOptions]
+    server: object, uri: str, *, html: HtmlSource, **options: Unpack[ResourceOptions]
 ) -> ViewResource:
     """Register a View's page on an `MCPServer` or a FastMCP server; see `Views.add`.
 

@@ -1,1 +1,35 @@
-"""The View's side of MCP Apps: an App, its tools, and its connection to a host."""
+"""The View's side of MCP Apps: an App, its tools, and its connection to a host.
+
+`App` itself is `transom.App`; here are the types of its arguments and results.
+"""
+
+from transom.lazy import load_on_use
+
+TYPE_CHECKING = False  # type checkers take it for True; importing it would cost more than all else
+if TYPE_CHECKING:
+    from transom.protocol.messages import ListResourcesResult, Verdict
+    from transom.protocol.peer import Progress
+    from transom.view.app import Content
+    from transom.view.connection import Params
+    from transom.view.tools import SchemaSource, TaskSupport
+
+__all__ = [
+    "Content",
+    "ListResourcesResult",
+    "Params",
+    "Progress",
+    "SchemaSource",
+    "TaskSupport",
+    "Verdict",
+]
+
+__getattr__, __dir__ = load_on_use(
+    __name__,
+    {
+        "transom.protocol.messages": "ListResourcesResult Verdict",
+        "transom.protocol.peer": "Progress",
+        ".app": "Content",
+        ".connection": "Params",
+        ".tools": "SchemaSource TaskSupport",
+    },
+)

@@ -53,6 +53,7 @@ from transom.view.invoke import sendable, wording
 _MAX_HANDLERS = 100  # async handlers that run at once, to bound memory
 
 Params = Mapping[str, Any] | msgspec.Struct | Raw | None
+"""The params of a request or notification."""
 
 
 class RequestOptions(TypedDict, total=False):

@@ -23,7 +23,8 @@ from transom.types import DisabledTool, Tool, ToolAnnotations, ToolExecution, Vi
 from transom.view.invoke import ReportProblem, ToolFunction, description_of, sendable, wording
 
 TaskSupport = Literal["forbidden", "optional", "required"]
-Source = object
+"""Whether a tool may or must run as a task."""
+SchemaSource = object
 """Anything `transom.schema` makes a schema of, or a function returning such a thing."""
 
 _MAX_NAME = 128
@@ -38,8 +39,8 @@ class ToolDefinition(TypedDict, total=False):
 
     title: str | None
     description: str | None
-    input_schema: Source
-    output_schema: Source
+    input_schema: SchemaSource
+    output_schema: SchemaSource
     annotations: ToolAnnotations | Mapping[str, Any] | None
     visibility: Sequence[Visibility] | None
     meta: Mapping[str, Any] | None
@@ -154,8 +155,8 @@ class RegisteredTool:
     name = _Field[str]("The name hosts call it by. Setting it renames the tool.")
     title = _Field[str | None]("A short name for people.")
     description = _Field[str | None]("What it does, for the model.")
-    input_schema = _Field[Source]("Where its input schema comes from; None: the function.")
-    output_schema = _Field[Source]("Where its output schema comes from; None: the function.")
+    input_schema = _Field[SchemaSource]("Where its input schema comes from; None: the function.")
+    output_schema = _Field[SchemaSource]("Where its output schema comes from; None: the function.")
     annotations = _Field[ToolAnnotations | Mapping[str, Any] | None]("Hints about what it does.")
     visibility = _Field[Sequence[Visibility] | None]("Who may call it; None: model and app.")
     meta = _Field[Mapping[str, Any] | None]("Its `_meta`, as given.")
@@ -246,7 +247,7 @@ class RegisteredTool:
         self.fits = fields["input_schema"] is None
         self._error = None
 
-    def _compile_input(self, name: str, source: Source) -> Schema | None:
+    def _compile_input(self, name: str, source: SchemaSource) -> Schema | None:
         if source is None:
             skipped = [name for name in (self.function.context_name,) if name is not None]
             return from_signature(self.function.function, skip=skipped)

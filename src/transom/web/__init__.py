@@ -6,6 +6,7 @@ from transom.lazy import load_on_use
 
 if TYPE_CHECKING:
     from transom.web.asgi import sandbox_app, stage_app
+    from transom.web.csp import CspMode
     from transom.web.headless import HeadlessRenderer, HeadlessSeat
     from transom.web.local_stage import OpenPage
     from transom.web.mounted_views import Sandboxes, Violation
@@ -13,14 +14,18 @@ if TYPE_CHECKING:
     from transom.web.renderers import BrowserRenderer
     from transom.web.sandbox import Sandbox
     from transom.web.seat import Seat
-    from transom.web.stage import Stage, StageListener
-    from transom.web.users import UserLimits
-    from transom.web.web_views import WebViews
+    from transom.web.stage import Stage, StageListener, Wish
+    from transom.web.users import ConnectServers, MakeHost, UserLimits
+    from transom.web.web_views import Authenticate, WebViews
 
 __all__ = [
+    "Authenticate",
     "BrowserRenderer",
+    "ConnectServers",
+    "CspMode",
     "HeadlessRenderer",
     "HeadlessSeat",
+    "MakeHost",
     "OpenPage",
     "RemoteHost",
     "RemoteView",
@@ -32,6 +37,7 @@ __all__ = [
     "UserLimits",
     "Violation",
     "WebViews",
+    "Wish",
     "sandbox_app",
     "stage_app",
 ]
@@ -39,16 +45,17 @@ __all__ = [
 __getattr__, __dir__ = load_on_use(
     __name__,
     {
-        "transom.web.asgi": "sandbox_app stage_app",
-        "transom.web.headless": "HeadlessRenderer HeadlessSeat",
-        "transom.web.local_stage": "OpenPage",
-        "transom.web.mounted_views": "Sandboxes Violation",
-        "transom.web.remote_host": "RemoteHost RemoteView",
-        "transom.web.renderers": "BrowserRenderer",
-        "transom.web.sandbox": "Sandbox",
-        "transom.web.seat": "Seat",
-        "transom.web.stage": "Stage StageListener",
-        "transom.web.users": "UserLimits",
-        "transom.web.web_views": "WebViews",
+        ".asgi": "sandbox_app stage_app",
+        ".csp": "CspMode",
+        ".headless": "HeadlessRenderer HeadlessSeat",
+        ".local_stage": "OpenPage",
+        ".mounted_views": "Sandboxes Violation",
+        ".remote_host": "RemoteHost RemoteView",
+        ".renderers": "BrowserRenderer",
+        ".sandbox": "Sandbox",
+        ".seat": "Seat",
+        ".stage": "Stage StageListener Wish",
+        ".users": "ConnectServers MakeHost UserLimits",
+        ".web_views": "Authenticate WebViews",
     },
 )

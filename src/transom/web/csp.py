@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 CspMode = Literal["compat", "strict"]
+"""What a View's page may run: what the reference host allows, or the default of the spec."""
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _ORIGIN = re.compile(

@@ -32,7 +32,9 @@ from transom.web.user_records import KeptRecords, SharedRecords, read_records
 from transom.web.workers import Workers
 
 ConnectServers = Callable[[str, Host], Awaitable[object]]
+"""Connects the Host of a user to its servers."""
 MakeHost = Callable[[str, Seat], Host]
+"""Makes the Host of a user, with the seat as its renderer."""
 
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)

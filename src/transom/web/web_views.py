@@ -46,6 +46,7 @@ _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
 
 Authenticate = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
+"""Says which user a request or socket is from; None: nobody that the application knows."""
 
 _PAGE, _SANDBOX = "web-page", "web-sandbox"  # kinds of channels between workers
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.ts

@@ -30,3 +30,4 @@ def _rules() -> Iterator[Rule]:
 
 SECTIONS = dict(re.findall(r"^## ([A-Z]): (.+)$", _CONTRACT, re.MULTILINE))
 RULES = tuple(_rules())
+"""All rules of the contract, by section."""
