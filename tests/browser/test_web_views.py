@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, expect
+from playwright.async_api import Browser, BrowserContext, Route, expect
 from playwright.async_api import Page as BrowserPage
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse
-from starlette.routing import Route
+from starlette.routing import Route as AppRoute
 
 from examples.chat import app as chat
 from tests.browser.hosting import server, show, text_of
@@ -19,6 +19,7 @@ from transom import Host, Policy
 from transom.host.view import View
 from transom.serving import listen, serve
 from transom.web import WebViews
+from transom.web.csp import build_csp
 from transom.web.seat import Seat
 
 COUNT = """
@@ -79,7 +80,7 @@ class Site:
 async def site() -> AsyncIterator[Site]:
     sock = listen("127.0.0.1", 0)
     made = Site(f"http://localhost:{sock.getsockname()[1]}")
-    app = made.views.middleware(Starlette(routes=[Route("/", made.page)]))
+    app = made.views.middleware(Starlette(routes=[AppRoute("/", made.page)]))
     async with serve(app, [sock], ws="websockets-sansio", ws_max_size=20 * 1024 * 1024):
         yield made
         await made.views.aclose()
@@ -93,6 +94,59 @@ async def opened(host: Host) -> View:
 
 def live(page: BrowserPage, view_id: str = "tests-1") -> Any:
     return page.locator(f'transom-view[view="{view_id}"][data-state=live]')
+
+
+OURS = ("https://chat.example.com", "https://admin.example.com:8443")
+SPELLINGS = [
+    *("https://chat.example.com", "HTTPS://CHAT.Example.com", "https://chat.example.com."),
+    *("https://chat.example.com:443", "https://chat.example.com:0443", "wss://chat.example.com"),
+    *("https://chat.example.com:000000000443", "http://chat.example.com:080", "chat.example.com"),
+    *("ws://chat.example.com", "http://chat.example.com", "https://*.example.com", "https://*.com"),
+    *("https://ch%61t.example.com", "https://chat.example.com:*", "https://*:443", "https:"),
+    *("https://admin.example.com:8443", "wss://admin.example.com:08443", "https://*.com:08443"),
+]
+# Which of these policies let a page reach one of these addresses.
+REACHED = """async ([policies, urls]) => {
+  const reached = async (policy) => {
+    const meta = document.createElement("meta");
+    Object.assign(meta, { httpEquiv: "Content-Security-Policy", content: policy });
+    const frame = document.createElement("iframe");
+    frame.srcdoc = meta.outerHTML;
+    const loaded = new Promise((resolve) => { frame.onload = resolve; });
+    document.body.append(frame);
+    await loaded;
+    const tries = urls.map((url) => frame.contentWindow.fetch(url).then(() => true, () => false));
+    const answers = await Promise.all(tries);
+    frame.remove();
+    return answers.includes(true);
+  };
+  return Promise.all(policies.map(reached));
+}"""
+
+
+async def test_what_chromium_reads_as_an_origin_of_the_application_is_not_in_the_policy(
+    context: BrowserContext,
+) -> None:
+    async def answer(route: Route) -> None:
+        headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/html"}
+        await route.fulfill(headers=headers, body="<!doctype html>")
+
+    await context.route("**", answer)
+    page = await context.new_page()
+    await page.goto("https://page.test/")
+
+    async def reached(policies: list[str]) -> list[bool]:
+        return await page.evaluate(REACHED, [policies, list(OURS)])
+
+    as_declared = await reached([f"connect-src {spelling}" for spelling in SPELLINGS])
+    assert as_declared.count(True) > len(SPELLINGS) / 2
+    taken = {
+        build_csp({"connectDomains": [spelling]}, ancestors=OURS[0], ours=OURS[1:])
+        for spelling in SPELLINGS
+    }
+    assert not any(await reached(list(taken)))
+    other = build_csp({"connectDomains": ["https://chat.example.com"]}, ancestors=OURS[1])
+    assert await reached([other]) == [True]
 
 
 async def test_the_stage_of_a_page_shows_views_and_a_loaded_page_shows_them_again(

@@ -126,21 +126,74 @@ def test_a_trailing_slash_and_repetition_do_no_harm() -> None:
         ("wss://chat.example.com", False),
         ("http://chat.example.com", False),
         ("https://*.example.com", False),
+        ("https://*.com", False),
+        ("https://chat.example.com:0443", False),
+        ("wss://chat.example.com:000000443", False),
+        ("https://chat.example.com:" + "0" * 30 + "443", False),
+        ("https://chat.example.com.", False),
+        ("https://chat.example.com:443.", False),
+        ("https://ch%61t.example.com", False),
+        ("https://\uff43hat.example.com", False),
+        ("https://admin.example.com", False),
+        ("https://*.admin.example.com", True),
+        ("https://intern.example.com:8443", False),
+        ("https://intern.example.com:08443", False),
+        ("https://intern.example.com", True),
+        ("https://x.views.example.com", False),
+        ("https://a.x.views.example.com", False),
+        ("https://*.x.views.example.com", False),
+        ("http://127.0.0.1:8000", False),
+        ("http://localhost:8000", False),
+        ("http://a.localhost:8000", False),
+        ("http://[::1]:8000", False),
+        ("http://[0:0::1]:08000", False),
+        ("http://[::ffff:127.0.0.1]:8000", False),
+        ("http://127.0.0.2:8000", False),
+        ("http://0.0.0.0:8000", False),
+        ("http://127.1:8000", False),
+        ("http://0x7f000001:8000", False),
+        ("http://2130706433:8000", False),
+        ("http://017700000001:8000", False),
+        ("http://127.0.0.0x1:8000", False),
+        ("http://*.127.0.0.1:8000", False),
+        ("http://localhost:3000", True),
+        ("https://10.0.0.1", True),
         ("https://api.example.com", True),
         ("https://*.chat.example.com", True),
         ("https://chat.example.com:8443", True),
         ("https://chat.example.com.evil.example", True),
     ],
 )
-def test_a_view_never_reaches_the_page_around_it_whatever_it_declares(
+def test_a_view_reaches_no_origin_of_the_application_whatever_it_declares(
     entry: str, taken: bool
 ) -> None:
-    page = "https://chat.example.com"
+    page, others = (
+        "https://chat.example.com",
+        [
+            "https://admin.example.com",
+            "https://intern.example.com:8443",
+            "https://*.views.example.com",
+            "http://127.0.0.1:8000",
+        ],
+    )
     for field in FIELDS:
         declared = {field: [entry]}
-        policies = [build_csp(each, "strict", ancestors=page) for each in (declared, None)]
+        policies = [
+            build_csp(each, "strict", ancestors=page, ours=others) for each in (declared, None)
+        ]
         assert (policies[0] != policies[1]) is taken, field
-        assert (dropped_entries(declared, page) == []) is taken, field
+        assert (dropped_entries(declared, [page, *others]) == []) is taken, field
+
+
+def test_the_header_has_what_was_read_and_not_what_was_declared() -> None:
+    declared = {"connectDomains": ["HTTPS://API.example.com:00443/", "wss://[0:0:0::1]:09"]}
+    found = directives(build_csp(declared, "strict"))["connect-src"]
+    assert found == ["https://api.example.com:443", "wss://[::1]:9"]
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999999999999999999999", "1e3", "+443", "\u0664"])
+def test_a_port_that_is_none_is_dropped(port: str) -> None:
+    assert dropped_entries({"connectDomains": [f"https://a.com:{port}"]})
 
 
 def test_only_so_many_entries_fit_into_a_header() -> None:

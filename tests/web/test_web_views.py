@@ -353,6 +353,22 @@ async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
 
 
 @pytest.mark.parametrize(
+    "host",
+    ["X.Views.Example.com", "x.views.example.com.", "x.views.example.com:8443",
+     "x.views.example.com.:443", "x.views.example.com:", "x_y.views.example.com",
+     "a.b.views.example.com", "-.views.example.com", "views.example.com", "views.example.com."],
+)  # fmt: skip
+async def test_the_application_is_not_served_in_the_domain_of_views(host: str) -> None:
+    production = Sandbox(
+        "https://{view}.views.example.com", origins=["https://chat.example.com"], secret=SECRET
+    )
+    async with site(sandbox=production) as shop:
+        answer = await get(shop.origin, host, "/orders")
+        assert (answer.status_code, "ours" in answer.text) == (404, False)
+        assert (await get(shop.origin, "xviews.example.com", "/orders")).text == "ours /orders"
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"url": "https://views.example.com"}, "has {view} in place"),
@@ -372,6 +388,10 @@ async def test_the_origins_that_are_named_may_connect_and_no_others() -> None:
         (
             {"url": "https://{view}.v.example.com", "origins": ["https://chat.example.com/"]},
             "without a path",
+        ),
+        (
+            {"url": "https://{view}.v.example.com", "origins": ["https://chat.example.com."]},
+            "an origin is https:// and a name",
         ),
         (
             {"url": "https://{view}.example.com", "origins": ["https://chat.example.com"]},
@@ -397,6 +417,7 @@ async def test_everything_else_is_left_to_the_application(shop: Site) -> None:
     port = shop.origin.rpartition(":")[2]
     answer = await get(shop.origin, f"x.localhost:{port}", "/orders")
     assert (answer.status_code, "ours" in answer.text) == (404, False)
+    assert (await get(shop.origin, f"localhost:{port}", "/orders")).text == "ours /orders"
 
 
 async def test_all_hosts_are_closed_when_the_application_ends() -> None:

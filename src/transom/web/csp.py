@@ -2,7 +2,9 @@
 
 1. The policy is a response header of the sandbox page. Nothing in a page can change it.
 2. A declared entry is used if it is an origin: scheme, host, maybe a port, maybe a wildcard for
-   subdomains. Anything else (keywords, schemes, `*`, characters that end a directive) is dropped.
+   subdomains. Anything else (keywords, schemes, `*`, characters that end a directive) is dropped,
+   and so is every origin of the application. The header has what was read, not what was declared,
+   so that a browser cannot read it in another way.
 3. `strict` is the spec's default policy. `compat` also allows what the reference host allows and
    many Views rely on: inline code, eval, `blob:` and `data:`. Neither reaches an origin that was
    not declared.
@@ -11,20 +13,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal, cast
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any, Literal, NamedTuple, cast
 
 CspMode = Literal["compat", "strict"]
 """What a View's page may run: what the reference host allows, or the default of the spec."""
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_ORIGIN = re.compile(
-    rf"(?:https?|wss?)://(?:(?:\*\.)?{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])(?::[0-9]{{1,5}})?/?",
+_SOURCE = re.compile(
+    rf"(https?|wss?)://(\*\.)?({_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])(?::([0-9]+))?/?",
     re.IGNORECASE | re.ASCII,  # ASCII: otherwise the long s (U+017F) matches `s`
 )
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # as the last label, it makes a host an IPv4 address
 _FIELDS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _MAX_ENTRIES = 100  # for each field, to limit the size of the header
 _MAX_LOOKED_AT = 1000
+_MAX_PORT = 20  # digits: leading zeros change nothing
 
 _LOCAL: dict[CspMode, dict[str, str]] = {
     "compat": {
@@ -59,13 +64,19 @@ _PERMISSIONS = {
 
 
 def build_csp(
-    declared: Mapping[str, Any] | None, mode: CspMode = "compat", *, ancestors: str = "'none'"
+    declared: Mapping[str, Any] | None,
+    mode: CspMode = "compat",
+    *,
+    ancestors: str = "'none'",
+    ours: Sequence[str] = (),
 ) -> str:
     """The header for a View whose resource declares `declared` (`_meta.ui.csp`).
 
-    `ancestors` is the origin of the page around it, which the View itself may never reach.
+    `ancestors` is the origin of the page around it. The View itself may never reach that one or
+    those in `ours`, which may have a `*.` in front of the host.
     """
-    taken = {field: _taken(declared, field, ancestors)[0] for field in _FIELDS}
+    own = _own_sources((ancestors, *ours))
+    taken = {field: _taken(declared, field, own)[0] for field in _FIELDS}
     policy = dict(_LOCAL[mode])
     for directive in _RESOURCES:
         if directive in policy or taken["resourceDomains"]:
@@ -80,9 +91,10 @@ def build_csp(
     return "; ".join(f"{name} {sources or none}" for name, sources in policy.items())
 
 
-def dropped_entries(declared: Mapping[str, Any] | None, ancestors: str = "") -> list[str]:
-    """Declared entries that are dropped."""
-    return [entry for field in _FIELDS for entry in _taken(declared, field, ancestors)[1]]
+def dropped_entries(declared: Mapping[str, Any] | None, ours: Sequence[str] = ()) -> list[str]:
+    """Declared entries that are dropped: see `build_csp`."""
+    own = _own_sources(ours)
+    return [entry for field in _FIELDS for entry in _taken(declared, field, own)[1]]
 
 
 def allow_attribute(permissions: Mapping[str, Any] | None) -> str:
@@ -94,9 +106,9 @@ def allow_attribute(permissions: Mapping[str, Any] | None) -> str:
 
 
 def _taken(
-    declared: Mapping[str, Any] | None, field: str, page: str
+    declared: Mapping[str, Any] | None, field: str, own: Sequence[CspSource]
 ) -> tuple[list[str], list[str]]:
-    """The usable entries of one list, and those that are not origins or are the page's own."""
+    """The usable entries of one list, and those that are not origins or cover one of our own."""
     entries: object = (declared or {}).get(field)
     if not isinstance(entries, list):
         return [], [] if entries is None else [f"{field}: {entries!r}"[:200]]
@@ -104,14 +116,13 @@ def _taken(
     others: list[str] = []
     given = cast("list[object]", entries)
     for entry in given[:_MAX_LOOKED_AT]:
+        source = read_source(entry) if isinstance(entry, str) else None
         if (
-            isinstance(entry, str)
-            and _ORIGIN.fullmatch(entry)
-            and not _covers(entry, page)
+            source is not None
+            and not any(map(source.overlaps, own))
             and len(origins) < _MAX_ENTRIES
         ):
-            origin = entry.removesuffix("/")
-            if origin not in origins:
+            if (origin := source.text) not in origins:
                 origins.append(origin)
         else:
             others.append(f"{field}: {entry!r}"[:200])
@@ -120,20 +131,72 @@ def _taken(
     return origins, others
 
 
-def _covers(entry: str, page: str) -> bool:
-    """Whether an entry lets a View reach the page around it, by HTTP or a WebSocket."""
-    (name, port), (ours, our_port) = _host_and_port(entry), _host_and_port(page)
-    reached = name == ours or (name.startswith("*.") and ours.endswith(name[1:]))
-    return reached and port == our_port
+class CspSource(NamedTuple):
+    """An origin as a browser reads it, or with a wildcard all those below a host."""
+
+    scheme: str
+    wildcard: bool
+    host: str
+    port: int | None
+
+    @property
+    def text(self) -> str:
+        """Its one spelling in a policy."""
+        port = "" if self.port is None else f":{self.port}"
+        return f"{self.scheme}://{'*.' if self.wildcard else ''}{self.host}{port}"
+
+    def overlaps(self, other: CspSource) -> bool:
+        """Whether a request that one allows may reach the other, by HTTP or a WebSocket."""
+        if self._service != other._service:
+            return False
+        if self._is_loopback and other._is_loopback:
+            return True
+        return (
+            (self.host == other.host and self.wildcard == other.wildcard)
+            or (self.wildcard and other.host.endswith(f".{self.host}"))
+            or (other.wildcard and self.host.endswith(f".{other.host}"))
+        )
+
+    @property
+    def _service(self) -> int | None:
+        """Ports 80 and 443 count as the same, because requests to 80 may be redirected to 443."""
+        return None if self.port in (80, 443) else self.port
+
+    @property
+    def _is_loopback(self) -> bool:
+        """What listens there has all these names."""
+        if self.host == "localhost" or self.host.endswith(".localhost"):
+            return True
+        try:
+            address = ip_address(self.host.strip("[]"))
+        except ValueError:
+            return False
+        address = getattr(address, "ipv4_mapped", None) or address
+        return address.is_loopback or address.is_unspecified
 
 
-def _host_and_port(origin: str) -> tuple[str, str]:
-    """Ports 80 and 443 count as the same, because requests to 80 may be redirected to 443."""
-    host = origin.lower().removesuffix("/").partition("://")[2]
-    name, colon, port = host.rpartition(":")
-    if not colon or not port.isdecimal():
-        return host, ""
-    return name, "" if port in ("80", "443") else port
+def read_source(text: str) -> CspSource | None:
+    """Read a declared source. None: it is not an origin, or one that browsers do not agree about."""
+    found = _SOURCE.fullmatch(text)
+    if found is None or len(found[4] or "") > _MAX_PORT:
+        return None
+    host, port = found[3].lower(), None if found[4] is None else int(found[4])
+    if port is not None and not 0 < port < 65536:
+        return None
+    if host.startswith("[") or _NUMBER.fullmatch(host.rpartition(".")[2]):
+        try:
+            address = ip_address(host.strip("[]"))
+        except ValueError:
+            return None  # such as 127.1 and 0x7f000001, which a browser reads as 127.0.0.1
+        if found[2] is not None:
+            return None
+        host = f"[{address}]" if address.version == 6 else str(address)
+    return CspSource(found[1].lower(), found[2] is not None, host, port)
+
+
+def _own_sources(origins: Sequence[str]) -> list[CspSource]:
+    read = map(read_source, origins)
+    return [source for source in read if source is not None]
 
 
 def _join(local: str, origins: list[str]) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from transom.errors import Refused, UsageError
 from transom.host.ui_resource import UIResource
-from transom.web.csp import CspMode
+from transom.web.csp import CspMode, read_source
 from transom.web.view_storage import origin_label
 
 _TEMPLATE = re.compile(r"(https?)://\{view\}\.([a-z0-9-]+(?:\.[a-z0-9-]+)*)(:[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
+_PORT = re.compile(r":[0-9]*$")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _MIN_SECRET = 32
 _SETTINGS = "WebViews(sandbox=Sandbox(url, origins=..., secret=...))"
@@ -48,8 +49,8 @@ class Sandbox:
         csp: CspMode = "compat",
     ) -> None:
         self.csp: CspMode = csp
-        self._origins = frozenset(origins)
-        self._template, self._hosts = _read_url(url, origins)
+        self.origins = frozenset(origins)
+        self._template, self._domain = _read_url(url, origins)
         if url is not None if secret is None else len(secret) < _MIN_SECRET:
             raise UsageError(
                 "Sandbox(secret=...) has to be set: at least 32 characters that stay the same and "
@@ -58,8 +59,13 @@ class Sandbox:
         self._secret = None if secret is None else secret.encode()
 
     def has_host(self, host: str) -> bool:
-        """Whether this is the `Host` of a View's origin, whether or not there is such a View."""
-        return self._hosts.fullmatch(host) is not None
+        """Whether this `Host` is in the domain of Views, however it is spelled.
+
+        The application is never served there, whether or not there is such a View.
+        """
+        name = _PORT.sub("", host).lower().rstrip(".")
+        above = name == self._domain and name != "localhost"  # which development uses for both
+        return above or name.endswith(f".{self._domain}")
 
     def template_for(self, origin: str, host: str) -> str:
         """The origins of Views, with a `*`, for a page of this origin that connects to `host`.
@@ -68,7 +74,7 @@ class Sandbox:
             Refused: pages of that origin may not show Views.
         """
         if self._template:
-            if origin not in self._origins:
+            if origin not in self.origins:
                 raise Refused("This origin is not allowed: Sandbox(origins=...) does not name it")
             return self._template
         name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
@@ -89,15 +95,15 @@ class Sandbox:
         )
 
 
-def _read_url(url: str | None, origins: Sequence[str]) -> tuple[str, re.Pattern[str]]:
-    """The URL in the Stage's form, and a pattern of its hosts."""
+def _read_url(url: str | None, origins: Sequence[str]) -> tuple[str, str]:
+    """The URL in the Stage's form, and the domain of Views."""
     if url is None:
         if origins:
             raise UsageError(
                 "Sandbox(origins=...) needs a URL, too, such as "
                 "Sandbox('https://{view}.views.example.com', ...): a domain for Views alone"
             )
-        return "", re.compile(r"[a-z0-9-]+\.localhost(:[0-9]{1,5})?")
+        return "", "localhost"
     found = _TEMPLATE.fullmatch(url)
     if found is None or (found[1] == "http" and found[2] != "localhost"):
         raise UsageError(
@@ -110,7 +116,7 @@ def _read_url(url: str | None, origins: Sequence[str]) -> tuple[str, re.Pattern[
             "origins=['https://chat.example.com']"
         )
     for origin in origins:
-        parts = _ORIGIN.fullmatch(origin)
+        parts = _ORIGIN.fullmatch(origin) if read_source(origin) else None
         if parts is None or (origin.startswith("http:") and parts[1] not in _LOOPBACK):
             raise UsageError(
                 f"Sandbox(origins=...) has {origin!r}: an origin is https:// and a name, and a "
@@ -120,5 +126,4 @@ def _read_url(url: str | None, origins: Sequence[str]) -> tuple[str, re.Pattern[
             raise UsageError(
                 f"{origin} is below the domain of the Views, {found[2]}: give them one of their own"
             )
-    hosts = rf"[a-z0-9-]+\.{re.escape(found[2])}{found[3] or ''}"
-    return url.replace("{view}", "*"), re.compile(hosts)
+    return url.replace("{view}", "*"), found[2]

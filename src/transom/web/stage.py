@@ -172,6 +172,7 @@ class Stage:
         sandbox: the origins of Views, with `*` where the name of each goes, such as
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
         sandboxes: the Views by their origin, for Stages that have them in common.
+        origins: other origins that no View may reach, such as those of the application.
     """
 
     def __init__(
@@ -185,6 +186,7 @@ class Stage:
         origin: str = "",
         sandbox: str = "",
         sandboxes: Sandboxes | None = None,
+        origins: Sequence[str] = (),
     ) -> None:
         self.csp_mode: CspMode = csp
         self.grace = grace
@@ -198,6 +200,7 @@ class Stage:
         self.mounts = 0
         """How many Views have been on the Stage so far."""
         self.gone = GoneViews(self.send)
+        self._origins = tuple(origins)
         self._listener = listener
         self._on_violation = on_violation or ignore
         self._views: dict[str, MountedView] = {}
@@ -250,7 +253,7 @@ class Stage:
         self._views[key] = mounted
         self.sandboxes.add(mounted)
         self.gone.discard(key)
-        for entry in dropped_entries(resource.csp, self.page_origin):
+        for entry in dropped_entries(resource.csp, self._own_origins):
             mounted.report_violation("declared", entry)
         self._show(mounted)
         return mounted.channel
@@ -309,7 +312,8 @@ class Stage:
     def _show(self, mounted: MountedView) -> None:
         resource = mounted.resource
         mounted.page_origin = self.page_origin
-        csp = build_csp(resource.csp, self.csp_mode, ancestors=self.page_origin or "'none'")
+        ancestors = self.page_origin or "'none'"
+        csp = build_csp(resource.csp, self.csp_mode, ancestors=ancestors, ours=self._own_origins)
         mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
         self.send(
             {
@@ -374,6 +378,10 @@ class Stage:
     def page_origin(self) -> str:
         """The origin of the page that shows the Views: this Stage's own, or that of a guest."""
         return self._page_origin or self.origin
+
+    @property
+    def _own_origins(self) -> tuple[str, ...]:
+        return (self.page_origin, self.origin, self.sandbox, *self._origins)
 
     @property
     def has_page(self) -> bool:

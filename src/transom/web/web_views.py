@@ -354,6 +354,7 @@ class WebViews:
             origin=origin,
             sandbox=template,
             sandboxes=self._setup.sandboxes,
+            origins=sorted(self._setup.sandbox.origins),
         )
 
 
