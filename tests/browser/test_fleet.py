@@ -16,7 +16,7 @@ from tests.fleet.workers import Fleet, Worker, until
 
 pytestmark = pytest.mark.timeout(240)
 
-NAMED = {"BusError", "BusUnreachable", "ConnectionClosed", "OwnerGone", "ViewClosed"}
+NAMED = {"BusError", "BusUnreachable", "OutcomeUnknown", "OwnerGone", "ViewClosed"}
 ASK = """
 globalThis.asked = 0;
 document.addEventListener("approval", (event) => {

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -13,6 +14,7 @@ import httpx2
 import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from redis.asyncio import Redis
 
 from tests.browser.views import html
 from tests.cli.running import transom
@@ -224,6 +226,36 @@ async def test_a_killed_replica_ends_its_calls_once_and_another_goes_on(
         async with client(front.url, "legacy") as after:
             assert text_of(await after.call_tool("count")).startswith("1 in")
         assert (fleet.count("hang"), fleet.count("show")) == (2, 2)
+
+
+@pytest.mark.processes
+async def test_a_replica_that_was_stopped_executes_nothing_that_was_tried_again_elsewhere(
+    redis_url: str, tmp_path: Path
+):
+    async with Fleet(redis_url, tmp_path) as fleet, Redis.from_url(redis_url) as redis:
+        [owner] = await fleet.start(1)
+        async with httpx2.AsyncClient(headers=HEADERS, timeout=60) as http:
+
+            async def count(replica: Replica) -> dict[str, Any]:
+                answer = await post(http, replica.url, "tools/call", call("count"), token=TOKEN)
+                return answer.json()
+
+            assert "result" in await count(owner)
+            [alive] = await redis.keys("transom:alive:*")
+            [other] = await fleet.start(1)
+            owner.process.send_signal(signal.SIGSTOP)
+            queued = await asyncio.gather(*(count(other) for _ in range(5)))
+            for each in queued:
+                assert "whether it was carried out is not known" in each["error"]["message"]
+            again = await asyncio.gather(*(count(other) for _ in range(5)))
+            assert all("result" in each for each in again)
+            owner.process.send_signal(signal.SIGCONT)
+            inbox = alive.replace(b"alive", b"inbox")
+            async with asyncio.timeout(20):
+                while not await redis.exists(alive) or await redis.xlen(inbox):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            assert "result" in await count(owner)  # at the other one
+        assert fleet.count("count") == 1 + 5 + 1
 
 
 @pytest.mark.processes

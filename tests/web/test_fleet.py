@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from redis.asyncio import Redis
 
 from tests.redis_server import RedisServer
 from tests.web.page import PageEnd
@@ -15,6 +16,8 @@ from transom import Allow, App, CallContext, Deny, Host, Policy
 from transom.bus import Bus
 from transom.errors import (
     BusUnreachable,
+    OutcomeUnknown,
+    OwnerGone,
     ProtocolError,
     Refused,
     RequestTimeout,
@@ -348,6 +351,50 @@ async def test_what_the_user_allowed_ends_when_they_sign_out(redis_url: str) -> 
         assert (records.grants, list(records.views)) == ([], ["music-1"])
 
 
+@asynccontextmanager
+async def taken_over(url: str, lost: Site) -> AsyncIterator[None]:
+    """That worker is dead for the others, as one that was stopped for longer than its lease."""
+    bus = await lost.views._setup.workers.bus()
+    async with Redis.from_url(url) as redis:
+        await redis.delete(f"transom:alive:{bus.worker}")
+        yield
+    bus._renewed_at = 0.0
+
+
+async def test_a_call_that_may_have_run_has_an_outcome_that_is_not_known(redis_url: str) -> None:
+    began = asyncio.Event()
+
+    async def hang() -> str:
+        began.set()
+        await asyncio.Event().wait()
+        return ""
+
+    async with fleet(redis_url) as (here, there), here.page("ada") as page:
+        await owner(here)
+        agent = await elsewhere(there)
+        await play(agent)
+        page.apps["music-1"].register_tool("hang", hang)
+        call = asyncio.create_task(agent.call_tool("music-1__hang"))
+        await began.wait()
+        async with taken_over(redis_url, here):
+            (await there.views._setup.workers.bus()).check_redis()
+            with pytest.raises(OutcomeUnknown, match="may have done it"):
+                await call
+        with pytest.raises(OwnerGone):
+            await agent.call_tool("music-1__hang")  # which was not sent
+
+
+async def test_a_worker_that_was_stopped_does_not_use_the_host_that_it_has_lost(
+    redis_url: str,
+) -> None:
+    async with fleet(redis_url) as (here, there), here.page("ada"):
+        await owner(here)
+        async with taken_over(redis_url, here):
+            await owner(there)
+        await elsewhere(here)
+        assert here.views.users == []
+
+
 # --- Redis goes ------------------------------------------------------------------------------
 
 
@@ -362,7 +409,7 @@ async def test_without_redis_what_is_local_goes_on_and_all_else_says_so_and_reco
                 running = asyncio.create_task(agent.call_tool(f"{view}__key"))
                 await asyncio.wait([running])
                 redis.kill()
-                with pytest.raises(BusUnreachable, match="127.0.0.1"):
+                with pytest.raises((BusUnreachable, OutcomeUnknown), match="127.0.0.1"):
                     await agent.call_tool(f"{view}__key")
                 assert (await forwarded.over())[0] == 1012
                 with pytest.raises(BusUnreachable):

@@ -7,6 +7,8 @@
 3. If Redis is back and does not know this worker any more (it was restarted empty, or this worker
    was cut off for too long), each lease is claimed again, and lost if another worker has it by now.
    For a while, new names are not claimed, so that other workers can claim theirs again.
+4. A worker that has not renewed its leases for as long as they last, because it was stopped, finds
+   out which ones it still has before it does anything that only their holder may do.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import hashlib
 import logging
 import random
 import secrets
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 from transom.background import Background, logs_errors, shared_task, stop
@@ -36,6 +40,8 @@ _MAX_RECORDS = 512
 _MAX_RECORD_BYTES = 4 * 1024 * 1024
 _RETRY = (0.05, 2.0)  # seconds between attempts to reach Redis: at first, at most
 _LOOK_AGAIN = 0.1  # seconds
+_PATIENCE = 2  # leases that another worker may leave pings unanswered
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 OnLease = Callable[["Lease"], object]
 """Called with a lease; may be async."""
@@ -96,11 +102,11 @@ class Bus:
     ) -> None:
         self.worker = secrets.token_hex(16)
         """The id of this worker. It cannot be guessed."""
-        self._alive_for = int(lease * 1000)
+        self._lease = lease
         self._every = lease / 3
         self._keep_records = int(keep_records * 1000)
-        self._commands = Commands(url, prefix, max(_ANSWERS_WITHIN, lease / 2), self._hurry)
-        self._channels = Channels(self._commands, self.worker, self._has, self._hurry)
+        self._commands = Commands(url, prefix, max(_ANSWERS_WITHIN, lease / 2), self.check_redis)
+        self._channels = Channels(self._commands, self)
         self._leases: dict[str, Lease] = {}
         self._claims: dict[str, asyncio.Task[Lease | None]] = {}
         self._background = Background(_report)
@@ -108,6 +114,9 @@ class Bus:
         self._soon = asyncio.Event()
         self._begun = False
         self._settled_at = 0.0  # when all workers have claimed again what Redis has lost
+        self._renewing = asyncio.Lock()
+        self._renewed_at = 0.0  # when the last complete heartbeat began
+        self._forgotten = False  # by Redis; no lease is certain until all were claimed again
 
     # --- life --------------------------------------------------------------------------------
 
@@ -116,9 +125,11 @@ class Bus:
 
         Raises:
             BusUnreachable: Redis cannot be reached.
+            BusError: it may evict keys, so that a lease could vanish.
         """
         try:
             await self._beat()
+            await self._refuse_eviction()
         except BaseException:
             await self._commands.aclose()
             raise
@@ -138,6 +149,26 @@ class Bus:
         self._commands.command("DEL", *keys)
         await self._commands.aclose()
 
+    async def _refuse_eviction(self) -> None:
+        """Refuse a Redis that deletes keys when it is full: leases would have two holders.
+
+        Raises:
+            BusError: it does.
+        """
+        try:
+            told: bytes = await self._commands.command("INFO", "memory")
+        except BusUnreachable:
+            raise
+        except BusError:
+            return  # this account may not ask
+        info = dict(line.split(b":", 1) for line in told.split() if b":" in line)
+        policy = info.get(b"maxmemory_policy", b"noeviction").decode(errors="replace")
+        if policy != "noeviction" and info.get(b"maxmemory", b"0") != b"0":
+            raise BusError(
+                f"Redis at {self._commands.where} deletes keys when it is full (maxmemory-policy "
+                f"{policy}): set it to noeviction, or use another Redis for the bus"
+            )
+
     @property
     def unreachable(self) -> BusUnreachable | None:
         """Why Redis cannot be reached; None while it can."""
@@ -153,7 +184,7 @@ class Bus:
         Args:
             name: any text; Redis only gets its digest.
             on_lost: called when another worker has taken it, which happens only after this one
-                could not reach Redis for a while.
+                could not reach Redis, or did not run, for a while.
             on_renewed: called when Redis had lost it, with all records, and it was claimed again:
                 write the records again.
 
@@ -163,6 +194,7 @@ class Bus:
         Raises:
             BusUnreachable: Redis cannot be reached.
         """
+        await self.confirm()
         if name in self._leases:
             return self._leases[name]
         claim = self._claims.get(name)
@@ -225,8 +257,36 @@ class Bus:
         if is_awaitable(waiting):
             self._background.start(waiting)
 
-    def _has(self, name: str) -> bool:
-        return name in self._leases
+    def epoch_of(self, name: str) -> int | None:
+        """The epoch of this worker's lease on a name; None if it has none."""
+        lease = self._leases.get(name)
+        return None if lease is None else lease.epoch
+
+    async def confirm(self) -> None:
+        """Find out which leases this worker still has, if it did not run for a while.
+
+        Wait for this before doing what only the holder of a lease may do. It costs nothing unless
+        this process was stopped. While Redis cannot be reached, a worker keeps what it has.
+        """
+        with suppress(BusError):
+            await self.ensure_renewed()
+
+    async def ensure_renewed(self) -> None:
+        """As `confirm`.
+
+        Raises:
+            BusError: that cannot be found out now.
+        """
+        if self._may_have_lost:
+            if self._commands.unreachable is not None:
+                raise BusUnreachable(str(self._commands.unreachable))
+            async with self._renewing:
+                if self._may_have_lost:
+                    await self._renew()
+
+    @property
+    def _may_have_lost(self) -> bool:
+        return self._begun and time.clock_gettime(_CLOCK) - self._renewed_at >= self._lease
 
     def release(self, lease: Lease) -> asyncio.Future[None]:
         """See `Lease.release`."""
@@ -260,16 +320,21 @@ class Bus:
         for field, value in records.items():
             if value is not None:
                 arguments += (field, value)
-        holder = self._holder(lease) if lease.held else ""
-        outcome = await self._commands.run(
-            WRITE, _digest(lease.name), holder, self._keep_records, *arguments
-        )
+        outcome = await self._write(lease, arguments)
+        if outcome == b"lost" and lease.held:  # or it has vanished, and nobody has it
+            await self._refresh([lease])
+            outcome = await self._write(lease, arguments)
         if outcome == b"lost":
             raise LeaseLost("Another worker has it now")
         if outcome != b"ok":
             raise BusError(
                 f"At most {_MAX_RECORDS} records with {_MAX_RECORD_BYTES} bytes are stored"
             )
+
+    def _write(self, lease: Lease, arguments: list[Argument]) -> asyncio.Future[bytes]:
+        holder = self._holder(lease) if lease.held else ""
+        expiry = self._keep_records
+        return self._commands.run(WRITE, _digest(lease.name), holder, expiry, *arguments)
 
     async def records(self, name: str) -> dict[str, bytes]:
         """The records of a name, written by this worker or one that had it before.
@@ -308,12 +373,13 @@ class Bus:
             BusUnreachable: Redis cannot be reached.
             BusError: the worker does not keep up.
         """
+        await self.confirm()
         return await self._channels.open(name, _digest(name), kind, hello)
 
     # --- heartbeat ---------------------------------------------------------------------------
 
-    def _hurry(self) -> None:
-        """A command failed: check at once whether Redis can be reached."""
+    def check_redis(self) -> None:
+        """A command failed: find out at once whether Redis can be reached."""
         self._soon.set()
 
     async def _beat_on(self) -> None:
@@ -348,17 +414,22 @@ class Bus:
         Raises:
             BusUnreachable: Redis cannot be reached.
         """
+        async with self._renewing:
+            await self._renew()
+
+    async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
+        began = time.clock_gettime(_CLOCK)  # before Redis counts, so it never has less time left
         peers = list(self._channels.peers)
-        alive = self._commands.run(BEAT, self.worker, self._alive_for, anyway=True)
+        expiry = int(self._lease * 1000)
+        alive = self._commands.run(BEAT, self.worker, expiry, anyway=True)
         others = [
             self._commands.command("EXISTS", self._commands.key("alive", peer), anyway=True)
             for peer in peers
         ]
-        known = bool(await alive) or not self._begun
-        leases = list(self._leases.values())
-        if not known:
-            self._settled_at = loop.time() + self._alive_for / 1000 + _RETRY[1]
+        if not await alive and self._begun:
+            self._forgotten = True
+            self._settled_at = loop.time() + self._lease + _RETRY[1]
             self._channels.end_all(BusError("Redis had lost what was on its way"))
         for peer, exists in zip(peers, others, strict=True):
             if not await exists:
@@ -366,9 +437,12 @@ class Bus:
         if self._commands.unreachable is not None:
             self._commands.unreachable = None
             _log.warning("Redis at %s can be reached again", self._commands.where)
+        self._channels.ping_peers(_PATIENCE * self._lease)
         self._channels.reset_peers()
-        due = [each for each in leases if not known or each.refresh_at <= loop.time()]
+        leases = list(self._leases.values())
+        due = [each for each in leases if self._forgotten or each.refresh_at <= loop.time()]
         await self._refresh(due)
+        self._forgotten, self._renewed_at = False, began
 
 
 def _digest(name: str) -> str:

@@ -8,6 +8,10 @@
 3. Flow control: a sender waits when the other side is a window of bytes behind.
 4. A worker that loses Redis closes all its channels at once, and tells the other workers when it
    can reach them again (`RESET`).
+5. A worker takes nothing from its inbox before it is sure that it still has its leases: it may have
+   been stopped, and others have taken over. What opens a channel has the epoch of the lease, and is
+   refused when that is not the one that this worker has.
+6. Each heartbeat pings the workers at the other ends. The channels to one that is silent end.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import logging
 import secrets
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -46,10 +50,9 @@ _EXPIRY = 60_000  # milliseconds until an inbox that nobody reads expires
 _LIMITS = (_MAX_ENTRIES, _MAX_BYTES, _EXPIRY)
 _PACKET = 512 * 1024  # bytes after which another entry is begun
 _READ = 256  # entries at once
-_BLOCK = 5.0
 _RETRY = (0.05, 2.0)  # seconds between attempts to read: at first, at most
 
-_OPEN, _DATA, _CREDIT, _CLOSE, _RESET, _NOBODY = range(6)
+_OPEN, _DATA, _CREDIT, _CLOSE, _RESET, _NOBODY, _PING, _PONG = range(8)
 
 
 class _Frame(msgspec.Struct, array_like=True):
@@ -183,20 +186,35 @@ class BusChannel:
             self.end(None, "This side closed the channel")
 
 
+class LeaseHolder(Protocol):
+    """Whose channels they are."""
+
+    worker: str
+
+    def epoch_of(self, name: str) -> int | None:
+        """The epoch of the lease that this worker has on a name; None if it has none."""
+        ...
+
+    async def ensure_renewed(self) -> None:
+        """Find out which leases this worker still has, if it may have lost any.
+
+        Raises:
+            BusError: that cannot be found out now.
+        """
+        ...
+
+    def check_redis(self) -> None:
+        """Reading has failed: find out whether Redis can be reached."""
+        ...
+
+
 class Channels:
     """All channels of one worker, and its inbox."""
 
-    def __init__(
-        self,
-        commands: Commands,
-        worker: str,
-        holds: Callable[[str], bool],
-        on_trouble: Callable[[], object],
-    ) -> None:
+    def __init__(self, commands: Commands, holder: LeaseHolder) -> None:
         self._commands = commands
-        self._worker = worker
-        self._holds = holds
-        self._on_trouble = on_trouble
+        self._holder = holder
+        self._worker = holder.worker
         self._open: dict[str, BusChannel] = {}
         self._served: dict[Channel, str] = {}  # channels that others opened here, and to which name
         self._handlers: dict[str, OnOpen] = {}
@@ -204,6 +222,7 @@ class Channels:
         self._outgoing: dict[str, list[_Frame]] = {}
         # By worker: channels that closed here and that it does not know of yet; "": all of them.
         self._unreset: set[tuple[str, str]] = set()
+        self._heard: dict[str, float] = {}  # when something came from the workers at other ends
         self._reading: asyncio.Task[None] | None = None
 
     # --- life --------------------------------------------------------------------------------
@@ -244,11 +263,25 @@ class Channels:
         self._unreset.clear()
         self.flush()
 
-    def end_peer(self, worker: str) -> None:
-        """Close every channel to a worker that is dead."""
+    def ping_peers(self, patience: float) -> None:
+        """Find out whether the other workers read their inboxes, and close channels if not.
+
+        `patience` is how many seconds one may be silent.
+        """
+        now = asyncio.get_running_loop().time()
+        self._heard = {peer: self._heard.get(peer, now) for peer in self.peers}
+        for peer, heard in self._heard.items():
+            if now - heard > patience:
+                self._unreset.add((peer, ""))
+                self.end_peer(peer, BusError("The worker that has it does not answer"))
+            else:
+                self.post(peer, _Frame("", 0, _PING))
+
+    def end_peer(self, worker: str, error: BusError | None = None) -> None:
+        """Close every channel to a worker, which is dead unless there is another error."""
         for channel in list(self._open.values()):
             if channel.peer == worker:
-                channel.end(_failure(b"gone"))
+                channel.end(error or _failure(b"gone"))
 
     async def end_served(self, name: str, reason: str) -> None:
         """Close every channel that was opened to a name that this worker no longer has."""
@@ -268,7 +301,7 @@ class Channels:
         """A channel to the worker that has the lease. See `Bus.open`."""
         if len(hello) > MAX_MESSAGE:
             raise UsageError(f"A hello of {len(hello)} bytes is too large for the bus")
-        if self._holds(name):
+        if self._holder.epoch_of(name) is not None:
             ours, theirs = memory_pair()
             self._serve(name, kind, hello, theirs)
             return ours
@@ -300,14 +333,14 @@ class Channels:
             channel.post(_CLOSE, b"")
         channel.end(None)
 
-    def _opened(self, sender: str, frame: _Frame) -> None:
-        """Another worker opens a channel to a lease that it believes is ours."""
+    def _opened(self, sender: str, frame: _Frame, epoch: int | None) -> None:
+        """Another worker opens a channel to a lease that was ours, with that epoch, in Redis."""
         if frame.channel in self._open:
             return  # it was here already
         opening = _read_opening(frame.data)
         channel = BusChannel(self, frame.channel, sender)
         self._open[frame.channel] = channel
-        if self._holds(opening.name):
+        if epoch is not None and self._holder.epoch_of(opening.name) == epoch:
             self._serve(opening.name, opening.kind, opening.hello, channel)
         else:
             self.post(sender, _Frame(frame.channel, 0, _NOBODY))
@@ -374,31 +407,36 @@ class Channels:
         while True:
             taken = (TAKEN.sha, self._worker, *read) if read else ()
             try:
-                entries = await self._commands.read(inbox, _READ, _BLOCK, *taken)
+                entries = await self._commands.read(inbox, _READ, *taken)
+                await self._holder.ensure_renewed()
             except BusError:
-                self._on_trouble()
+                self._holder.check_redis()
                 await asyncio.sleep(retry)
                 retry = min(retry * 2, _RETRY[1])
                 continue
             retry = _RETRY[0]
             known, read = set(read[::2]), []
-            for id, (_, packet) in entries:
+            for id, fields in entries:
+                entry = dict(zip(fields[::2], fields[1::2], strict=True))
+                packet = entry.get(b"p", b"")
                 read += (id, len(packet))
                 if id not in known:  # else it was read before, and its deletion failed
-                    self._take(packet)
+                    self._take(packet, entry.get(b"e"))
 
-    def _take(self, data: bytes) -> None:
+    def _take(self, data: bytes, epoch: bytes | None) -> None:
         try:
             packet = _read_packet(data)
+            if packet.sender in self._heard:
+                self._heard[packet.sender] = asyncio.get_running_loop().time()
             for frame in packet.frames:
-                self._take_frame(packet.sender, frame)
-        except (msgspec.DecodeError, msgspec.ValidationError):
+                self._take_frame(packet.sender, frame, None if epoch is None else int(epoch))
+        except (ValueError, RecursionError):  # includes those of msgspec
             _log.warning("the inbox of this worker has something that no worker sends")
 
-    def _take_frame(self, sender: str, frame: _Frame) -> None:
+    def _take_frame(self, sender: str, frame: _Frame, epoch: int | None) -> None:
         channel = self._open.get(frame.channel)
         if frame.kind == _OPEN:
-            self._opened(sender, frame)
+            self._opened(sender, frame, epoch)
         elif frame.kind == _NOBODY:
             if channel is not None:
                 channel.end(_failure(b"nobody"))
@@ -406,6 +444,10 @@ class Channels:
             for each in list(self._open.values()):
                 if each.peer == sender and frame.channel in ("", each.id):
                     each.end(BusError("The worker at the other side lost its connection"))
+        elif frame.kind == _PING:
+            self.post(sender, _Frame("", 0, _PONG))
+        elif frame.kind == _PONG:
+            pass  # that it came is all
         elif channel is not None:
             channel.feed(frame)
         elif frame.kind != _CLOSE:

@@ -10,7 +10,8 @@ A script runs inside Redis, atomically:
 
 1. A worker is alive while its key `alive:WORKER` exists, which its heartbeat renews.
 2. A lease `lease:NAME` is `WORKER:EPOCH`. It is valid while that worker is alive, so that a
-   heartbeat costs the same for one lease and for a million.
+   heartbeat costs the same for one lease and for a million. What is opened to the holder of a lease
+   has its epoch, by which a worker that had it before, or has it again, refuses it.
 3. Names are digests, and keys begin with the prefix in `ARGV[1]`.
 """
 
@@ -34,7 +35,7 @@ local prefix = ARGV[1] .. ':'
 local function is_alive(worker)
   return redis.call('EXISTS', prefix .. 'alive:' .. worker) == 1
 end
-local function add(worker, max_entries, max_bytes, expiry, packet)
+local function add(worker, max_entries, max_bytes, expiry, packet, ...)
   if not is_alive(worker) then return 'gone' end
   local inbox, size = prefix .. 'inbox:' .. worker, prefix .. 'size:' .. worker
   if redis.call('XLEN', inbox) >= tonumber(max_entries) then return 'full' end
@@ -43,7 +44,7 @@ local function add(worker, max_entries, max_bytes, expiry, packet)
     redis.call('DECRBY', size, #packet)
     return 'full'
   end
-  redis.call('XADD', inbox, '*', 'p', packet)
+  redis.call('XADD', inbox, '*', 'p', packet, ...)
   redis.call('PEXPIRE', inbox, expiry)
   redis.call('PEXPIRE', size, expiry)
   return 'ok'
@@ -123,9 +124,9 @@ return add(ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 OPEN = Script("""
 -- name, limit of entries, limit of bytes, expiry, packet: what came of it, and the holder
 local held = redis.call('GET', prefix .. 'lease:' .. ARGV[2])
-local worker = held and string.match(held, '^(%x+):%d+$')
+local worker, epoch = string.match(held or '', '^(%x+):(%d+)$')
 if not worker then return {'nobody', ''} end
-return {add(worker, ARGV[3], ARGV[4], ARGV[5], ARGV[6]), worker}
+return {add(worker, ARGV[3], ARGV[4], ARGV[5], ARGV[6], 'e', epoch), worker}
 """)
 
 TAKEN = Script("""
@@ -175,13 +176,15 @@ class Commands:
         settings["retry"] = Retry(NoBackoff(), 0)  # see rule 2
         try:
             self._client: Any = connect(url, socket_timeout=timeout, **settings)
-            # Blocks until an entry comes, so silence is not a failure; TCP notices a lost
-            # connection.
-            self._reader: Any = connect(url, socket_timeout=None, socket_keepalive=True, **settings)
+            # Its timeout is in `read`: with one here, the client swallows cancellations (it uses
+            # `asyncio.wait_for`, which does so before Python 3.12).
+            self._reader: Any = connect(url, socket_timeout=None, **settings)
         except (ValueError, TypeError) as error:
             raise UsageError(f"{self.where} is not the URL of a Redis: {error}") from None
         self._reader.set_response_callback("XREAD", _as_it_came)
-        self._client.set_response_callback("HGETALL", _as_it_came)
+        for command in ("HGETALL", "INFO"):
+            self._client.set_response_callback(command, _as_it_came)
+        self._timeout = timeout
         self._lost = (exceptions.RedisError, OSError, TimeoutError)
         self._refused: type[Exception] = exceptions.ResponseError
         self._no_script: type[Exception] = exceptions.NoScriptError
@@ -236,17 +239,25 @@ class Commands:
         finally:
             self._running = None
 
-    async def read(self, key: str, count: int, block: float, *before: Argument) -> list[Any]:
+    async def read(self, key: str, count: int, *before: Argument) -> list[Any]:
         """Run a script, then wait for entries of a stream: `[id, [field, value, ...]]` each.
+
+        There are none if none came for a while.
 
         Raises:
             BusUnreachable: it could not be read.
         """
-        read = ("XREAD", "COUNT", count, "BLOCK", int(block * 1000), "STREAMS", key, "0-0")
+        read = ("XREAD", "COUNT", count, "BLOCK", int(self._timeout * 1000), "STREAMS", key, "0-0")
         commands: list[tuple[Argument, ...]] = [read]
         if before:
             commands.insert(0, ("EVALSHA", before[0], 0, self._prefix, *before[1:]))
-        result = (await self._execute(self._reader, commands))[-1]
+        try:
+            # Redis answers after half of that, without an entry: a connection that is silent for
+            # longer is dead, though nobody may have told this side.
+            async with asyncio.timeout(2 * self._timeout):
+                result = (await self._execute(self._reader, commands))[-1]
+        except TimeoutError:
+            raise BusUnreachable(f"Redis at {self.where} does not answer") from None
         if isinstance(result, BusError):
             raise result
         return result[0][1] if result else []

@@ -175,6 +175,8 @@ class HttpGateway:
         try:
             if not authenticated:
                 self._check(request)
+            if self._bus is not None:
+                await self._bus.confirm()
             if request.headers.get("mcp-protocol-version") in (None, *HANDSHAKE_VERSIONS):
                 await self._serve_session(request)
             else:

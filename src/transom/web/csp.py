@@ -176,7 +176,7 @@ class CspSource(NamedTuple):
 
 
 def read_source(text: str) -> CspSource | None:
-    """Read a declared source. None: it is not an origin, or one that browsers do not agree about."""
+    """A declared source. None: it is no origin, or one that browsers do not agree about."""
     found = _SOURCE.fullmatch(text)
     if found is None or len(found[4] or "") > _MAX_PORT:
         return None

@@ -23,6 +23,7 @@ from transom.errors import (
     BusError,
     ConnectionClosed,
     NotConnected,
+    OutcomeUnknown,
     ProtocolError,
     TransomError,
 )
@@ -115,8 +116,9 @@ class RemoteHost(ToolHost):
     It has what an agent needs of a `Host`; the rest, such as adding servers, is only possible on
     the Host's own worker. Events: `on_tools_changed()`.
 
-    Whatever is called raises what it does on a `Host`, and a `BusError` or `ConnectionClosed` when
-    the other worker cannot be reached any more: whether a call had an effect is not known then.
+    Whatever is called raises what it does on a `Host`; `OutcomeUnknown` when the other worker was
+    lost before it answered, so that a call may have had its effect; and another `BusError` or
+    `NotConnected` when nothing was sent.
     """
 
     on_tools_changed = Event["RemoteHost"]()
@@ -144,7 +146,7 @@ class RemoteHost(ToolHost):
         """
         self._session.start()
         try:
-            await self._request("host/views", b"{}")
+            await self._request("host/views", b"{}", repeatable=True)
         except BaseException:
             await self.aclose()
             raise
@@ -168,7 +170,8 @@ class RemoteHost(ToolHost):
 
     async def list_tools(self) -> ToolList:
         """The tools a model may call right now: see `Host.list_tools`."""
-        listed = msgspec.json.decode(await self._request("tools/list", b"{}"), type=_Tools)
+        answer = await self._request("tools/list", b"{}", repeatable=True)
+        listed = msgspec.json.decode(answer, type=_Tools)
         return ToolList([listed.tools])
 
     async def call(self, call: OutgoingCall) -> Any:
@@ -198,13 +201,22 @@ class RemoteHost(ToolHost):
         return _read_outcome(await self._request(method, params))
 
     async def _request(
-        self, method: str, params: bytes, on_progress: OnProgress | None = None
+        self,
+        method: str,
+        params: bytes,
+        on_progress: OnProgress | None = None,
+        *,
+        repeatable: bool = False,
     ) -> msgspec.Raw:
+        """`repeatable`: it changes nothing, so whether it was carried out does not matter."""
         try:
             return await self._session.request(method, params, on_progress=on_progress)
         except ProtocolError as error:
             raise _original(error) from None
         except (ConnectionClosed, NotConnected) as closed:
+            if isinstance(closed, ConnectionClosed) and not repeatable:
+                text = f"The worker with the user's Views was lost, and may have done it: {closed}"
+                raise OutcomeUnknown(text) from closed
             error = getattr(self._channel, "error", None)
             if isinstance(error, BusError):
                 raise error from closed

@@ -258,8 +258,12 @@ class Users:
             BusUnreachable: the user is not here, and Redis cannot be reached.
         """
         workers = self._setup.workers
-        if workers.alone or name in self._users:
+        if workers.alone:
             return self._user(name)
+        if name in self._users:
+            await workers.confirm()  # it may have been taken over while this process was stopped
+            if name in self._users:
+                return self._user(name)
         bus = await workers.bus()
         if (closing := self._closing.get(_check_name(name))) is not None:
             await asyncio.wait([closing])

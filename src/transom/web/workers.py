@@ -52,6 +52,11 @@ class Workers:
             self._entering = shared_task(self._enter(_made(self._given)))
         return await asyncio.shield(self._entering)
 
+    async def confirm(self) -> None:
+        """See `Bus.confirm`."""
+        with suppress(BusError):
+            await (await self.bus()).confirm()
+
     async def _enter(self, bus: Bus) -> Bus:
         for kind, handler in self._on_open.items():
             bus.on_open(kind, handler)
