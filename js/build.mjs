@@ -10,18 +10,19 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sources = join(root, "js/src");
 const target = join(root, "src/transom/web/static");
 const tsc = join(root, "node_modules/typescript-7/bin/tsc");
 
-/** Modules: those that bundlers import, and those of pages that the server serves. */
-const PACKAGE = ["transom", "webmcp", "react"];
-const SERVED = ["stage", "elements"];
+/** Modules that bundlers import. */
+const PACKAGE = { transom: "transom", webmcp: "webmcp", react: "react" };
+/** Modules of pages that show Views; bundlers import `views` as well, as `transom/elements`. */
+const SHOWING = { views: "views_bundle", stage: "stage", elements: "elements_script" };
 /** Classic scripts: what goes into a page, and what a sandbox loads. */
-const SCRIPTS = ["inline", "inline-webmcp", "sandbox"];
+const SCRIPTS = { inline: "inline", "inline-webmcp": "inline-webmcp", sandbox: "sandbox" };
 
 const COMMON = {
   bundle: true,
@@ -30,7 +31,6 @@ const COMMON = {
   charset: "utf8",
   target: "es2022",
   legalComments: "none",
-  loader: { ".css": "text" },
   // Members that begin with an underscore are for our own modules, and get short names, the same in
   // all files that are built together: they may be used side by side. `_meta` is the protocol's.
   mangleProps: /^_/,
@@ -38,20 +38,45 @@ const COMMON = {
   reserveProps: /^_meta$/,
   logLevel: "error",
 };
-const BANNER = { js: "// Built from js/src by `make js`." };
+/** Modules that others import as they are built, not as a part of themselves. */
+const SHARED = {
+  "./transom.js": "./transom.js", // by `webmcp.js` and `react.js`, so that a page has one App
+  "./views_bundle.js": "./views.js",
+};
 
-/** `webmcp.js` and `react.js` import `transom.js`, so that a page has one App. */
-const shareTransom = {
-  name: "share-transom",
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/transom\.js$/ }, ({ path, importer }) =>
-      PACKAGE.includes(basename(importer, ".ts")) ? { path, external: true } : undefined,
-    );
+/** Stylesheets are bundled as their text. */
+const stylesheets = {
+  name: "stylesheets",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
+      return { contents: code.trim(), loader: "text" };
+    });
   },
 };
 
-async function bundle(names, options) {
-  const entryPoints = names.map((name) => join(sources, `${name}.ts`));
+const share = {
+  name: "share",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/(transom|views_bundle)\.js$/ }, ({ path }) => ({
+      path: SHARED[path],
+      external: true,
+    }));
+  },
+};
+
+const MODULE = {
+  format: "esm",
+  plugins: [share, stylesheets],
+  banner: { js: "// Built from js/src by `make js`." },
+};
+
+/** `entries` has the source of each file that is built. */
+async function bundle(entries, options) {
+  const entryPoints = Object.entries(entries).map(([out, name]) => ({
+    in: join(sources, `${name}.ts`),
+    out,
+  }));
   const { outputFiles } = await build({ ...COMMON, ...options, entryPoints, outdir: target });
   return outputFiles.map(({ path, text }) => [basename(path), text]);
 }
@@ -71,7 +96,7 @@ function declarations() {
       found.set(name, text);
       for (const [, other] of text.matchAll(/from "\.\/(\w+)\.js"/g)) add(`${other}.d.ts`);
     };
-    for (const name of PACKAGE) add(`${name}.d.ts`);
+    for (const name of [...Object.keys(PACKAGE), "elements"]) add(`${name}.d.ts`);
     return found;
   } finally {
     rmSync(folder, { recursive: true });
@@ -79,13 +104,8 @@ function declarations() {
 }
 
 const built = [
-  ...(await bundle(PACKAGE, {
-    format: "esm",
-    external: ["react"],
-    plugins: [shareTransom],
-    banner: BANNER,
-  })),
-  ...(await bundle(SERVED, { format: "esm", banner: BANNER })),
+  ...(await bundle(PACKAGE, { ...MODULE, external: ["react"] })),
+  ...(await bundle(SHOWING, MODULE)),
   ...(await bundle(SCRIPTS, { format: "iife" })),
   ...declarations(),
 ];

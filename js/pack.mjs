@@ -1,5 +1,5 @@
 /**
- * Packs the npm package into `build/npm`: what `make js` has built, with `package.json`, the README
+ * Packs the npm package into `build/npm`, or the folder that is given: what `make js` has built, with `package.json`, the README
  * and the license. Prints the file.
  */
 import { execFileSync } from "node:child_process";
@@ -10,8 +10,8 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const built = join(root, "src/transom/web/static");
-const target = join(root, "build/npm");
-const SCRIPTS = ["transom.js", "webmcp.js", "react.js"];
+const target = process.argv[2] ?? join(root, "build/npm");
+const SCRIPTS = ["transom.js", "webmcp.js", "react.js", "views.js"];
 
 const folder = mkdtempSync(join(tmpdir(), "transom-pack-"));
 try {

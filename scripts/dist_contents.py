@@ -13,6 +13,7 @@ NEEDED = (
     "transom/web/static/transom.js",
     "transom/web/static/inline-webmcp.js",
     "transom/web/static/react.d.ts",
+    "transom/web/static/views.js",
     "transom/examples/demo.py",
     "transom/examples/music.py",
     "transom/examples/music.html",

@@ -53,9 +53,10 @@ def test_the_package_has_the_version_of_transom():
 
 
 @pytest.fixture(scope="module")
-def packed() -> dict[str, str]:
+def packed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What is in the packed file."""
-    with tarfile.open(run("pack.mjs").strip()) as archive:
+    file = run("pack.mjs", str(tmp_path_factory.mktemp("npm"))).strip()
+    with tarfile.open(file) as archive:
         files = [member for member in archive.getmembers() if member.isfile()]
         texts = {member.name: archive.extractfile(member) for member in files}
         return {name: text.read().decode() for name, text in texts.items() if text is not None}

@@ -2,10 +2,11 @@
  * The agents whose Views this page shows, each over a link of its own: the one whose Stage this is,
  * and others of the same user that joined. They do not know of each other.
  */
-import { Agent, type AgentPage } from "./agent.js";
+import type { AgentPage } from "./agent.js";
 import type { LinkState } from "./link.js";
 import type { StageMessage } from "./messages.js";
 import { keepJoined, keptJoined, type Joined } from "./tabs.js";
+import { Agent } from "./views_bundle.js";
 
 const MAX_AGENTS = 20;
 const GIVE_UP_AFTER = 30_000;

@@ -1,12 +1,14 @@
 /**
- * Views in your own page: `<transom-view view="orders-1">` is the place of one View, and
- * `<transom-stage>` shows every View that has no other place. Events bubble up to the document:
+ * Views in your own page. `connectElements("/transom")` defines `<transom-view view="orders-1">`, the
+ * place of one View, and `<transom-stage>`, which shows every View that has no other place. Events
+ * bubble up to the document:
  *
  * - `opened`: a View opened. A listener adds a `<transom-view>`, or leaves it to the stage.
  * - `closed`: a View was closed; `detail.reason` says why.
  * - `approval`: the user has to be asked. To do that in your own way, call `preventDefault()` and
  *   later `detail.answer(value)`; `detail.withdrawn` is aborted if the answer is not needed any more.
  * - `problem`: a View cannot be shown, does not respond, or there is no connection.
+ * - `recovered`: what `problem` told of is over.
  */
 import { Agent, surroundings } from "./agent.js";
 import { element } from "./dom.js";
@@ -41,6 +43,7 @@ export interface ViewEvents {
   closed: { view: string; reason: string };
   approval: Approval;
   problem: ViewProblem;
+  recovered: Omit<ViewProblem, "message">;
 }
 
 declare global {
@@ -53,6 +56,7 @@ declare global {
     closed: CustomEvent<ViewEvents["closed"]>;
     approval: CustomEvent<ViewEvents["approval"]>;
     problem: CustomEvent<ViewEvents["problem"]>;
+    recovered: CustomEvent<ViewEvents["recovered"]>;
   }
 }
 
@@ -122,6 +126,7 @@ class Places {
   );
   readonly #agent: Agent<PlaceMessage>;
   #theme: Surroundings["theme"] | undefined; // as the host knows it
+  #isLost = false; // there is no connection, and the page was told so
 
   constructor(url: string) {
     this.#agent = new Agent(
@@ -138,11 +143,9 @@ class Places {
           for (const view of this.#places.keys()) this.#wishFor(view);
         },
         onState: ({ state }, reason) => {
-          if (state === "connected") this.#sendSurroundings(true);
-          else if (state === "reconnecting") {
-            const message = "No connection. Trying again…";
-            fire(document, "problem", { kind: "connection", message });
-          } else if (state === "over") {
+          if (state === "connected") this.#onConnected();
+          else if (state === "reconnecting") this.#onLost();
+          else if (state === "over") {
             const message = explain(reason);
             for (const place of this.#places.values()) place.note(message);
             fire(document, "problem", { kind: "over", message });
@@ -151,6 +154,19 @@ class Places {
       },
     );
     this.#watchPage();
+  }
+
+  #onConnected(): void {
+    this.#sendSurroundings(true);
+    if (this.#isLost) fire(document, "recovered", { kind: "connection" });
+    this.#isLost = false;
+  }
+
+  /** Called for every attempt to connect again that fails; the page is told once. */
+  #onLost(): void {
+    const message = "No connection. Trying again…";
+    if (!this.#isLost) fire(document, "problem", { kind: "connection", message });
+    this.#isLost = true;
   }
 
   #watchPage(): void {
@@ -321,4 +337,18 @@ function defineElements(places: Places): void {
   customElements.define("transom-stage", TransomStage);
 }
 
-defineElements(new Places(socketUrl(import.meta.url)));
+let connectedTo: string | undefined;
+
+/**
+ * Define the elements, and connect them with the `WebViews` at an address, such as "/transom". Without
+ * one it is the folder of this script. A page has one connection: a second call for the same address
+ * does nothing, and for another one it throws.
+ */
+export function connectElements(address: string | URL = new URL(".", import.meta.url)): void {
+  const { href } = new URL(address, document.baseURI);
+  const url = socketUrl(href.endsWith("/") ? href : `${href}/`);
+  if (connectedTo === url) return;
+  if (connectedTo) throw new Error(`The elements are connected with ${connectedTo} already`);
+  connectedTo = url;
+  defineElements(new Places(url));
+}

@@ -1,13 +1,17 @@
 /** The Stage: a page that shows Views, asks the user, and passes messages to the host. */
-import { surroundings } from "./agent.js";
 import { Agents } from "./agents.js";
-import { element } from "./dom.js";
-import { Link, socketUrl } from "./link.js";
 import type { PageMessage } from "./messages.js";
-import { Questions } from "./questions.js";
 import { findOther, letOthersIn, takeToken } from "./tabs.js";
-import { inlineSize, View } from "./view.js";
-import { Views } from "./views.js";
+import {
+  element,
+  inlineSize,
+  Link,
+  Questions,
+  socketUrl,
+  surroundings,
+  View,
+  Views,
+} from "./views_bundle.js";
 
 const GONE_AFTER = 30_000; // milliseconds without an agent until the banner says more
 const RESIZED_AFTER = 150; // milliseconds without another size

@@ -75,6 +75,9 @@ interface Mounted {
 }
 
 type Report = Extract<PageMessage, { do: "refused" | "vanished" }>;
+/** What a page is told of: see `ViewProblem` in `elements.ts`. */
+type ProblemKind = "failed" | "unresponsive";
+
 type Timer = ReturnType<typeof setTimeout> | undefined;
 
 /** How large a View may be where it stands among the others. */
@@ -108,6 +111,7 @@ export class View extends HTMLElement {
   readonly #root = rootOf(this);
   #around!: ViewSurroundings; // since it was first mounted, or shown as gone
   #mounted: Mounted | undefined;
+  #problem: ProblemKind | undefined; // that the page was told of
   #loading: Timer;
   #counting: Timer;
 
@@ -192,6 +196,7 @@ export class View extends HTMLElement {
     const { view, shown = view } = label;
     const { number } = around.agent;
     this.#around = around;
+    if (this.key !== view) this.#problem = undefined;
     this.key = view;
     this.#shown = shown;
     this.id ||= `view-${number ? `${number}:` : ""}${view}`;
@@ -232,9 +237,20 @@ export class View extends HTMLElement {
     if (failed) this.#fireProblem("failed", reason);
   }
 
-  #fireProblem(kind: "failed" | "unresponsive", message: string): void {
-    const detail = { view: this.key, kind, message };
-    this.dispatchEvent(new CustomEvent("problem", { bubbles: true, composed: true, detail }));
+  #fireProblem(kind: ProblemKind, message: string): void {
+    this.#problem = kind;
+    this.#fire("problem", { view: this.key, kind, message });
+  }
+
+  /** It is shown and responds. */
+  #onRecovered(): void {
+    const kind = this.#problem;
+    this.#problem = undefined;
+    if (kind) this.#fire("recovered", { view: this.key, kind });
+  }
+
+  #fire(name: "problem" | "recovered", detail: object): void {
+    this.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true, detail }));
   }
 
   /** Show a sentence in its place, and buttons for what can be done. */
@@ -373,7 +389,10 @@ export class View extends HTMLElement {
     }
     if (method === "ui/notifications/size-changed") {
       this.#resize(mounted, (data as { params?: unknown }).params);
-    } else if (method === "ui/notifications/initialized") this.dataset.state = "live";
+    } else if (method === "ui/notifications/initialized") {
+      this.dataset.state = "live";
+      this.#onRecovered();
+    }
     const text = toJson(data);
     if (text === undefined) this.#refuse(mounted, data, "is not JSON");
     else if (isTooLarge(text)) {
@@ -404,7 +423,10 @@ export class View extends HTMLElement {
     this.#countBusy(mounted, busyFor);
     mounted.trouble?.remove();
     this.toggleAttribute("data-trouble", Boolean(reason));
-    if (!reason) return;
+    if (!reason) {
+      if (busyFor === null) this.#onRecovered();
+      return;
+    }
     const { key: view } = this;
     mounted.trouble = troubleBar(this.#shown, `It does not respond: ${sentence(reason)}`, {
       Reload: () => {

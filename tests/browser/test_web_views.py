@@ -1,8 +1,11 @@
 """Views in the pages of an application, in Chromium: the elements, two users, and the chat."""
 
 import asyncio
+import subprocess
+import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,9 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route as AppRoute
 
 from examples.chat import app as chat
+from tests.browser.bundling import bundle
 from tests.browser.hosting import server, show, text_of
+from tests.browser.transomjs_host import ROOT
 from transom import Host, Policy
 from transom.host.view import View
 from transom.serving import listen, serve
@@ -31,10 +36,10 @@ tools.theme = () =>
 PAGE = """<!doctype html><meta charset="utf-8" />
 <style>:root { color-scheme: light; } .dark { color-scheme: dark; }
 button, iframe { border: 9px solid red !important; }</style>
-<script type="module" src="/transom/elements.js"></script>
+%s
 <script>
 globalThis.seen = [];
-for (const name of ["opened", "closed", "problem"]) {
+for (const name of ["opened", "closed", "problem", "recovered"]) {
   document.addEventListener(name, ({ detail }) => seen.push([name, detail.view ?? detail.kind]));
 }
 </script>
@@ -47,6 +52,7 @@ class Site:
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.views = WebViews(authenticate=self.who, servers=self.connect, make_host=self.make_host)
+        self.script = '<script type="module" src="/transom/elements.js"></script>'
         self.body = "<transom-stage></transom-stage>"
         self.asks = False
 
@@ -62,7 +68,7 @@ class Site:
         return Host(renderer=seat, policy=policy, open_timeout=40, audit=None)
 
     async def page(self, _: Request) -> HTMLResponse:
-        return HTMLResponse(PAGE % self.body)
+        return HTMLResponse(PAGE % (self.script, self.body))
 
     async def open(self, context: BrowserContext, user: str = "ada") -> BrowserPage:
         """That user's page, when it is connected."""
@@ -300,6 +306,78 @@ async def test_several_users_with_views_of_their_own_have_every_call_answered(
                 await context.close()
 
 
+SOCKETS = """
+globalThis.sockets = [];
+globalThis.WebSocket = class extends WebSocket {
+  constructor(...given) { super(...given); sockets.push(this); }
+};
+"""
+
+
+async def test_the_page_is_told_that_the_connection_is_lost_and_that_it_is_back(
+    context: BrowserContext,
+) -> None:
+    async with site() as made:
+        await context.add_init_script(SOCKETS)
+        page = await made.open(context)
+        for _ in range(2):
+            await page.evaluate("seen.length = 0; sockets.at(-1).close()")
+            await page.wait_for_function("seen.length >= 2")
+            assert await page.evaluate("seen") == [
+                ["problem", "connection"],
+                ["recovered", "connection"],
+            ]
+
+
+async def test_the_page_is_told_that_a_view_responds_again(context: BrowserContext) -> None:
+    async with site() as made:
+        page = await made.open(context)
+        await show(await made.views.host("ada"), "one")
+        await live(page).wait_for()
+        await page.evaluate("seen.length = 0")
+        frame = page.frame_locator("transom-view iframe").frame_locator("iframe")
+        await frame.locator("body").evaluate("() => { location.href = 'about:blank'; }")
+        await page.get_by_role("button", name="Reload: tests-1").wait_for()
+        await page.evaluate("history.back()")
+        await page.wait_for_function("seen.length >= 2")
+        assert await page.evaluate("seen") == [["problem", "tests-1"], ["recovered", "tests-1"]]
+
+
+def bundled_with_package(folder: Path, script: str) -> str:
+    """The bundle of a script that imports the packed npm package."""
+    command = ["node", str(ROOT / "js" / "pack.mjs"), str(folder)]
+    packed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder / "node_modules", filter="data")
+    (folder / "node_modules" / "package").rename(folder / "node_modules" / "transom")
+    entry = folder / "page.ts"
+    entry.write_text(script)
+    return bundle(entry)
+
+
+async def test_a_page_that_has_a_bundler_imports_the_npm_package(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    script = """
+      import { connectElements } from "transom/elements";
+      connectElements("/transom");
+      connectElements(new URL("/transom/", location.href));
+      try { connectElements("/elsewhere"); } catch (error) { seen.push(error.message); }
+    """
+    code = bundled_with_package(tmp_path, script)
+    async with site() as made:
+        made.script = f'<script type="module">{code}</script>'
+        page = await made.open(context)
+        view = await show(await made.views.host("ada"), "one")
+        await live(page).wait_for()
+        assert await text_of(view.call_tool("count")) == "1"
+        socket = made.origin.replace("http", "ws") + "/transom/socket"
+        assert await page.evaluate("seen") == [
+            f"The elements are connected with {socket} already",
+            ["opened", "tests-1"],
+        ]
+
+
 async def test_somebody_who_is_not_signed_in_is_told_so(context: BrowserContext) -> None:
     async with site() as made:
         made.body = "<transom-view view='tests-1'></transom-view>"
@@ -330,6 +408,17 @@ def in_view(page: BrowserPage) -> Any:
     return page.frame_locator("transom-view iframe").frame_locator("iframe")
 
 
+LOSE = """() => new Promise((resolve) => {
+  const said = [];
+  const note = ({ type }) => {
+    said.push(document.getElementById("state").textContent);
+    if (type === "recovered") resolve(said);
+  };
+  for (const name of ["problem", "recovered"]) document.addEventListener(name, note);
+  sockets.at(-1).close();
+})"""
+
+
 @pytest.mark.timeout(180)
 async def test_the_chat_is_used_by_two_people_at_once(chromium: Browser) -> None:
     sock = listen("127.0.0.1", 0)
@@ -337,6 +426,7 @@ async def test_the_chat_is_used_by_two_people_at_once(chromium: Browser) -> None
     contexts = [await chromium.new_context() for _ in range(2)]
     async with serve(chat.app, [sock], ws="websockets-sansio"):
         try:
+            await contexts[0].add_init_script(SOCKETS)
             ada, bob = [
                 await sign_in(c, origin, name)
                 for c, name in zip(contexts, ("Ada", "Bob"), strict=True)
@@ -353,6 +443,7 @@ async def test_the_chat_is_used_by_two_people_at_once(chromium: Browser) -> None
             await say(bob, "what is selected?")
             await bob.get_by_text("Selected: Nothing is selected.").wait_for()
             assert await bob.get_by_role("alertdialog").count() == 0
+            assert await ada.evaluate(LOSE) == ["No connection. Trying again…", ""]
             await ada.reload()
             await expect(in_view(ada).locator("body")).to_contain_text("Armchair", timeout=40_000)
             assert await ada.locator("article").count() == 6

@@ -59,6 +59,7 @@ def sandbox(stage: Stage, view_id: str) -> tuple[str, str]:
     [
         ("/", "text/html"),
         ("/stage.js", "text/javascript"),
+        ("/views.js", "text/javascript"),
         ("/stage.css", "text/css"),
     ],
 )

@@ -98,6 +98,10 @@ document.addEventListener("problem", ({ detail: { kind, message } }) => {
   if (kind === "connection" || kind === "over") $("state").textContent = message;
 });
 
+document.addEventListener("recovered", ({ detail: { kind } }) => {
+  if (kind === "connection") $("state").textContent = "";
+});
+
 // --- the page ---------------------------------------------------------------------------------
 
 $("theme").addEventListener("click", () => {

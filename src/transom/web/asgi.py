@@ -36,7 +36,7 @@ from transom.web.stage import Hello, Stage
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
 _BURST = 64  # frames handled before other tasks get a turn
-_STAGE = ("stage.js", "stage.css")
+_STAGE = ("stage.js", "views.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
     "Cache-Control": "no-store",

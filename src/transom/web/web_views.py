@@ -121,7 +121,7 @@ class WebViews:
         self._users = Users(self._setup)
         self._pages_app = Starlette(
             routes=[
-                Route("/elements.js", static_file("elements.js")),
+                *(Route(f"/{name}", static_file(name)) for name in ("elements.js", "views.js")),
                 WebSocketRoute("/socket", self._socket),
             ]
         )

@@ -1,0 +1,229 @@
+/**
+ * The messages of a page that shows Views: those that it exchanges with the host (`transom.web.stage`
+ * has the other end), and those with the sandbox around each View (`sandbox.ts`). What a View and its
+ * host say to each other is passed on as it is, and is not described here.
+ */
+export type DisplayMode = "inline" | "fullscreen" | "pip";
+/** Who a View is: its key, what the user sees of that, its server, and the client of its Host. */
+export interface ViewLabel {
+    view: string;
+    shown?: string;
+    server: string;
+    client?: string;
+}
+/** A tool that always runs when the model, or the View, calls it. */
+export interface GrantedTool {
+    tool: string;
+    by: "model" | "view";
+    shown: string;
+}
+/** The first message of a page on a socket. */
+export interface Hello {
+    token: string;
+    page: string | null;
+    received: number;
+}
+/** What the host answers it with. */
+export interface Welcome {
+    page: string;
+    received: number;
+    resumed: boolean;
+}
+/** Show a View, in a sandbox at its origin. */
+export interface Mount extends ViewLabel {
+    do: "mount";
+    origin: string;
+    number: number;
+    uri: string;
+    html: string;
+    allow: string;
+    border: boolean;
+}
+/** Show that a View is gone, and why. */
+export interface Gone extends ViewLabel {
+    do: "gone";
+    reason: string;
+    failed: boolean;
+    about: string;
+}
+/** Show that a View does not respond, or for how many seconds it has been busy; "" and null: neither. */
+export interface Trouble {
+    do: "trouble";
+    view: string;
+    reason: string;
+    busyFor: number | null;
+}
+/** Show whether a View stays open, and which tools always run. */
+export interface Marks {
+    do: "marks";
+    view: string;
+    pinned: boolean;
+    grants: GrantedTool[];
+}
+/** Show what a View says of itself. */
+export interface Named {
+    do: "named";
+    view: string;
+    name: string;
+    version: string;
+}
+/** Have the user save a file; `data` is base64. */
+export interface DownloadedFile {
+    do: "download";
+    name: string;
+    mime: string;
+    data: string;
+}
+/** What may be asked of the user, by kind. */
+export interface QuestionKinds {
+    /** Whether the model, or the View, may call a tool; `opens`: a tool that opens a View. */
+    approve: {
+        tool: string;
+        arguments: Record<string, unknown>;
+        description?: string;
+        by?: "model" | "view";
+        opens?: boolean;
+        /** The user always allowed it, and it is another one now. */
+        changed?: boolean;
+        /** What the user always allows this View. */
+        granted?: string[];
+    };
+    link: {
+        url: string;
+    };
+    download: {
+        files: {
+            name: string;
+            bytes: number;
+        }[];
+    };
+    pin: {
+        reason: string;
+    };
+}
+export type QuestionKind = keyof QuestionKinds;
+/** A question to the user about a View. */
+export type Question = {
+    [Kind in QuestionKind]: ViewLabel & QuestionKinds[Kind] & {
+        kind: Kind;
+    };
+}[QuestionKind];
+/** `allow`, `always` or `deny` for `approve`; yes or no for the others. */
+export type Answer = "allow" | "always" | "deny" | boolean;
+export type Ask = Question & {
+    do: "ask";
+    id: number;
+};
+/** Messages for the page of a Stage and for an application's alike. */
+export type ViewMessage = Mount | Gone | Trouble | Marks | Named | DownloadedFile | Ask | {
+    do: "unmount";
+    view: string;
+} | {
+    do: "mode";
+    view: string;
+    mode: DisplayMode;
+} | {
+    do: "clear";
+    origins: string[];
+} | {
+    do: "unask";
+    id: number;
+};
+/** Messages for the page of a Stage alone: another agent's Views, and a line for the user. */
+export type StageMessage = {
+    do: "join";
+    origin: string;
+    token: string;
+} | {
+    do: "notice";
+    text: string;
+};
+/** A View that the page may show, if it has a place for it; `new`: it opened just now. */
+export interface Offer {
+    do: "offer";
+    view: string;
+    new?: boolean;
+    server?: string;
+    tool?: string;
+}
+/** Messages for the page of an application alone: which of its places a View can be in. */
+export type PlaceMessage = Offer | {
+    do: "elsewhere";
+    view: string;
+} | {
+    do: "absent";
+    view: string;
+    reason: string;
+    again: boolean;
+};
+export type HostMessage = ViewMessage | StageMessage | PlaceMessage;
+/** What the page of an application wants with a View: see `transom.web.stage.Wish`. */
+export type Wish = "free" | "take" | "again" | "gone";
+export interface Size {
+    width: number;
+    height?: number;
+    maxHeight?: number;
+}
+/** What the page knows about its user. */
+export interface Surroundings {
+    theme: "light" | "dark";
+    locale: string;
+    timeZone: string;
+    userAgent: string;
+    platform: "web";
+    deviceCapabilities: {
+        touch: boolean;
+        hover: boolean;
+    };
+    containerDimensions?: Size;
+}
+/** `value` of `broken`: the browser did not load its frame. */
+export type PageMessage = {
+    do: "surroundings";
+    value: Surroundings;
+} | {
+    do: "answer";
+    id: number;
+    value: Answer;
+} | {
+    do: "place";
+    view: string;
+    value: Wish;
+} | {
+    do: "mode";
+    view: string;
+    mode: DisplayMode;
+    size: Size;
+} | {
+    do: "withdraw";
+    view: string;
+    tool: string;
+    by: GrantedTool["by"];
+} | {
+    do: "broken";
+    view: string;
+    reason: string;
+    value?: true;
+} | {
+    do: "refused" | "vanished";
+    view: string;
+    reason: string;
+} | {
+    do: "closed" | "reload" | "retry";
+    view: string;
+};
+/** The sandbox is loaded: it needs the View. */
+export declare const PROXY_READY = "ui/notifications/sandbox-proxy-ready";
+/** The View for the sandbox. */
+export declare const RESOURCE_READY = "ui/notifications/sandbox-resource-ready";
+/** The document of the View is not in the sandbox any more. */
+export declare const VIEW_GONE = "ui/notifications/sandbox-view-gone";
+/** What `RESOURCE_READY` has. */
+export interface SandboxedView {
+    html: string;
+    allow: string;
+}
+/** The method of what may be a message of JSON-RPC: a stranger has posted it. */
+export declare const methodOf: (data: unknown) => unknown;
+/** Whether a message is about the sandbox itself, and so neither for the View nor for its host. */
+export declare function isAboutSandbox(data: unknown): boolean;
