@@ -16,7 +16,7 @@ from _pytest.mark.structures import ParameterSet
 
 _LEFT_OUT = {"quick": ("processes", "load", "nightly"), "test": ("nightly",), "nightly": ()}
 _FRAMEWORKS = Path(__file__).with_name("agents")
-STARTING_FIXTURES = {"launch", "shared_redis"}
+STARTING_FIXTURES = {"launch", "node", "shared_redis"}
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
 _OF_CTYPES = {"ldconfig", "gcc", "ld", "objdump"}  # what Python itself runs to find a C library
 

@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from tests.browser.hosting import Chromium
+from tests.browser.transomjs_host import Node
 from transom.web.headless import chromium_arguments, find_chromium
 
 HERE = Path(__file__).parent
@@ -17,12 +18,13 @@ Launch = Callable[..., Awaitable[Browser]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Playwright lives on one event loop, so all async tests that use it share the session's."""
+    """Playwright and Node live on one event loop: all async tests of them share the session's."""
     shared = pytest.mark.asyncio(loop_scope="session")
     for item in items:
         if HERE not in item.path.parents:
             continue  # this hook is called with the tests of every folder
-        if "launch" in getattr(item, "fixturenames", ()) and pytest_asyncio.is_async_test(item):
+        used = set(getattr(item, "fixturenames", ()))
+        if not used.isdisjoint({"launch", "node"}) and pytest_asyncio.is_async_test(item):
             item.add_marker(shared, append=False)
 
 
@@ -43,6 +45,13 @@ async def launch() -> AsyncIterator[Launch]:
             return running[flags]
 
         yield start
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def node() -> AsyncIterator[Node]:
+    """Views with `transom.js` without a browser, for tests of what needs no page."""
+    async with Node.started() as made:
+        yield made
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

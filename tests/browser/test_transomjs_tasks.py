@@ -1,12 +1,11 @@
-"""Tools of `transom.js` that run as tasks: in the page, and on the server. In Chromium."""
+"""Tools of `transom.js` that run as tasks: in the page, and on the server. In Node."""
 
 import re
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext
 
-from tests.browser.transomjs_host import View, mounted, page_with
+from tests.browser.transomjs_host import Node, View, mounted, page_with
 from tests.connections.scripted_server import ScriptedServer
 from transom import Host, Policy
 from transom.errors import ProtocolError, ViewClosed
@@ -58,9 +57,9 @@ async def status(view: View, task: dict[str, Any]) -> str:
 
 class TestInThePage:
     async def test_a_call_that_asks_for_a_task_is_answered_with_its_handle_at_once(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with mounted(context, PAGE) as view:
+        async with mounted(node, PAGE) as view:
             listed = {tool["name"]: tool.get("execution") for tool in await view.tools()}
             assert listed == {
                 "work": {"taskSupport": "optional"}, "quick": None,
@@ -88,8 +87,8 @@ class TestInThePage:
             assert (await view.ask("tasks/list"))["result"] == {"tasks": [ended]}
             assert (await ask(view, "result", task))["result"] == done
 
-    async def test_the_same_tool_answers_a_plain_call_as_ever(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_the_same_tool_answers_a_plain_call_as_ever(self, node: Node):
+        async with mounted(node, PAGE) as view:
             await view.page.evaluate(
                 "void (window.plain = ask('tools/call', { name: 'work', arguments: { n: 1 } }))"
             )
@@ -98,8 +97,8 @@ class TestInThePage:
             answer = await view.page.evaluate("plain")
             assert answer["result"] == {"content": [{"type": "text", "text": "did 1"}]}
 
-    async def test_what_may_not_and_what_must_run_as_a_task_say_so(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_what_may_not_and_what_must_run_as_a_task_say_so(self, node: Node):
+        async with mounted(node, PAGE) as view:
             for name in ("quick", "unknown"):
                 answer = await view.ask("tools/call", {"name": name, "task": {}})
                 assert answer["error"] == {
@@ -115,8 +114,8 @@ class TestInThePage:
             result = (await ask(view, "result", task))["result"]
             assert result["content"][0]["text"] == "done"
 
-    async def test_a_task_that_is_cancelled_stops_its_callback(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_a_task_that_is_cancelled_stops_its_callback(self, node: Node):
+        async with mounted(node, PAGE) as view:
             task = await start(view, "work", {"n": 1})
             await view.page.evaluate(
                 "id => { window.result = ask('tasks/result', { taskId: id }) }", task["taskId"]
@@ -141,10 +140,8 @@ class TestInThePage:
             ("other", {"error": {"code": -32603, "message": "Tool fails failed"}}),
         ],
     )
-    async def test_a_task_whose_tool_fails_has_failed(
-        self, context: BrowserContext, how: str, expected: Any
-    ):
-        async with mounted(context, PAGE) as view:
+    async def test_a_task_whose_tool_fails_has_failed(self, node: Node, how: str, expected: Any):
+        async with mounted(node, PAGE) as view:
             task = await start(view, "fails", {"how": how})
             answer = await ask(view, "result", task)
             if "result" in answer:
@@ -154,8 +151,8 @@ class TestInThePage:
             assert await status(view, task) == "failed"
             assert await view.run("errors") == (["secret"] if how == "other" else [])
 
-    async def test_bad_arguments_fail_the_task_with_the_problems(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_bad_arguments_fail_the_task_with_the_problems(self, node: Node):
+        async with mounted(node, PAGE) as view:
             task = await start(view, "work", {"n": "x"})
             result = (await ask(view, "result", task))["result"]
             assert result["content"][0]["text"] == (
@@ -163,8 +160,8 @@ class TestInThePage:
             )
             assert await status(view, task) == "failed"
 
-    async def test_a_task_is_forgotten_after_its_time(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_a_task_is_forgotten_after_its_time(self, node: Node):
+        async with mounted(node, PAGE) as view:
             task = await start(view, "work", {"n": 1}, ttl=1)
             await view.until("log.length")
             answer = await ask(view, "get", task)
@@ -173,8 +170,8 @@ class TestInThePage:
                 made = await start(view, "work", {"n": 2}, ttl=ttl)
                 assert made["ttl"] == kept
 
-    async def test_unknown_tasks_and_cursors_are_invalid_params(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_unknown_tasks_and_cursors_are_invalid_params(self, node: Node):
+        async with mounted(node, PAGE) as view:
             for method in ("get", "result", "cancel"):
                 answer = await ask(view, method, "x" * 1000)
                 assert answer["error"] == {
@@ -189,10 +186,8 @@ class TestInThePage:
                 answer = await view.ask("tools/call", {"name": "work", "task": task})
                 assert answer["error"] == {"code": -32602, "message": "Invalid params"}
 
-    async def test_tasks_are_listed_in_pages_and_there_is_an_end_to_them(
-        self, context: BrowserContext
-    ):
-        async with mounted(context, PAGE) as view:
+    async def test_tasks_are_listed_in_pages_and_there_is_an_end_to_them(self, node: Node):
+        async with mounted(node, PAGE) as view:
             made = await view.page.evaluate("""async () => {
               const call = () => ask("tools/call", { name: "must", task: {} });
               const answers = await Promise.all(Array.from({ length: 1001 }, call));
@@ -207,15 +202,15 @@ class TestInThePage:
             assert len(last["tasks"]) == 100
             assert "nextCursor" not in last
 
-    async def test_closing_stops_the_tasks_that_run(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_closing_stops_the_tasks_that_run(self, node: Node):
+        async with mounted(node, PAGE) as view:
             await start(view, "work", {"n": 1})
             await view.run("async () => { await app.close(); await app.connect(); }")
             assert await view.run("log") == ["aborted 1"]
             assert (await view.ask("tasks/list"))["result"] == {"tasks": []}
 
-    async def test_progress_goes_on_after_the_call_was_answered(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_progress_goes_on_after_the_call_was_answered(self, node: Node):
+        async with mounted(node, PAGE) as view:
             params = {
                 "name": "work", "arguments": {"n": 1}, "task": {}, "_meta": {"progressToken": "p"},
             }  # fmt: skip
@@ -224,8 +219,8 @@ class TestInThePage:
             [progress] = await view.heard("notifications/progress")
             assert progress["params"] == {"progressToken": "p", "progress": 1, "total": 2}
 
-    async def test_a_support_that_makes_no_sense_is_refused(self, context: BrowserContext):
-        async with mounted(context, PAGE) as view:
+    async def test_a_support_that_makes_no_sense_is_refused(self, node: Node):
+        async with mounted(node, PAGE) as view:
             attempt = """() => {
               try { app.registerTool("t", { execution: { taskSupport: "maybe" } }, () => ""); }
               catch (error) { return error.message; }
@@ -253,11 +248,9 @@ class TestOnTheServer:
             {"tools__call": {"task": SERVER_TASK}, **answers},
         )
 
-    async def test_a_handle_of_the_servers_is_passed_through_and_followed_there(
-        self, context: BrowserContext
-    ):
+    async def test_a_handle_of_the_servers_is_passed_through_and_followed_there(self, node: Node):
         result = {"content": [{"type": "text", "text": "exported"}]}
-        async with mounted(context, self.PAGE) as view:
+        async with mounted(node, self.PAGE) as view:
             await self.answered(
                 view,
                 tasks__get={**SERVER_TASK, "status": "completed"},
@@ -274,17 +267,15 @@ class TestOnTheServer:
             assert (await view.ask("tasks/list"))["result"] == {"tasks": []}
             assert "returnsTask" not in (await view.tools())[-1]
 
-    async def test_a_plain_call_waits_for_the_servers_result(self, context: BrowserContext):
-        async with mounted(context, self.PAGE) as view:
+    async def test_a_plain_call_waits_for_the_servers_result(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             await self.answered(view, tasks__result={"content": [], "structuredContent": {"n": 1}})
             assert (await view.call("export"))["structuredContent"] == {"n": 1}
             [asked] = await view.seen("tasks/result")
             assert asked["params"] == {"taskId": "server-1"}
 
-    async def test_a_handle_that_comes_as_a_surprise_is_followed_from_here(
-        self, context: BrowserContext
-    ):
-        async with mounted(context, self.PAGE) as view:
+    async def test_a_handle_that_comes_as_a_surprise_is_followed_from_here(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             result = {"content": [{"type": "text", "text": "exported"}]}
             await self.answered(view, tasks__result=result)
             task = await start(view, "surprise")
@@ -295,13 +286,13 @@ class TestOnTheServer:
             done = (await ask(view, "result", task))["result"]
             assert done["content"][0]["text"] == "no need to"
 
-    async def test_only_the_servers_own_handle_is_one(self, context: BrowserContext):
-        async with mounted(context, self.PAGE) as view:
+    async def test_only_the_servers_own_handle_is_one(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             await self.answered(view)
             assert (await view.call("copied"))["structuredContent"] == SERVER_TASK
 
-    async def test_a_server_that_answers_at_once_started_no_task(self, context: BrowserContext):
-        async with mounted(context, self.PAGE) as view:
+    async def test_a_server_that_answers_at_once_started_no_task(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             await self.answered(view, tools__call={"content": []})
             answer = await view.ask("tools/call", {"name": "export", "task": {}})
             assert answer["error"] == {"code": -32603, "message": "Tool export failed"}

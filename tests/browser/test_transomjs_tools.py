@@ -1,11 +1,10 @@
-"""Tools of a View that uses `transom.js`: registered, listed, called, changed. In Chromium."""
+"""Tools of a View that uses `transom.js`: registered, listed, called, changed. In Node."""
 
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext
 
-from tests.browser.transomjs_host import View, mounted, page_with
+from tests.browser.transomjs_host import Node, View, mounted, page_with
 
 NUMBER = '{ type: "object", properties: { n: { type: "integer" } }, required: ["n"] }'
 
@@ -33,7 +32,7 @@ async def changes(view: View) -> int:
 
 class TestListing:
     async def test_tools_are_listed_in_the_order_of_registration_with_what_was_said(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           app.registerTool("2", { title: "Two", description: "Second",
@@ -45,7 +44,7 @@ class TestListing:
             () => "");
           app.registerTool("constructor", { description: undefined, icons: [1] }, () => "ran");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             empty = {"type": "object", "properties": {}}
             assert await view.tools() == [
                 {
@@ -70,7 +69,7 @@ class TestListing:
             ]
             assert await view.text("constructor") == "ran"
 
-    async def test_pages_hold_a_hundred_tools_and_miss_none(self, context: BrowserContext):
+    async def test_pages_hold_a_hundred_tools_and_miss_none(self, node: Node):
         page = app_with("""
           for (let i = 0; i < 120; i++) app.registerTool(`t${i}`, {}, () => "");
           app.onlisttools = ({ cursor }) => cursor
@@ -79,7 +78,7 @@ class TestListing:
               inputSchema: { type: "object" } })),
                 nextCursor: "more" };
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             names: list[str] = []
             sizes: list[int] = []
             cursor: dict[str, str] = {}
@@ -94,9 +93,7 @@ class TestListing:
             expected = [f"t{i}" for i in range(120)] + [f"v{i}" for i in range(99)] + ["u1"]
             assert names == expected
 
-    async def test_onlisttools_gets_the_params_and_what_belongs_to_the_request(
-        self, context: BrowserContext
-    ):
+    async def test_onlisttools_gets_the_params_and_what_belongs_to_the_request(self, node: Node):
         page = app_with("""
           globalThis.given = [];
           app.onlisttools = async (params, extra) => {
@@ -104,42 +101,38 @@ class TestListing:
             return params.cursor ? { tools: ["b"] } : { tools: ["a"], nextCursor: "more" };
           };
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.names() == ["a", "b"]
             assert await view.run("given") == [[None, False], ["more", False]]
 
-    async def test_a_cursor_that_is_not_ours_is_invalid_params(self, context: BrowserContext):
-        async with mounted(context, app_with('app.registerTool("t", {}, () => "");')) as view:
+    async def test_a_cursor_that_is_not_ours_is_invalid_params(self, node: Node):
+        async with mounted(node, app_with('app.registerTool("t", {}, () => "");')) as view:
             for cursor in ("nonsense", "-1", "1.5", ""):
                 answer = await view.ask("tools/list", {"cursor": cursor})
                 assert answer["error"] == {"code": -32602, "message": "Invalid cursor"}
 
-    async def test_declared_but_empty_answers_an_empty_list(self, context: BrowserContext):
-        async with mounted(context, app_with("", capabilities="{ tools: {} }")) as view:
+    async def test_declared_but_empty_answers_an_empty_list(self, node: Node):
+        async with mounted(node, app_with("", capabilities="{ tools: {} }")) as view:
             assert await view.tools() == []
             answer = await view.ask("tools/call", {"name": "x"})
             assert answer["error"] == {"code": -32602, "message": "Tool x not found"}
 
-    async def test_a_view_without_tools_knows_no_tool_methods(self, context: BrowserContext):
-        async with mounted(context, app_with("")) as view:
+    async def test_a_view_without_tools_knows_no_tool_methods(self, node: Node):
+        async with mounted(node, app_with("")) as view:
             sent = (await view.seen("ui/initialize"))[0]["params"]["appCapabilities"]
             assert sent == {}
             for method in ("tools/list", "tools/call", "tasks/list", "constructor"):
                 answer = await view.ask(method, {"name": "x"})
                 assert answer["error"] == {"code": -32601, "message": "Method not found"}
 
-    async def test_onlisttools_that_fails_fails_the_listing_without_telling_why(
-        self, context: BrowserContext
-    ):
+    async def test_onlisttools_that_fails_fails_the_listing_without_telling_why(self, node: Node):
         page = app_with('app.onlisttools = async () => { throw new Error("secret"); };')
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             answer = await view.ask("tools/list")
             assert answer["error"] == {"code": -32603, "message": "Internal error"}
             assert await errors(view) == ["secret"]
 
-    async def test_calls_go_to_the_registry_first_and_then_to_oncalltool(
-        self, context: BrowserContext
-    ):
+    async def test_calls_go_to_the_registry_first_and_then_to_oncalltool(self, node: Node):
         page = app_with("""
           app.oncalltool = async ({ name, arguments: given }) => `${name} ${JSON.stringify(given)}`;
           app.onlisttools = async () => ({ tools: [
@@ -148,7 +141,7 @@ class TestListing:
           ] });
           app.registerTool("both", { description: "registered" }, () => "registered");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.names() == ["both", "theirs"]
             assert await view.text("both") == "registered"
             assert await view.text("theirs", {"a": 1}) == 'theirs {"a":1}'
@@ -157,13 +150,13 @@ class TestListing:
 
 class TestRegistering:
     async def test_the_first_tool_declares_the_capability_and_leaves_the_callers_object(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with(
             'app.registerTool("t", {}, () => ""); handles.given = given;',
             capabilities="(globalThis.given = { availableDisplayModes: ['inline'], other: 1 })",
         )
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             [sent] = await view.seen("ui/initialize")
             assert sent["params"]["appCapabilities"] == {
                 "tools": {"listChanged": True},
@@ -174,12 +167,12 @@ class TestRegistering:
 
     @pytest.mark.parametrize("tools", ["{}", "{ listChanged: false }"])
     async def test_an_explicit_capability_is_kept_and_then_nothing_is_told(
-        self, context: BrowserContext, tools: str
+        self, node: Node, tools: str
     ):
         page = app_with(
             'app.registerTool("t", {}, () => "");', capabilities=f"{{ tools: {tools} }}"
         )
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.run('void app.registerTool("late", {}, () => "")')
             assert await view.names() == ["t", "late"]
             assert await changes(view) == 0
@@ -187,9 +180,9 @@ class TestRegistering:
             assert "not declared" in refused
 
     async def test_registering_after_connect_without_the_capability_throws_every_time(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with mounted(context, app_with("")) as view:
+        async with mounted(node, app_with("")) as view:
             attempt = """() => {
               try { app.registerTool("t", {}, () => ""); return "registered"; }
               catch (error) { return `${error.message} ${app.tools.length}`; }
@@ -200,8 +193,8 @@ class TestRegistering:
                     "before, or declare it 0"
                 )
 
-    async def test_names_are_checked(self, context: BrowserContext):
-        async with mounted(context, app_with("", capabilities="{ tools: {} }")) as view:
+    async def test_names_are_checked(self, node: Node):
+        async with mounted(node, app_with("", capabilities="{ tools: {} }")) as view:
             attempt = """(name) => {
               try { app.registerTool(name, {}, () => ""); return ""; }
               catch (error) { return error.message; }
@@ -213,7 +206,7 @@ class TestRegistering:
             assert await view.run(attempt, "x" * 128) == f"Tool {'x' * 128} is already registered"
 
     async def test_a_definition_that_cannot_be_used_is_refused_and_leaves_no_trace(
-        self, context: BrowserContext
+        self, node: Node
     ):
         cases = [
             ("{ inputSchema: { type: 'string' } }", "An inputSchema describes an object"),
@@ -222,7 +215,7 @@ class TestRegistering:
             ("{ inputSchema: async () => ({}) }", "A lazy inputSchema is sync"),
             ("{ outputSchema: [] }", "A schema is an object"),
         ]
-        async with mounted(context, app_with("", capabilities="{ tools: {} }")) as view:
+        async with mounted(node, app_with("", capabilities="{ tools: {} }")) as view:
             for config, message in cases:
                 attempt = f"""() => {{
                   try {{ app.registerTool("t", {config}, () => ""); return ""; }}
@@ -231,27 +224,27 @@ class TestRegistering:
                 assert await view.run(attempt) == message
             assert await view.run("app.tools.length") == 0
 
-    async def test_two_apps_do_not_see_each_others_tools(self, context: BrowserContext):
+    async def test_two_apps_do_not_see_each_others_tools(self, node: Node):
         page = app_with("""
           app.registerTool("mine", {}, () => "");
           globalThis.other = new App({ name: "b", version: "1" });
           other.registerTool("theirs", {}, () => "");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.names() == ["mine"]
             assert await view.run("other.tools.map((tool) => tool.name)") == ["theirs"]
 
 
 class TestChanging:
     async def test_a_disabled_tool_stays_registered_is_not_listed_and_refused_with_its_reason(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           handles.save = app.registerTool("save", {}, () => "saved");
           handles.off = app.registerTool("off", { enabled: false }, () => "");
           handles.save.disable("nothing to save");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.names() == []
             assert await view.run(
                 "app.tools.map((t) => [t.name, t.enabled, t.reason ?? null])"
@@ -269,12 +262,12 @@ class TestChanging:
             assert await view.run("handles.save.reason") is None
 
     async def test_changes_of_one_turn_are_told_once_and_an_explicit_notice_is_that_one(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with(
             'for (const n of ["a", "b", "c"]) handles[n] = app.registerTool(n, {}, () => "");'
         )
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await changes(view) == 0
             await view.run("""() => {
               handles.a.disable(); handles.b.disable(); handles.a.enable(); handles.c.remove();
@@ -287,13 +280,13 @@ class TestChanging:
             await view.run("async () => { handles.b.enable(); await app.sendToolListChanged(); }")
             assert await changes(view) == 2
 
-    async def test_only_real_changes_are_told(self, context: BrowserContext):
+    async def test_only_real_changes_are_told(self, node: Node):
         page = app_with(f"""
           handles.t = app.registerTool("t", {{ description: "d", inputSchema: {NUMBER} }},
             () => "");
           handles.off = app.registerTool("off", {{ enabled: false }}, () => "");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             for quiet in (
                 "handles.t.enable()",
                 "handles.t.update({})",
@@ -322,14 +315,12 @@ class TestChanging:
                 await view.run(f"void ({told})")
                 assert await changes(view) == count, told
 
-    async def test_nothing_is_told_before_the_handshake_or_after_the_close(
-        self, context: BrowserContext
-    ):
+    async def test_nothing_is_told_before_the_handshake_or_after_the_close(self, node: Node):
         page = app_with("""
           handles.t = app.registerTool("t", {}, () => "");
           handles.t.disable(); handles.t.enable();
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await changes(view) == 0
             before = len(await view.seen())
             await view.run(
@@ -340,12 +331,12 @@ class TestChanging:
             assert [m.get("method") for m in messages[before:] if "method" in m] == []
             assert view.console == []
 
-    async def test_a_handle_changes_names_schemas_and_the_rest(self, context: BrowserContext):
+    async def test_a_handle_changes_names_schemas_and_the_rest(self, node: Node):
         page = app_with("""
           handles.a = app.registerTool("a", {}, (extra) => JSON.stringify(extra.arguments));
           handles.b = app.registerTool("b", {}, () => "b");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.run(f"""handles.a.update({{
               name: "first", title: "First", description: "d", inputSchema: {NUMBER},
               annotations: {{ readOnlyHint: true }}, _meta: {{ x: 1 }},
@@ -374,13 +365,13 @@ class TestChanging:
             assert await view.run(bad) == "An inputSchema describes an object"
             assert (await view.tools())[0] == first
 
-    async def test_a_stale_handle_does_nothing_and_tells_nobody(self, context: BrowserContext):
+    async def test_a_stale_handle_does_nothing_and_tells_nobody(self, node: Node):
         page = app_with("""
           handles.old = app.registerTool("t", { description: "old" }, () => "old");
           handles.old.remove();
           app.registerTool("t", { description: "new" }, () => "new");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.run("""() => {
               const { old } = handles;
               old.disable("x"); old.enable(); old.update({ name: "u",
@@ -392,10 +383,10 @@ class TestChanging:
             assert await changes(view) == 0
 
     async def test_update_tool_changes_three_things_by_name_and_says_how_to_do_the_rest(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with('app.registerTool("t", { description: "d" }, () => "ran");')
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.run("app.updateTool('t', { disabled: true })")
             assert await view.names() == []
             await view.run(
@@ -419,14 +410,14 @@ class TestChanging:
             }"""
             assert await view.run(unknown) == "Tool u is not registered"
 
-    async def test_what_a_call_changes_is_told_before_its_result(self, context: BrowserContext):
+    async def test_what_a_call_changes_is_told_before_its_result(self, node: Node):
         page = app_with("""
           handles.t = app.registerTool("t", {}, () => "");
           app.registerTool("sync", {}, () => { handles.t.disable(); return "done"; });
           app.registerTool("async", {},
             async () => { await null; handles.t.enable(); return "done"; });
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             for count, name in enumerate(("sync", "async"), start=1):
                 await view.call(name)
                 messages = await view.page.evaluate("seen")
@@ -450,8 +441,8 @@ class TestLazySchemas:
       app.registerTool("other", {}, () => "fine");
     """)
 
-    async def test_it_is_asked_at_every_listing_and_call(self, context: BrowserContext):
-        async with mounted(context, self.PAGE) as view:
+    async def test_it_is_asked_at_every_listing_and_call(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             assert (await view.tools())[0]["inputSchema"]["properties"]["id"]["enum"] == ["a", "b"]
             assert await view.text("play", {"id": "a"}) == "playing a"
             await view.run("void (tracks = ['c'])")
@@ -470,9 +461,9 @@ class TestLazySchemas:
         ],
     )
     async def test_one_that_cannot_be_made_hides_its_tool_only_and_says_why(
-        self, context: BrowserContext, state: str, why: str
+        self, node: Node, state: str, why: str
     ):
-        async with mounted(context, self.PAGE) as view:
+        async with mounted(node, self.PAGE) as view:
             await view.run(f"void (tracks = {state})")
             assert await view.names() == ["other"]
             assert await view.names() == ["other"]
@@ -528,7 +519,7 @@ RETURNED: list[tuple[str, Any]] = [
 
 class TestCalling:
     async def test_arguments_reach_the_callback_with_defaults_and_missing_ones_are_an_object(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           const inputSchema = { type: "object", properties: {
@@ -539,7 +530,7 @@ class TestCalling:
           });
           app.registerTool("plain", {}, (extra) => ({ given: extra.arguments, count: 1 }));
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             for _ in range(2):
                 result = await view.call("t", {"a": "x"})
                 assert result["structuredContent"] == {
@@ -552,7 +543,7 @@ class TestCalling:
             assert (await view.call("plain", {"x": 1}))["structuredContent"]["given"] == {"x": 1}
 
     async def test_bad_arguments_are_a_result_that_lists_the_problems_with_their_places(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           app.registerTool("t", { inputSchema: { type: "object", additionalProperties: false,
@@ -562,7 +553,7 @@ class TestCalling:
             n: { type: "integer", minimum: 1 },
           }, required: ["n"] } }, () => "never");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             result = await view.call("t", {"items": [{"id": "a"}, {"id": 1}, {}], "zz": 1})
             assert result == {
                 "isError": True,
@@ -580,20 +571,18 @@ class TestCalling:
             many = await view.text("t", {"n": 0, "items": [{}] * 5000})
             assert many.count("\n") == 10
 
-    async def test_params_that_make_no_sense_are_invalid_params(self, context: BrowserContext):
-        async with mounted(context, app_with('app.registerTool("t", {}, () => "");')) as view:
+    async def test_params_that_make_no_sense_are_invalid_params(self, node: Node):
+        async with mounted(node, app_with('app.registerTool("t", {}, () => "");')) as view:
             for params in ({}, {"name": 5}, {"name": "t", "arguments": [1]}):
                 answer = await view.ask("tools/call", params)
                 assert answer["error"] == {"code": -32602, "message": "Invalid params"}
 
-    async def test_a_call_as_a_task_is_refused(self, context: BrowserContext):
-        async with mounted(context, app_with('app.registerTool("t", {}, () => "");')) as view:
+    async def test_a_call_as_a_task_is_refused(self, node: Node):
+        async with mounted(node, app_with('app.registerTool("t", {}, () => "");')) as view:
             answer = await view.ask("tools/call", {"name": "t", "task": {}})
             assert answer["error"] == {"code": -32601, "message": "Tool t cannot run as a task"}
 
-    async def test_what_a_callback_throws_stays_in_the_page_unless_it_was_meant(
-        self, context: BrowserContext
-    ):
+    async def test_what_a_callback_throws_stays_in_the_page_unless_it_was_meant(self, node: Node):
         page = app_with("""
           const tools = {
             tool: () => { throw new ToolError("cannot do that"); },
@@ -605,7 +594,7 @@ class TestCalling:
           for (const name in tools) app.registerTool(name, {}, tools[name]);
           app.oncalltool = () => { throw new Error("secret"); };
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.call("tool") == {
                 "isError": True,
                 "content": [{"type": "text", "text": "cannot do that"}],
@@ -617,17 +606,17 @@ class TestCalling:
                 assert answer["error"] == {"code": -32603, "message": f"Tool {name} failed"}
             assert await errors(view) == ["secret"] * 4
 
-    async def test_whatever_a_callback_returns_becomes_a_result(self, context: BrowserContext):
+    async def test_whatever_a_callback_returns_becomes_a_result(self, node: Node):
         setup = "\n".join(
             f'app.registerTool("t{i}", {{}}, async () => {returned});'
             for i, (returned, _) in enumerate(RETURNED)
         )
-        async with mounted(context, app_with(setup)) as view:
+        async with mounted(node, app_with(setup)) as view:
             for i, (returned, expected) in enumerate(RETURNED):
                 assert await view.call(f"t{i}") == expected, returned
 
     async def test_a_result_that_cannot_be_sent_fails_the_call_and_the_app_goes_on(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           const round = {}; round.round = round;
@@ -635,16 +624,14 @@ class TestCalling:
           app.registerTool("big", {}, () => 10n);
           app.registerTool("function", {}, () => () => 1);
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             for name in ("round", "big", "function"):
                 answer = await view.ask("tools/call", {"name": name})
                 assert answer["error"] == {"code": -32603, "message": f"Tool {name} failed"}
             assert len(await errors(view)) == 3
             assert len(await view.names()) == 3
 
-    async def test_output_is_held_to_its_schema_and_wrapped_if_it_is_no_object(
-        self, context: BrowserContext
-    ):
+    async def test_output_is_held_to_its_schema_and_wrapped_if_it_is_no_object(self, node: Node):
         page = app_with("""
           const o = { type: "object", properties: { n: { type: "integer" }, d: { default: 7 } },
             required: ["n"] };
@@ -665,7 +652,7 @@ class TestCalling:
           for (const [name, [outputSchema, run]] of Object.entries(tools)) app.registerTool(name,
             { outputSchema }, run);
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.call("data") == {
                 "content": [{"type": "text", "text": '{"n":1}'}],
                 "structuredContent": {"d": 7, "n": 1},
@@ -695,9 +682,7 @@ class TestCalling:
                 "required": ["result"],
             }
 
-    async def test_calls_run_side_by_side_and_a_tool_removed_meanwhile_completes(
-        self, context: BrowserContext
-    ):
+    async def test_calls_run_side_by_side_and_a_tool_removed_meanwhile_completes(self, node: Node):
         page = app_with("""
           globalThis.gate = Promise.withResolvers?.() ?? (() => {
             let resolve;
@@ -708,16 +693,14 @@ class TestCalling:
             async () => { await gate.promise; return "slow"; });
           app.registerTool("fast", {}, () => "fast");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.page.evaluate("void (window.slow = ask('tools/call', { name: 'slow' }))")
             assert await view.text("fast") == "fast"
             await view.run("() => { handles.slow.remove(); gate.resolve(); }")
             answer = await view.page.evaluate("slow")
             assert answer["result"]["content"][0]["text"] == "slow"
 
-    async def test_a_standard_schema_validates_describes_and_transforms(
-        self, context: BrowserContext
-    ):
+    async def test_a_standard_schema_validates_describes_and_transforms(self, node: Node):
         page = app_with("""
           const schema = { "~standard": { version: 1, vendor: "test",
             validate: async (value) => typeof value.text === "string"
@@ -740,7 +723,7 @@ class TestCalling:
               jsonSchema: { type: "object" } },
             () => "");
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             t, u, lazy, out, _ = await view.tools()
             described = {"type": "object", "properties": {"text": {"description": "draft-2020-12"}}}
             assert t["inputSchema"] == u["inputSchema"] == lazy["inputSchema"] == described

@@ -1,10 +1,16 @@
-"""A View with `transom.js` in a frame, in a host page that does what the test says."""
+"""A View with `transom.js` in a frame, in a host page that does what the test says.
+
+In Chromium, or in Node for what needs no page: see `Node`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
@@ -32,10 +38,110 @@ def page_with(script: str, *, kind: str = "module", body: str = "") -> str:
     )
 
 
+class Node:
+    """Views and their hosts in one process of Node: a View is shown in a few milliseconds.
+
+    What is posted is cloned, and a View has a realm of its own, as in a browser. There is no
+    document: what a page looks like, loads or is forbidden to do is for Chromium.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._asked = 0
+        self._shown = 0
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls) -> AsyncIterator[Node]:
+        """A process, until the block ends."""
+        process = await asyncio.create_subprocess_exec(
+            "node",
+            str(PAGES / "node_host.mjs"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=2**26,
+        )
+        node = cls(process)
+        try:
+            yield node
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            await process.wait()
+            await node._reading
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            number, said = json.loads(line)
+            self._answers.pop(number).set_result(said)
+
+    async def ask(
+        self, view: int, where: str, script: str | None, argument: Any = None
+    ) -> dict[str, Any]:
+        """Run something in a View or its host; the value, or the error, and the console."""
+        assert self._process.stdin is not None
+        self._asked += 1
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[self._asked] = answer
+        request = [self._asked, view, where, script, argument]
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        return await answer
+
+    @asynccontextmanager
+    async def window(self, html: str) -> AsyncIterator[NodePage]:
+        """A host whose `mount` shows this page."""
+        self._shown += 1
+        page = NodePage(self, self._shown)
+        await self.ask(page.number, "mount", inline_transom(html))
+        yield page
+        await self.ask(page.number, "mount", None)
+
+
+class NodeRealm:
+    """Where scripts run: in a View, or in its host."""
+
+    def __init__(self, page: NodePage, where: str) -> None:
+        self._page = page
+        self._where = where
+
+    async def evaluate(self, script: str, argument: Any = None) -> Any:
+        """What a script comes to, as Playwright has it."""
+        said = await self._page.node.ask(self._page.number, self._where, script, argument)
+        for text in said["console"]:
+            self._page.write(text)
+        assert "error" not in said, said["error"]
+        return said.get("value")
+
+
+class NodePage:
+    """What a `View` uses of a page."""
+
+    def __init__(self, node: Node, number: int) -> None:
+        self.node = node
+        self.number = number
+        self.frames = [NodeRealm(self, "host"), NodeRealm(self, "view")]
+        self.evaluate = self.frames[0].evaluate
+        self._listeners: list[Callable[[Any], object]] = []
+
+    def on(self, event: str, listener: Callable[[Any], object]) -> None:
+        """Have what is written to the console; errors are written there too."""
+        if event == "console":
+            self._listeners.append(listener)
+
+    def write(self, text: str) -> None:
+        """Something was written to the console: `error: something`."""
+        kind, _, rest = text.partition(": ")
+        for listener in self._listeners:
+            listener(SimpleNamespace(type=kind, text=rest))
+
+
 class View:
     """A View in its frame, and the host around it."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page | NodePage) -> None:
         self.page = page
         self.console: list[str] = []
         """What the View and the host wrote to the console, and errors nobody caught."""
@@ -56,7 +162,7 @@ class View:
         UNUSED.add(self.page)
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> Frame | NodeRealm:
         """The View's own frame."""
         return self.page.frames[1]
 
@@ -118,12 +224,16 @@ class View:
 
 @asynccontextmanager
 async def host_page(
-    context: BrowserContext, *, host: str | None = None, view: str = "", csp: str = STRICT
+    context: BrowserContext | Node, *, host: str | None = None, view: str = "", csp: str = STRICT
 ) -> AsyncIterator[View]:
     """A host page and the page of a View at their addresses; `mount(VIEW_URL)` shows the View.
 
     A window is used again, since making one costs more than most tests.
     """
+    if isinstance(context, Node):
+        async with context.window(view) as window:
+            yield View(window)
+        return
 
     async def answer(route: Route) -> None:
         if route.request.url == HOST_URL:
@@ -152,7 +262,12 @@ async def host_page(
 
 @asynccontextmanager
 async def mounted(
-    context: BrowserContext, view: str, *, ready: bool = True, refuse: str = "", **options: Any
+    context: BrowserContext | Node,
+    view: str,
+    *,
+    ready: bool = True,
+    refuse: str = "",
+    **options: Any,
 ) -> AsyncIterator[View]:
     """A View, shown; with `ready` (the default) once it has said that it is initialised."""
     async with host_page(context, view=view, **options) as shown:
