@@ -1,10 +1,13 @@
-"""What a View with `transom.js` and its host say to each other, besides tools. In Chromium."""
+"""What a View with `transom.js` and its host say to each other, besides tools.
+
+In Node; what a stranger posts, and where it runs, in Chromium.
+"""
 
 from typing import Any
 
 from playwright.async_api import BrowserContext
 
-from tests.browser.transomjs_host import HOST_URL, View, mounted, page_with
+from tests.browser.transomjs_host import HOST_URL, Node, View, mounted, page_with
 
 OPTIONS = "undefined, { autoResize: false }"
 
@@ -33,10 +36,8 @@ async def outcome(view: View, promise: str) -> Any:
 
 
 class TestHandshake:
-    async def test_it_is_initialize_then_initialized_and_nothing_else(
-        self, context: BrowserContext
-    ):
-        async with mounted(context, view_with()) as view:
+    async def test_it_is_initialize_then_initialized_and_nothing_else(self, node: Node):
+        async with mounted(node, view_with()) as view:
             assert await view.run("connecting.then(() => 'connected')") == "connected"
             first, second, ping = await view.seen()
             assert first == {
@@ -52,12 +53,10 @@ class TestHandshake:
             assert second == {"jsonrpc": "2.0", "method": "ui/notifications/initialized"}
             assert ping["result"] == {}
 
-    async def test_the_hosts_state_is_known_after_it_and_unknown_before_and_after(
-        self, context: BrowserContext
-    ):
+    async def test_the_hosts_state_is_known_after_it_and_unknown_before_and_after(self, node: Node):
         state = "[app.getHostVersion(), app.getHostCapabilities(), app.getHostContext()]"
         page = view_with(f"globalThis.before = {state};")
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             assert await view.run("before") == [None, None, None]
             assert await view.run(state) == [
                 {"name": "test-host", "version": "1.2.3"},
@@ -67,21 +66,17 @@ class TestHandshake:
             await view.run("app.close()")
             assert await view.run(state) == [None, None, None]
 
-    async def test_a_host_may_leave_out_its_context_and_answer_any_version(
-        self, context: BrowserContext
-    ):
+    async def test_a_host_may_leave_out_its_context_and_answer_any_version(self, node: Node):
         answer = {"protocolVersion": "1999", "hostInfo": {}, "hostCapabilities": {}, "more": 1}
-        async with mounted(context, view_with(connect="0"), ready=False) as view:
+        async with mounted(node, view_with(connect="0"), ready=False) as view:
             await view.page.evaluate("answer => { answers['ui/initialize'] = answer }", answer)
             await view.until("globalThis.app")
             await view.run("app.connect()")
             assert await view.run("app.getHostContext()") == {}
 
-    async def test_an_answer_that_is_none_and_an_error_fail_it_and_close(
-        self, context: BrowserContext
-    ):
+    async def test_an_answer_that_is_none_and_an_error_fail_it_and_close(self, node: Node):
         page = view_with("app.onclose = () => log.push('closed');", connect="0")
-        async with mounted(context, page, ready=False) as view:
+        async with mounted(node, page, ready=False) as view:
             await view.until("globalThis.app")
             refused = {"error": {"code": -32000, "message": "no", "data": 1}}
             for answer, expected in (
@@ -112,10 +107,10 @@ class TestHandshake:
             )
 
     async def test_connecting_twice_is_refused_and_reconnecting_keeps_tools_and_counts_on(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = view_with('app.registerTool("t", {}, () => "");')
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             refused = await outcome(view, "app.connect()")
             assert refused == {"thrown": "App is already connected", "code": None}
             assert await view.names() == ["t"]
@@ -123,12 +118,12 @@ class TestHandshake:
             assert await view.names() == ["t"]
             assert [message["id"] for message in await view.seen("ui/initialize")] == [0, 1]
 
-    async def test_what_the_host_asks_before_it_answers_is_answered(self, context: BrowserContext):
+    async def test_what_the_host_asks_before_it_answers_is_answered(self, node: Node):
         page = view_with("""
           app.registerTool("t", {}, () => "");
           app.ontoolinput = (params) => log.push(params);
         """)
-        async with mounted(context, page, ready=False) as view:
+        async with mounted(node, page, ready=False) as view:
             await view.heard("ui/initialize")
             # The answer to ui/initialize is on its way or there: both orders must do.
             await view.tell("ui/notifications/tool-input")
@@ -137,9 +132,7 @@ class TestHandshake:
 
 
 class TestEvents:
-    async def test_the_tools_data_reaches_the_handler_then_the_listeners_in_order(
-        self, context: BrowserContext
-    ):
+    async def test_the_tools_data_reaches_the_handler_then_the_listeners_in_order(self, node: Node):
         page = view_with("""
           for (const event of ["toolinput", "toolinputpartial", "toolresult", "toolcancelled"]) {
             app[`on${event}`] = (params) => { log.push([`on${event}`, params]); };
@@ -149,7 +142,7 @@ class TestEvents:
           app.addEventListener("toolinput", async () => { throw new Error("broken later"); });
           app.addEventListener("toolinput", listener);
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.tell("ui/notifications/tool-input-partial", {"arguments": {"a": 1}})
             await view.tell("ui/notifications/tool-input", {"arguments": {"a": 12}})
             await view.tell("ui/notifications/tool-result", {"structuredContent": {}, "_meta": {}})
@@ -178,12 +171,12 @@ class TestEvents:
             assert await view.run(unknown) == "Unknown event: x"
 
     async def test_context_changes_are_merged_before_handlers_run_and_null_removes(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = view_with("""
           app.onhostcontextchanged = (params) => log.push([params, app.getHostContext()]);
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.tell("ui/notifications/host-context-changed", {"theme": "light", "x": 1})
             await view.tell("ui/notifications/host-context-changed", {"displayMode": None})
             await view.ask("ping")
@@ -192,10 +185,8 @@ class TestEvents:
                 [{"displayMode": None}, {"theme": "light", "x": 1}],
             ]
 
-    async def test_teardown_answers_an_object_whatever_its_handler_does(
-        self, context: BrowserContext
-    ):
-        async with mounted(context, view_with()) as view:
+    async def test_teardown_answers_an_object_whatever_its_handler_does(self, node: Node):
+        async with mounted(node, view_with()) as view:
             teardown = {"reason": "user closed it"}
             assert await view.ask("ui/resource-teardown", teardown) == {"result": {}}
             for handler, answer in (
@@ -213,13 +204,13 @@ class TestEvents:
             assert await view.ask("ping") == {"result": {}}  # answering does not close
 
     async def test_without_an_error_handler_problems_go_to_the_console_and_a_broken_one_is_survived(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = view_with("""
           app.registerTool("t", {}, () => { throw new Error("broken"); });
           app.onerror = undefined;
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.ask("tools/call", {"name": "t"})
             assert "broken" in view.console[0]
             await view.run("void (app.onerror = () => { throw new Error('worse'); })")
@@ -244,9 +235,9 @@ class TestCancellingAndProgress:
     """)
 
     async def test_progress_goes_to_a_host_that_asked_and_cancelling_aborts_without_an_answer(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with mounted(context, self.PAGE) as view:
+        async with mounted(node, self.PAGE) as view:
             call = {"name": "wait", "_meta": {"progressToken": "p"}}
             await view.page.evaluate("call => void ask('tools/call', call, 'c1')", call)
             one, two = await view.heard("notifications/progress", 2)
@@ -263,8 +254,8 @@ class TestCancellingAndProgress:
             assert len(await view.seen("notifications/progress")) == 2
             assert [m for m in await view.seen() if m.get("id") == "c1"] == []
 
-    async def test_closing_cancels_calls_that_run_and_answers_them(self, context: BrowserContext):
-        async with mounted(context, self.PAGE) as view:
+    async def test_closing_cancels_calls_that_run_and_answers_them(self, node: Node):
+        async with mounted(node, self.PAGE) as view:
             call = {"name": "wait", "_meta": {"progressToken": 1}}
             await view.page.evaluate("call => void (window.call = ask('tools/call', call))", call)
             await view.heard("notifications/progress", 2)
@@ -274,14 +265,12 @@ class TestCancellingAndProgress:
             await view.until("log.length === 2")
             assert await errors(view) == []
 
-    async def test_a_request_id_in_use_is_refused_and_too_many_at_once_are_told(
-        self, context: BrowserContext
-    ):
+    async def test_a_request_id_in_use_is_refused_and_too_many_at_once_are_told(self, node: Node):
         page = view_with("""
           globalThis.started = 0;
           app.registerTool("hang", {}, () => { started++; return new Promise(() => {}); });
         """)
-        async with mounted(context, page) as view:
+        async with mounted(node, page) as view:
             await view.page.evaluate("""() => {
               for (let i = 0; i < 1024; i++) ask("tools/call", { name: "hang" }, `h${i}`);
               window.one = ask("tools/call", { name: "hang" });
@@ -294,7 +283,7 @@ class TestCancellingAndProgress:
 
 
 class TestRequests:
-    async def test_each_has_its_method_and_params(self, context: BrowserContext):
+    async def test_each_has_its_method_and_params(self, node: Node):
         calls = {
             "callServerTool({ name: 't', arguments: { a: 1 } })": (
                 "tools/call", {"name": "t", "arguments": {"a": 1}, "_meta": {"progressToken": 1}}),
@@ -310,7 +299,7 @@ class TestRequests:
             "downloadFile({ contents: [] })": ("ui/download-file", {"contents": []}),
             "requestDisplayMode({ mode: 'pip' })": ("ui/request-display-mode", {"mode": "pip"}),
         }  # fmt: skip
-        async with mounted(context, view_with()) as view:
+        async with mounted(node, view_with()) as view:
             await view.run("void (app.getHostCapabilities().sampling = {})")
             for call, (method, params) in calls.items():
                 await view.page.evaluate("m => { answers[m] = { of: m } }", method)
@@ -320,8 +309,8 @@ class TestRequests:
                 )[-1]
                 assert sent["params"] == params
 
-    async def test_notifications_have_their_wire_form(self, context: BrowserContext):
-        async with mounted(context, view_with()) as view:
+    async def test_notifications_have_their_wire_form(self, node: Node):
+        async with mounted(node, view_with()) as view:
             await view.run("""async () => {
               await app.sendLog({ level: "info", data: { a: 1 } });
               await app.sendSizeChanged({ height: 5 });
@@ -363,9 +352,9 @@ class TestRequests:
             assert thrown == {"thrown": "Method not found", "code": -32601}
 
     async def test_sampling_and_display_modes_are_asked_for_only_where_the_host_has_them(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with mounted(context, view_with()) as view:
+        async with mounted(node, view_with()) as view:
             no = {"thrown": "Not offered", "code": None}
             await view.page.evaluate("""() => Object.assign(answers, {
               "sampling/createMessage": { ok: 1 },
@@ -387,9 +376,9 @@ class TestRequests:
             }
 
     async def test_a_request_ends_by_timeout_abort_or_close_and_progress_keeps_it_alive(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with mounted(context, view_with()) as view:
+        async with mounted(node, view_with()) as view:
             failed = await outcome(view, "app.callServerTool({ name: 't' }, { timeout: 20 })")
             assert failed["thrown"] == "tools/call: no answer within 20 ms"
             aborted = """(() => {

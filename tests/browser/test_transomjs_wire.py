@@ -1,6 +1,7 @@
-"""What `transom.js` adds to the wire, and what it leaves out where a host did not ask. In Chromium.
+"""What `transom.js` adds to the wire, and what it leaves out where a host did not ask.
 
-Everything of ours is named `transom/...`; a host that does not know it loses nothing.
+Everything of ours is named `transom/...`; a host that does not know it loses nothing. What
+goes wrong in a page, and its style, is tried in Chromium, the rest in Node.
 """
 
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from playwright.async_api import BrowserContext
 
-from tests.browser.transomjs_host import STRICT, VIEW_URL, View, host_page, page_with
+from tests.browser.transomjs_host import STRICT, VIEW_URL, Node, View, host_page, page_with
 
 PROBLEM = "transom/notifications/problem"
 
@@ -29,7 +30,7 @@ def app_with(setup: str, *, capabilities: str = "undefined", after: str = "") ->
 
 @asynccontextmanager
 async def hosted(
-    context: BrowserContext,
+    context: BrowserContext | Node,
     page: str,
     *,
     capabilities: dict[str, Any] | None = None,
@@ -56,14 +57,14 @@ def meta(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 class TestListing:
-    async def test_a_lazy_schema_is_marked_and_only_that(self, context: BrowserContext):
+    async def test_a_lazy_schema_is_marked_and_only_that(self, node: Node):
         page = app_with("""
           globalThis.lazy = app.registerTool("lazy", { inputSchema: () => ({ type: "object" }),
             _meta: { mine: 1 } }, () => "");
           app.registerTool("fixed", { inputSchema: { type: "object" } }, () => "");
           app.registerTool("none", {}, () => "");
         """)
-        async with hosted(context, page) as view:
+        async with hosted(node, page) as view:
             lazy, fixed, none = await view.tools()
             assert lazy["_meta"] == {
                 "mine": 1, "transom/lazy": True, "transom/registration": 1,
@@ -74,14 +75,14 @@ class TestListing:
             assert await view.run("lazy._meta") == {"mine": 1}
 
     async def test_a_registration_has_a_number_of_its_own_that_no_change_takes_away(
-        self, context: BrowserContext
+        self, node: Node
     ):
         page = app_with("""
           globalThis.a = app.registerTool("a", {}, () => "");
           globalThis.b = app.registerTool("b", {}, () => "");
           app.onlisttools = () => ["listed"];
         """)
-        async with hosted(context, page) as view:
+        async with hosted(node, page) as view:
             tools = await view.tools()
             assert [meta(tool)["transom/registration"] for tool in tools[:2]] == [1, 2]
             assert "_meta" not in tools[2]
@@ -94,7 +95,7 @@ class TestListing:
             assert meta((await view.tools())[1]) == {"transom/registration": 3}
             assert await view.run("[a.registration, b.registration]") == [1, 3]
 
-    async def test_disabled_tools_are_told_beside_the_first_page(self, context: BrowserContext):
+    async def test_disabled_tools_are_told_beside_the_first_page(self, node: Node):
         page = app_with("""
           app.registerTool("on", {}, () => "");
           globalThis.save = app.registerTool("save", {}, () => "");
@@ -105,7 +106,7 @@ class TestListing:
           globalThis.many = (count) => Array.from({ length: count }, (_, i) =>
             app.registerTool(`many${i}`, { enabled: false }, () => ""));
         """)
-        async with hosted(context, page) as view:
+        async with hosted(node, page) as view:
             listed = (await view.ask("tools/list"))["result"]
             assert [tool["name"] for tool in listed["tools"]] == ["on"]
             assert listed["_meta"] == {
@@ -122,23 +123,21 @@ class TestListing:
             later = (await view.ask("tools/list", {"cursor": "100"}))["result"]
             assert later == {"tools": []}
             await view.run(
-                "for (const tool of app.tools) if (tool.name !== 'broken') tool.enable()"
+                "app.tools.filter(({ name }) => name !== 'broken').forEach((tool) => tool.enable())"
             )
             told = (await view.ask("tools/list"))["result"]["_meta"]
             assert told == {"transom/lazy": True, "transom/disabled": []}
             await view.run("app.tools.find((tool) => tool.name === 'broken').remove()")
             assert "_meta" not in (await view.ask("tools/list"))["result"]
 
-    async def test_bare_names_are_tools_and_what_is_none_is_left_out_and_told(
-        self, context: BrowserContext
-    ):
+    async def test_bare_names_are_tools_and_what_is_none_is_left_out_and_told(self, node: Node):
         page = app_with("""
           globalThis.given = ["get-selection", { name: "described", description: "D" }, "kept"];
           app.registerTool("kept", { description: "registered" }, () => "");
           app.onlisttools = async () => ({ tools: given });
           app.oncalltool = async ({ name }) => name;
         """)
-        async with hosted(context, page) as view:
+        async with hosted(node, page) as view:
             kept, selection, described = await view.tools()
             assert kept["description"] == "registered"
             assert selection == {"name": "get-selection", "inputSchema": {"type": "object"}}
@@ -160,9 +159,9 @@ class TestListing:
 class TestTooLate:
     @pytest.mark.parametrize("name", ["onlisttools", "oncalltool"])
     async def test_a_handler_of_tools_after_connect_without_the_capability_throws(
-        self, context: BrowserContext, name: str
+        self, node: Node, name: str
     ):
-        async with hosted(context, app_with("")) as view:
+        async with hosted(node, app_with("")) as view:
             attempt = f"""() => {{
               try {{ app.{name} = () => []; return "set"; }}
               catch (error) {{ return error.message; }}
@@ -176,21 +175,21 @@ class TestTooLate:
             await view.run(f"void (app.{name} = undefined)")
 
     async def test_with_the_capability_it_is_in_time_and_before_connect_it_declares_it(
-        self, context: BrowserContext
+        self, node: Node
     ):
-        async with hosted(context, app_with("", capabilities="{ tools: {} }")) as view:
+        async with hosted(node, app_with("", capabilities="{ tools: {} }")) as view:
             await view.run("""() => {
               app.onlisttools = () => ["late"];
               app.oncalltool = ({ name }) => `called ${name}`;
             }""")
             assert await view.names() == ["late"]
             assert await view.text("late") == "called late"
-        async with hosted(context, app_with("app.oncalltool = () => 'x';")) as view:
+        async with hosted(node, app_with("app.oncalltool = () => 'x';")) as view:
             [hello] = await view.seen("ui/initialize")
             assert hello["params"]["appCapabilities"] == {"tools": {"listChanged": True}}
 
-    async def test_after_a_close_it_is_in_time_again(self, context: BrowserContext):
-        async with hosted(context, app_with("")) as view:
+    async def test_after_a_close_it_is_in_time_again(self, node: Node):
+        async with hosted(node, app_with("")) as view:
             await view.run("""async () => {
               await app.close();
               app.onlisttools = () => ["again"];
@@ -212,10 +211,10 @@ class TestListChanged:
         ],
     )
     async def test_a_host_that_has_tools_and_takes_no_notices_gets_none(
-        self, context: BrowserContext, capabilities: dict[str, Any], count: int
+        self, node: Node, capabilities: dict[str, Any], count: int
     ):
         page = app_with('globalThis.t = app.registerTool("t", {}, () => "");')
-        async with hosted(context, page, capabilities=capabilities) as view:
+        async with hosted(node, page, capabilities=capabilities) as view:
             await view.run("async () => { t.disable(); await null; }")
             await view.run("app.sendToolListChanged()")
             assert len(await view.seen("notifications/tools/list_changed")) == count
@@ -226,14 +225,14 @@ class TestPin:
     PAGE = app_with("")
     OFFERED: ClassVar = {"experimental": {"transom/pin": {}}}
 
-    async def test_a_host_that_does_not_offer_it_is_not_asked(self, context: BrowserContext):
+    async def test_a_host_that_does_not_offer_it_is_not_asked(self, node: Node):
         for capabilities in ({}, {"experimental": {}}, {"experimental": {"other/pin": {}}}):
-            async with hosted(context, self.PAGE, capabilities=capabilities) as view:
+            async with hosted(node, self.PAGE, capabilities=capabilities) as view:
                 assert await view.run("app.requestPin('playing')") is False
                 assert await view.seen("transom/request-pin") == []
 
-    async def test_yes_and_no_are_the_answers(self, context: BrowserContext):
-        async with hosted(context, self.PAGE, capabilities=self.OFFERED) as view:
+    async def test_yes_and_no_are_the_answers(self, node: Node):
+        async with hosted(node, self.PAGE, capabilities=self.OFFERED) as view:
             for answer, expected in (
                 ({}, True),
                 ({"isError": True, "message": "no"}, False),
@@ -246,13 +245,13 @@ class TestPin:
             asked = await view.seen("transom/request-pin")
             assert [message["params"] for message in asked] == [{"reason": "playing"}] * 4 + [{}]
 
-    async def test_before_the_handshake_the_answer_is_no(self, context: BrowserContext):
+    async def test_before_the_handshake_the_answer_is_no(self, node: Node):
         page = page_with("""
           globalThis.app = new App({ name: "a", version: "1" });
           globalThis.pinned = await app.requestPin("early");
           await app.connect();
         """)
-        async with hosted(context, page, capabilities=self.OFFERED) as view:
+        async with hosted(node, page, capabilities=self.OFFERED) as view:
             assert await view.run("pinned") is False
 
 
