@@ -93,7 +93,7 @@ def application(redis: str, effects: str) -> Any:
         make_host=make_host,
         sandbox=Sandbox(secret=SECRET),
         limits=UserLimits(show_within=30),
-        bus=Bus(redis, lease=LEASE),
+        bus=Bus(redis, secret=SECRET, lease=LEASE),
     )
 
     async def page(_: Request) -> HTMLResponse:

@@ -241,7 +241,7 @@ async def test_a_replica_that_was_stopped_executes_nothing_that_was_tried_again_
                 return answer.json()
 
             assert "result" in await count(owner)
-            [alive] = await redis.keys("transom:alive:*")
+            [alive] = await redis.keys("transom:*:alive:*")
             [other] = await fleet.start(1)
             owner.process.send_signal(signal.SIGSTOP)
             queued = await asyncio.gather(*(count(other) for _ in range(5)))

@@ -27,7 +27,7 @@ from transom.errors import (
 )
 from transom.host import HostRecords
 from transom.host.tool_host import ToolHost
-from transom.web import RemoteHost, UserLimits, WebViews
+from transom.web import RemoteHost, Sandbox, UserLimits, WebViews
 from transom.web.seat import Seat
 
 
@@ -451,7 +451,7 @@ async def recovered(worker: Site) -> RemoteHost:
 async def test_a_worker_that_starts_without_redis_says_so_and_works_when_it_is_there() -> None:
     with RedisServer() as redis:
         redis.kill()
-        async with site(bus=redis.url) as worker:
+        async with site(bus=redis.url, sandbox=Sandbox(secret="x" * 32)) as worker:
             with pytest.raises(BusUnreachable):
                 await worker.views.host("ada")
             redis.start()
@@ -462,6 +462,32 @@ async def test_a_worker_that_starts_without_redis_says_so_and_works_when_it_is_t
 async def test_a_url_that_is_none_of_redis_is_refused() -> None:
     with pytest.raises(UsageError, match="http"):
         WebViews(authenticate=lambda _: None, bus="http://localhost")
+
+
+async def test_users_of_applications_on_one_redis_are_not_the_same(redis_url: str) -> None:
+    shop, chat = (Sandbox(secret=each * 32) for each in "ab")
+    async with (
+        site(bus=redis_url, sandbox=shop) as one,
+        site(bus=redis_url, sandbox=chat) as other,
+        site(bus=redis_url, sandbox=shop) as again,
+    ):
+        await owner(one, "1")
+        await owner(other, "1")
+        await elsewhere(again, "1")
+        assert (one.connected, other.connected, again.connected) == (["1"], ["1"], [])
+
+
+@pytest.mark.parametrize(
+    ("bus", "secret", "said"),
+    [
+        ("redis://localhost", None, "needs Sandbox(secret=...)"),
+        (Bus("redis://localhost"), "x" * 32, "Bus(url, secret=...)"),
+    ],
+)
+def test_a_bus_without_a_secret_is_refused(bus: str | Bus, secret: str | None, said: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        WebViews(authenticate=lambda _: None, sandbox=Sandbox(secret=secret), bus=bus)
+    assert said in str(refusal.value)
 
 
 # --- several users ---------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from typing import Any, Self
 from transom.background import Background, logs_errors, shared_task, stop
 from transom.bus.channels import Channels, OnOpen
 from transom.bus.commands import BEAT, CLAIM, RELEASE, WRITE, Argument, Commands
+from transom.bus.seal import Seal
 from transom.channel import Channel
 from transom.errors import BusError, BusUnreachable, LeaseLost
 from transom.events import is_awaitable
@@ -85,11 +86,15 @@ class Bus:
     Args:
         url: the Redis that all workers use: `redis://`, `rediss://` (TLS) or `unix://`.
         prefix: what its keys begin with; the same for all workers of a fleet.
+        secret: at least 32 secret characters, the same for all workers of a fleet and for no other
+            application on that Redis. Keys are derived from it, and values that were written
+            without it are refused.
         lease: seconds without a heartbeat after which other workers consider a worker dead.
         keep_records: seconds that the records of a name without a lease are stored.
 
     Raises:
-        UsageError: it is not the URL of a Redis, or `transom[bus]` is not installed.
+        UsageError: it is not the URL of a Redis, the secret is too short, or `transom[bus]` is not
+            installed.
     """
 
     def __init__(
@@ -97,6 +102,7 @@ class Bus:
         url: str,
         *,
         prefix: str = "transom",
+        secret: str | None = None,
         lease: float = 6.0,
         keep_records: float = 86400.0,
     ) -> None:
@@ -105,8 +111,10 @@ class Bus:
         self._lease = lease
         self._every = lease / 3
         self._keep_records = int(keep_records * 1000)
+        self._seal = seal = Seal(secret)
+        prefix += seal.fleet
         self._commands = Commands(url, prefix, max(_ANSWERS_WITHIN, lease / 2), self.check_redis)
-        self._channels = Channels(self._commands, self)
+        self._channels = Channels(self._commands, seal, self)
         self._leases: dict[str, Lease] = {}
         self._claims: dict[str, asyncio.Task[Lease | None]] = {}
         self._background = Background(_report)
@@ -168,6 +176,11 @@ class Bus:
                 f"Redis at {self._commands.where} deletes keys when it is full (maxmemory-policy "
                 f"{policy}): set it to noeviction, or use another Redis for the bus"
             )
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether it was given a secret."""
+        return bool(self._seal.fleet)
 
     @property
     def unreachable(self) -> BusUnreachable | None:
@@ -319,7 +332,7 @@ class Bus:
         arguments: list[Argument] = [_MAX_RECORDS, _MAX_RECORD_BYTES, len(deleted), *deleted]
         for field, value in records.items():
             if value is not None:
-                arguments += (field, value)
+                arguments += (field, self._seal.write(_record(lease.name, field), value))
         outcome = await self._write(lease, arguments)
         if outcome == b"lost" and lease.held:  # or it has vanished, and nobody has it
             await self._refresh([lease])
@@ -344,10 +357,14 @@ class Bus:
         """
         key = self._commands.key("records", _digest(name))
         found: list[bytes] = await self._commands.command("HGETALL", key)
-        return {
-            field.decode(errors="replace"): value
-            for field, value in zip(found[::2], found[1::2], strict=True)
-        }
+        records: dict[str, bytes] = {}
+        for field, value in zip(found[::2], found[1::2], strict=True):
+            shown = field.decode(errors="replace")
+            try:
+                records[shown] = self._seal.read(_record(name, shown), value)
+            except ValueError as error:
+                _log.warning("the record %r of %r is refused: %s", shown[:80], name[:80], error)
+        return records
 
     # --- channels ----------------------------------------------------------------------------
 
@@ -443,6 +460,10 @@ class Bus:
         due = [each for each in leases if self._forgotten or each.refresh_at <= loop.time()]
         await self._refresh(due)
         self._forgotten, self._renewed_at = False, began
+
+
+def _record(name: str, field: str) -> str:
+    return f"{_digest(name)} {field}"
 
 
 def _digest(name: str) -> str:

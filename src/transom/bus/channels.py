@@ -27,6 +27,7 @@ import msgspec
 
 from transom.background import Background, logs_errors, stop
 from transom.bus.commands import OPEN, SEND, TAKEN, Argument, Commands
+from transom.bus.seal import Seal
 from transom.channel import Channel, Pipe, Receiver, Waiters, memory_pair
 from transom.errors import (
     INVALID_REQUEST,
@@ -50,6 +51,7 @@ _EXPIRY = 60_000  # milliseconds until an inbox that nobody reads expires
 _LIMITS = (_MAX_ENTRIES, _MAX_BYTES, _EXPIRY)
 _PACKET = 512 * 1024  # bytes after which another entry is begun
 _READ = 256  # entries at once
+_ANY = ""  # the place of a packet that goes to whoever has a lease
 _RETRY = (0.05, 2.0)  # seconds between attempts to read: at first, at most
 
 _OPEN, _DATA, _CREDIT, _CLOSE, _RESET, _NOBODY, _PING, _PONG = range(8)
@@ -211,8 +213,9 @@ class LeaseHolder(Protocol):
 class Channels:
     """All channels of one worker, and its inbox."""
 
-    def __init__(self, commands: Commands, holder: LeaseHolder) -> None:
+    def __init__(self, commands: Commands, seal: Seal, holder: LeaseHolder) -> None:
         self._commands = commands
+        self._seal = seal
         self._holder = holder
         self._worker = holder.worker
         self._open: dict[str, BusChannel] = {}
@@ -308,7 +311,8 @@ class Channels:
         channel = BusChannel(self, secrets.token_hex(8))
         self._open[channel.id] = channel  # before it is sent, because the answer may come first
         frame = _Frame(channel.id, 0, _OPEN, _encode(_Opening(name, kind, hello)))
-        packet = _encode(_Packet(self._worker, [frame]))
+        # Which worker it goes to is decided in Redis.
+        packet = self._seal.write(_ANY, _encode(_Packet(self._worker, [frame])))
         opened = self._commands.run(OPEN, key, *_LIMITS, packet)
         try:
             outcome, holder = await asyncio.shield(opened)
@@ -381,7 +385,7 @@ class Channels:
             self._send(worker, frames[start:])
 
     def _send(self, worker: str, frames: list[_Frame]) -> None:
-        packet = _encode(_Packet(self._worker, frames))
+        packet = self._seal.write(worker, _encode(_Packet(self._worker, frames)))
         sent = self._commands.run(SEND, worker, *_LIMITS, packet)
         ids = {frame.channel for frame in frames}
         sent.add_done_callback(lambda sent: self._check_sent(ids, sent))
@@ -425,13 +429,13 @@ class Channels:
 
     def _take(self, data: bytes, epoch: bytes | None) -> None:
         try:
-            packet = _read_packet(data)
+            packet = _read_packet(self._seal.read(self._worker if epoch is None else _ANY, data))
             if packet.sender in self._heard:
                 self._heard[packet.sender] = asyncio.get_running_loop().time()
             for frame in packet.frames:
                 self._take_frame(packet.sender, frame, None if epoch is None else int(epoch))
-        except (ValueError, RecursionError):  # includes those of msgspec
-            _log.warning("the inbox of this worker has something that no worker sends")
+        except (ValueError, RecursionError) as error:  # includes those of msgspec
+            _log.warning("the inbox of this worker has something that no worker sends: %s", error)
 
     def _take_frame(self, sender: str, frame: _Frame, epoch: int | None) -> None:
         channel = self._open.get(frame.channel)

@@ -9,6 +9,7 @@ server does the same: that is why functions import here.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import signal
 import sys
@@ -146,14 +147,17 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         # The servers get our environment, but not these.
         token = os.environ.pop("TRANSOM_TOKEN", None) or None
         url = os.environ.pop("TRANSOM_BUS", None) or None
+        token = token if options.token is None else options.token
         url = url if options.bus is None else options.bus
+        # Gateways with other tokens on the same Redis have other clients.
+        secret = None if token is None else hashlib.sha256(token.encode()).hexdigest()
         async with AsyncExitStack() as stack:
             await gateway.serve_http(
                 options.http,
-                token=token if options.token is None else options.token,
+                token=token,
                 max_clients=options.max_clients,
                 idle=options.idle * 60,
-                bus=await stack.enter_async_context(Bus(url)) if url else None,
+                bus=await stack.enter_async_context(Bus(url, secret=secret)) if url else None,
                 announce=_print,
             )
 

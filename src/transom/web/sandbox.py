@@ -32,8 +32,9 @@ class Sandbox:
         origins: the origins of the pages that may show Views. Needed with a `url`.
         secret: at least 32 secret characters that stay the same, such as from
             `secrets.token_hex()`. The origins of Views are derived from it: a user's View finds
-            what it stored before, and nobody can guess its address. Needed with a `url`; without
-            one, Views find nothing that they stored before.
+            what it stored before, and nobody can guess its address. Needed with a `url`, and with a
+            bus, whose keys are derived from it, too; without one, Views find nothing that they
+            stored before.
         csp: what a View's page may run: `compat` or `strict`.
 
     Raises:
@@ -56,7 +57,7 @@ class Sandbox:
                 "Sandbox(secret=...) has to be set: at least 32 characters that stay the same and "
                 "that nobody else knows, such as secrets.token_hex() makes"
             )
-        self._secret = None if secret is None else secret.encode()
+        self.secret = secret
 
     def has_host(self, host: str) -> bool:
         """Whether this `Host` is in the domain of Views, however it is spelled.
@@ -84,10 +85,10 @@ class Sandbox:
 
     def label(self, user: str, resource: UIResource) -> str | None:
         """The label of the persistent origin of a user's View; None without a secret."""
-        if self._secret is None:
+        if self.secret is None:
             return None
         return origin_label(
-            self._secret,
+            self.secret.encode(),
             user=user,
             server=resource.server,
             identity=resource.identity,

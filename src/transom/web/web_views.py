@@ -78,9 +78,10 @@ class WebViews:
         limits: how many users may have a Host or a page at once, and for how long.
         on_violation: called with the user and everything that a View's policy blocked.
         bus: connects the workers of an application that runs in several processes: the URL of a
-            Redis (`redis://`, `rediss://`), or a `transom.bus.Bus` that was created in this process
-            and is opened and closed with this. Each user's Host and pages are on one worker; the
-            others forward to it, and one of them takes over the user's Views when it ends or dies.
+            Redis (`redis://`, `rediss://`), for which `Sandbox(secret=...)` is needed, or a
+            `transom.bus.Bus` that was created in this process and is opened and closed with this.
+            Each user's Host and pages are on one worker; the others forward to it, and one of them
+            takes over the user's Views when it ends or dies.
             None: this is the only process.
 
     Raises:
@@ -103,7 +104,7 @@ class WebViews:
         self._authenticate = authenticate
         self._recheck = 60.0
         self._on_violation = on_violation
-        sandboxes = Sandboxes()
+        sandboxes, sandbox = Sandboxes(), sandbox or Sandbox()
         self._sandbox_app = sandbox_app(sandboxes)
         on_open = {
             _PAGE: serve_forwarded(self._forwarded_page),
@@ -113,8 +114,8 @@ class WebViews:
         self._setup = UserSetup(
             make_host=make_host or _default_host,
             servers=servers,
-            sandbox=sandbox or Sandbox(),
-            workers=Workers(bus, on_open),
+            sandbox=sandbox,
+            workers=Workers(bus, sandbox.secret, on_open),
             limits=limits or UserLimits(),
             sandboxes=sandboxes,
         )

@@ -9,7 +9,7 @@ from contextlib import suppress
 from transom.background import shared_task
 from transom.bus import Bus
 from transom.bus.channels import OnOpen
-from transom.errors import BusError, ConnectionClosed, OwnerGone
+from transom.errors import BusError, ConnectionClosed, OwnerGone, UsageError
 from transom.web.remote_host import RemoteHost
 
 HOST_CHANNEL = "web-host"
@@ -21,14 +21,28 @@ _KEEP_RECORDS = 30 * 86400.0  # seconds that records are stored after a user's l
 class Workers:
     """The bus, which is entered on first use, and the Hosts on other workers.
 
-    `bus` is a bus or its URL, None: this worker is alone. `on_open` handles the channels that other
-    workers open, by kind.
+    `bus` is a bus or its URL, None: this worker is alone. `secret` is the application's: another
+    application on the same Redis has other users. `on_open` handles the channels that other workers
+    open, by kind.
+
+    Raises:
+        UsageError: the bus cannot be used, or not without a secret.
     """
 
-    def __init__(self, bus: str | Bus | None, on_open: Mapping[str, OnOpen]) -> None:
+    def __init__(
+        self, bus: str | Bus | None, secret: str | None, on_open: Mapping[str, OnOpen]
+    ) -> None:
         if isinstance(bus, str):
-            _made(bus)  # so that a URL that cannot be used is refused at once
+            _made(bus, secret)  # so that a URL that cannot be used is refused at once
+            if secret is None:
+                raise UsageError(
+                    "WebViews(bus=...) with a URL needs Sandbox(secret=...), which keeps the users "
+                    "of applications on one Redis apart"
+                )
+        elif bus is not None and secret is not None and not bus.has_secret:
+            raise UsageError("The bus needs a secret, too: Bus(url, secret=...)")
         self._given = bus
+        self._secret = secret
         self._on_open = on_open
         self._entering: asyncio.Task[Bus] | None = None
         self._ended = False
@@ -49,7 +63,7 @@ class Workers:
             raise BusError("This worker is being shut down")
         if self._entering is None:
             # Not made in the constructor: processes that are forked after that would be one worker.
-            self._entering = shared_task(self._enter(_made(self._given)))
+            self._entering = shared_task(self._enter(_made(self._given, self._secret)))
         return await asyncio.shield(self._entering)
 
     async def confirm(self) -> None:
@@ -101,5 +115,7 @@ class Workers:
                 await (await entering).__aexit__()
 
 
-def _made(bus: str | Bus) -> Bus:
-    return Bus(bus, keep_records=_KEEP_RECORDS) if isinstance(bus, str) else bus
+def _made(bus: str | Bus, secret: str | None) -> Bus:
+    if isinstance(bus, Bus):
+        return bus
+    return Bus(bus, secret=secret, keep_records=_KEEP_RECORDS)
