@@ -117,7 +117,7 @@ async def two(user: User) -> AsyncIterator[tuple[Host, Host]]:
 # --- two processes ---------------------------------------------------------------------------
 
 
-async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_ends(
+async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_and_the_tab_end(
     browser: Chromium,
 ) -> None:
     async with browser.user() as user, sharers(user) as (first, second):
@@ -138,6 +138,13 @@ async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_e
         assert await cards(user).count() == 2
         assert await user.page.locator("#state").inner_text() == "Connected"
         assert len(user.opened) == 1
+        # A page whose own process is gone cannot be reloaded: the next View opens another.
+        with pytest.raises(Exception, match="ERR_CONNECTION_REFUSED"):
+            await user.page.reload()
+        assert {await second.heard("closed") for _ in range(2)} == {"tests-1", "tests-2"}
+        assert await second.ask("show") == "tests-3"
+        assert len(second.opened) == 1
+        assert await second.ask("tests-3 count") == "1"
 
 
 async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
@@ -160,38 +167,12 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
         assert await second.ask("tests-1 count") == "2"
 
 
-async def test_a_page_whose_own_process_is_gone_is_not_reloaded_but_opened_by_the_next(
-    browser: Chromium,
-) -> None:
-    async with browser.user() as user, sharers(user) as (first, second):
-        await first.ask("show")
-        await second.ask("show")
-        await first.end()
-        with pytest.raises(Exception, match="ERR_CONNECTION_REFUSED"):
-            await user.page.reload()
-        assert await second.heard("closed") == "tests-1"
-        assert await second.ask("show") == "tests-2"
-        assert len(second.opened) == 1
-        assert await second.ask("tests-2 count") == "1"
-
-
 # --- two Stages ------------------------------------------------------------------------------
 
 
-async def test_a_reload_brings_back_the_views_of_both_stages(browser: Chromium) -> None:
-    async with browser.user() as user, two(user) as (one, other):
-        await show(one)
-        await show(other)
-        news = Told(one), Told(other)
-        await user.page.reload()
-        for told in news:
-            again = await told.opened.get()
-            assert await text_of(again.call_tool("count")) == "1"
-        assert await cards(user).count() == 2
-        assert len(user.opened) == 1
-
-
-async def test_only_one_view_of_all_stages_covers_the_page(browser: Chromium) -> None:
+async def test_one_view_of_all_stages_covers_the_page_and_a_reload_brings_all_back(
+    browser: Chromium,
+) -> None:
     async with browser.user() as user, two(user) as (one, other):
         await show(one)
         await show(other)
@@ -202,6 +183,13 @@ async def test_only_one_view_of_all_stages_covers_the_page(browser: Chromium) ->
             assert modes == ["fullscreen" if n == number else "inline" for n in range(2)]
         await user.page.keyboard.press("Escape")
         assert await cards(user).nth(1).get_attribute("data-mode") == "inline"
+        news = Told(one), Told(other)
+        await user.page.reload()
+        for told in news:
+            again = await told.opened.get()
+            assert await text_of(again.call_tool("count")) == "1"
+        assert await cards(user).count() == 2
+        assert len(user.opened) == 1
 
 
 async def test_questions_of_both_stages_are_asked_and_answered_apart(browser: Chromium) -> None:
