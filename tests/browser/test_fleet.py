@@ -166,6 +166,7 @@ async def test_a_worker_that_ends_hands_its_users_over_at_once(
     assert fleet.effects()["show eve"] == 1
 
 
+@pytest.mark.nightly
 async def test_redis_is_killed_and_what_is_on_one_worker_goes_on(
     fleet: Fleet, context: BrowserContext
 ) -> None:
