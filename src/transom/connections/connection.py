@@ -520,7 +520,9 @@ class ServerConnection(CachingServer):
         except ConnectionClosed:
             raise NotConnected(self.reason) from None
         except IntroductionRefused as refused:
-            prefix = "it refused the connection: " if _is_refusal(refused) else ""
+            # Otherwise it answered something that cannot be read.
+            refusal = isinstance(refused.refusals[-1], ProtocolError)
+            prefix = "it refused the connection: " if refusal else ""
             raise NotConnected(f"{prefix}{refused}") from None
         try:
             answer = msgspec.json.decode(raw, type=_Introduced)
@@ -616,11 +618,6 @@ class _ListChanges:
 class _Introduced(msgspec.Struct, rename="camel"):
     protocol_version: str = ""
     capabilities: dict[str, Any] = {}
-
-
-def _is_refusal(refused: IntroductionRefused) -> bool:
-    """Whether the server refused, rather than answered what cannot be read."""
-    return isinstance(refused.refusals[-1], ProtocolError)
 
 
 def _to_error(error: BaseException) -> ProtocolError | None:

@@ -122,7 +122,8 @@ def remove(
             raise UsageError(f"{where}: {which if ours else 'no entry runs the gateway'}")
         removed = name or ours[0]
         if removed not in entries:
-            raise UsageError(f"{where} has no entry {removed!r}; it has: {_listed(entries)}")
+            known = ", ".join(entries) or "none"
+            raise UsageError(f"{where} has no entry {removed!r}; it has: {known}")
         if removed not in ours and not force:
             raise UsageError(
                 f"{where}: {removed!r} does not run the gateway: "
@@ -192,10 +193,6 @@ def _behind(words: Sequence[str]) -> str:
         if option in words[:-1]:
             return words[words.index(option) + 1]
     return ""
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
 
 
 def make_plan(

@@ -256,7 +256,8 @@ def to_annotations(tool: str, given: object) -> mcp.ToolAnnotations | None:
     if given is None or isinstance(given, mcp.ToolAnnotations):
         return given
     if isinstance(given, ToolAnnotations):
-        given = {name: getattr(given, field) for name, field in _hints()}
+        fields = zip(_HINTS, ToolAnnotations.__struct_fields__, strict=True)
+        given = {name: getattr(given, field) for name, field in fields}
     if not isinstance(given, Mapping):
         raise RegistrationError(
             f"tool {tool}: annotations is a mapping, not {type(given).__name__}. "
@@ -274,10 +275,6 @@ def to_annotations(tool: str, given: object) -> mcp.ToolAnnotations | None:
                 f"tool {tool}: annotation {key} is a {wanted.__name__}, not {value!r}."
             )
     return mcp.ToolAnnotations.model_validate(dict(wire))
-
-
-def _hints() -> list[tuple[str, str]]:
-    return list(zip(_HINTS, ToolAnnotations.__struct_fields__, strict=True))
 
 
 def app_tool_meta(tool: str, meta: Mapping[str, Any] | None) -> dict[str, Any]:
