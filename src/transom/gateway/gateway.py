@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from transom.host.renderers import Renderer
     from transom.host.surface import Naming
 
-__all__ = ["Gateway"]
-
 
 class Gateway:
     """An MCP server in front of MCP servers: it shows their Views, and offers the Views' tools.

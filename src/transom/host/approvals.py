@@ -64,15 +64,9 @@ class Approvals:
         """None if the call may run, or else what to `obtain` approval for."""
         if self._policy.allows(view.view, tool, self.grants):
             return None
-        request = ApprovalRequest(
-            view_id=view.view,
-            server=view.server,
-            app=view.app,
-            tool=tool,
-            arguments=arguments,
-            changed=self.grants.outdated(Grantee("model", view.view), tool),
-            granted=self.grants.granted(view.view),
-        )
+        changed = self.grants.outdated(Grantee("model", view.view), tool)
+        granted = self.grants.granted(view.view)
+        request = _request(view, tool, arguments, changed=changed, granted=granted)
         verdict = self._policy.decide(request, self.grants)
         if isinstance(verdict, Deny) and call_id is None:
             self.refuse(request, verdict.reason)
@@ -149,14 +143,7 @@ class Approvals:
         harmless = hints is not None and hints.read_only_hint is True and not hints.destructive_hint
         if self._policy.approve_view_calls is None or harmless:
             return
-        request = ApprovalRequest(
-            view_id=view.view,
-            server=view.server,
-            app=view.app,
-            tool=tool,
-            arguments=arguments,
-            by="view",
-        )
+        request = _request(view, tool, arguments, by="view")
         if self.grants.covers(request.grantee, tool):
             return
         if view.view in self._asked_by:  # or a View could ask without limit
@@ -229,3 +216,11 @@ class Approvals:
             by=None if request.by == "model" else request.view_id,
             detail=detail,
         )
+
+
+def _request(
+    view: Provenance, tool: Tool, arguments: Mapping[str, Any], **more: Any
+) -> ApprovalRequest:
+    """What to ask about a call that a View has to do with."""
+    about = {"view_id": view.view, "server": view.server, "app": view.app}
+    return ApprovalRequest(**about, tool=tool, arguments=arguments, **more)

@@ -27,8 +27,6 @@ from msgspec import Raw
 from transom.errors import RequestTimeout, TransomError
 from transom.types import Task, ToolResult
 
-__all__ = ["AuditEvent", "AuditFilter", "AuditKind", "AuditLog", "Redact", "Sink", "read_audit"]
-
 AuditKind = Literal[
     "server", "view", "registration", "call", "refusal", "approval", "problem", "lost"
 ]

@@ -67,8 +67,6 @@ from transom.types import (
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
-__all__ = ["Bridge", "BridgeListener", "CallsTools"]
-
 _MAX_REPORTS = 64  # errors that async `on_error` handlers may work on at once
 _READY = LifecycleState.READY  # looking a member up in its enum is slow, and every call needs it
 _decode_result = msgspec.json.Decoder(ToolResult).decode

@@ -70,8 +70,6 @@ from transom.types import (
 )
 from transom.version import __version__
 
-__all__ = ["AttachesToHost", "Host"]
-
 _log = logging.getLogger("transom.host")
 _log_failure = logs_errors(_log)
 

@@ -13,8 +13,6 @@ from transom.errors import TransomError, UsageError
 from transom.host.ui_resource import UIResource
 from transom.view.app import App
 
-__all__ = ["InProcessRenderer", "MakeApp", "Renderer", "TakesScreenshots"]
-
 _log = logging.getLogger("transom.host")
 
 

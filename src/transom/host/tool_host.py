@@ -13,8 +13,6 @@ from transom.host.tool_list import ModelApi, ToolList, tools_for
 from transom.session import OnProgress
 from transom.types import Task, TextContent, ToolResult
 
-__all__ = ["HostCallOptions", "ToolHost"]
-
 
 class HostCallOptions(TypedDict, total=False):
     """The keywords of `ToolHost.call_tool`, which explains them."""

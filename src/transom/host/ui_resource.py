@@ -22,8 +22,6 @@ from transom.protocol.messages import LEGACY_URI_KEY, VIEW_MIME_TYPE
 from transom.protocol.methods import read_result
 from transom.types import ReadResourceResult, ResourceContents, Tool
 
-__all__ = ["UIResource", "load_ui_resource", "view_uri"]
-
 
 class UIResource(msgspec.Struct, frozen=True, kw_only=True):
     """What a renderer shows: one View's HTML, and what it needs.

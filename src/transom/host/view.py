@@ -73,15 +73,6 @@ from transom.types import (
     ToolResult,
 )
 
-__all__ = [
-    "ModelContext",
-    "View",
-    "ViewEnvironment",
-    "ViewOrigin",
-    "ViewState",
-    "without_our_meta",
-]
-
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop

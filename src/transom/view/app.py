@@ -69,8 +69,6 @@ from transom.view.invoke import RunningCall, name_of
 from transom.view.tool_service import ToolService
 from transom.view.tools import RegisteredTool, Registry, ToolOptions
 
-__all__ = ["App", "CallContext", "Content"]
-
 Content = str | ContentBlock | Mapping[str, Any] | Sequence[ContentBlock | Mapping[str, Any]]
 """Text, a content block, or several; blocks as structs or as on the wire."""
 

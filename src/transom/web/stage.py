@@ -35,8 +35,6 @@ from transom.web.mounted_views import MountedView, Sandboxes, ViewOwner, Violati
 from transom.web.page_link import CONTROL, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
-__all__ = ["DisplayMode", "Hello", "Stage", "StageListener", "Wish"]
-
 _MAX_NAME = 60  # characters of a View's own name that are shown
 _MAX_VERSION = 20
 _MAX_TOOL_NAME = 128

@@ -40,8 +40,6 @@ from transom.web.stage import Stage, StageListener
 from transom.web.users import ConnectServers, MakeHost, User, UserLimits, Users, UserSetup
 from transom.web.workers import HOST_CHANNEL, Workers
 
-__all__ = ["WebViews"]
-
 _log = logging.getLogger("transom.web")
 _report = logs_errors(_log)
 
