@@ -77,7 +77,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "bus": None,
         "hung_after": 300,
         "fresh": False,
-        "view_calls": "spec",
+        "view_calls": "linked",
         "approve_view_calls": False,
         "open": [],
         "reuse": [],

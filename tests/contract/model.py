@@ -170,7 +170,7 @@ async def model_of(
     renderer: Renderer,
     *,
     asks: bool = False,
-    view_calls: ViewCalls = "spec",
+    view_calls: ViewCalls = "linked",
 ) -> AsyncIterator[HostModel | GatewayModel]:
     """A model that can call the tools of a server, and those of its Views.
 

@@ -590,9 +590,10 @@ STATEMENTS = [
     Statement("004-5", "A plain tool of the backend: for the model, not for the View.",
               "host/policy.py:view_may_call host/view_server.py:ViewServer.check_allowed",
               (ORDERS, _FUNCTIONS + "plain_tools_are_the_models_alone_on_a_server_with_views",
-               _HOST + "which_tools_a_view_may_call_is_the_policys"),
-              "the spec lets a View call what says nothing: servers made with Transom say it, and "
-              "`view_calls` decides about others"),
+               _HOST + "which_tools_a_view_may_call_is_the_policys",
+               _GATEWAY + "which_tools_of_the_server_a_view_may_call"),
+              "the default of the gateway (`view_calls=\"linked\"`); the spec lets a View call what "
+              "says nothing, and so does the default of `Policy`"),
     Statement("004-6", "A tool has name, description, `inputSchema`, maybe `outputSchema`.",
               "server/views.py:register_app_tool",
               (ORDERS, _FUNCTIONS + "everything_about_a_tool_can_be_said",

@@ -341,7 +341,7 @@ async def test_what_goes_wrong_in_a_page_is_told_to_the_host_and_never_to_the_mo
 
 
 @pytest.mark.parametrize(
-    ("sample", "view_calls"), [("orders", "spec"), ("orders of the official SDK", "declared")]
+    ("sample", "view_calls"), [("orders", "spec"), ("orders of the official SDK", "linked")]
 )
 async def test_a_helper_of_the_server_answers_its_view_and_not_the_model(
     show: Show, sample: str, view_calls: str

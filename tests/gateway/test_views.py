@@ -862,21 +862,31 @@ async def test_what_goes_wrong_inside_a_view_is_not_for_the_client():
         assert b"a secret" not in b"".join(at.client.lines)
 
 
-@pytest.mark.parametrize(("view_calls", "reached"), [("spec", True), ("declared", False)])
-async def test_a_gateway_may_let_views_call_only_what_says_so(view_calls: Any, reached: bool):
-    async with gateway(view_calls=view_calls) as at:
+@pytest.mark.parametrize(
+    ("options", "reached"),
+    [
+        ({}, ["show", "only-app"]),
+        ({"view_calls": "spec"}, ["show", "plain", "only-app"]),
+        ({"view_calls": "declared"}, ["only-app"]),
+    ],
+    ids=["by default", "spec", "declared"],
+)
+async def test_which_tools_of_the_server_a_view_may_call(options: Any, reached: list[str]):
+    async with gateway(**options) as at:
         await at.open()
         app = at.shop.made[0]
-        if reached:
-            assert (await app.call_server_tool("plain")).text == "called plain"
-        else:
-            with pytest.raises(ProtocolError, match="may not be called by a View"):
-                await app.call_server_tool("plain")
-        assert (await app.call_server_tool("only-app")).text == "called only-app"
+        for name in ("show", "plain", "only-app", "only-model"):
+            if name in reached:
+                assert (await app.call_server_tool(name)).text == f"called {name}"
+            else:
+                with pytest.raises(ProtocolError, match="may not be called by a View"):
+                    await app.call_server_tool(name)
+        assert [tool.name for tool in await app.list_server_tools()] == reached
+        assert at.shop.made == [app]  # the tool that opens a View opens none for a View
 
 
 async def test_a_gateway_may_ask_on_the_page_before_a_view_calls_its_server():
-    async with gateway(approve_view_calls=True) as at:
+    async with gateway(approve_view_calls=True, view_calls="spec") as at:
         await at.open()
         app = at.shop.made[0]
         assert (await app.call_server_tool("plain")).is_error

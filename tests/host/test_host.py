@@ -946,17 +946,21 @@ async def office(renderer: BareRenderer, policy: Policy) -> AsyncIterator[tuple[
         yield host, renderer.views["orders-1"]
 
 
-def test_a_policy_knows_two_kinds_of_view_calls():
-    with pytest.raises(UsageError, match="spec or declared"):
+def test_a_policy_knows_three_kinds_of_view_calls():
+    with pytest.raises(UsageError, match="one of spec, linked, declared"):
         Policy(view_calls="all")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("view_calls", "reached"),
-    [("spec", ["silent", "both", "reads"]), ("declared", ["both", "reads"])],
+    [
+        ("spec", ["show", "silent", "both", "reads"]),
+        ("linked", ["show", "both", "reads"]),
+        ("declared", ["both", "reads"]),
+    ],
 )
 async def test_which_tools_a_view_may_call_is_the_policys(view_calls: Any, reached: list[str]):
-    names = ["silent", "both", "model", "reads"]
+    names = ["show", "silent", "both", "model", "reads"]
     renderer = BareRenderer()
     policy = Policy(view_calls=view_calls)
     async with office(renderer, policy) as (_, view):

@@ -214,9 +214,10 @@ def _add_gateway_options(command: Command) -> None:
     )
     command.choice(
         "--view-calls",
-        ("spec", "declared"),
-        "Which tools of its server a View may call. `spec`: all that do not exclude Views, as in "
-        "the specification. `declared`: only those declared for Views.",
+        ("linked", "spec", "declared"),
+        "Which tools of its server a View may call. `linked`: those declared for Views, and those "
+        "that open a View and declare nothing. `spec`: all that do not exclude Views, as in the "
+        "specification. `declared`: only those declared for Views.",
         **panel,
     )
     command.flag(

@@ -66,7 +66,7 @@ class ViewOptions(msgspec.Struct, frozen=True):
     """Who approves the calls of a View's tools."""
     fresh: bool = False
     """Whether every View is listed again at each listing."""
-    view_calls: ViewCalls = "spec"
+    view_calls: ViewCalls = "linked"
     """Which tools of servers Views may call."""
     approve_view_calls: bool = False
     """Whether the user is asked before."""

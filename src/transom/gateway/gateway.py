@@ -65,7 +65,7 @@ class Gateway:
         naming: Naming = "both",
         approval: Approval = "client",
         fresh: bool = False,
-        view_calls: ViewCalls = "spec",
+        view_calls: ViewCalls = "linked",
         approve_view_calls: bool = False,
         limits: Limits | None = None,
         hung_after: float = 300.0,

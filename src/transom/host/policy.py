@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from transom.errors import UsageError
 from transom.host.grants import Grantee, Grants
+from transom.host.ui_resource import links_view
 from transom.json_values import as_object, clean
 from transom.types import Implementation, Tool
 
@@ -24,7 +25,7 @@ _MAX_SHOWN_NAME = 128
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
 _MAX_SHOWN_ARGUMENTS = 2000
 
-ViewCalls = Literal["spec", "declared"]
+ViewCalls = Literal["spec", "linked", "declared"]
 """Which tools of its server a View may call: see `Policy`."""
 
 
@@ -136,7 +137,8 @@ class Policy:
         approve: takes an `ApprovalRequest`, returns `Allow()`, `AllowAlways()` or `Deny(reason)`.
         read_only_runs: whether a tool that is declared read-only runs without asking.
         view_calls: which tools of its server a View may call. `spec`: those whose visibility has
-            `app` or is not declared; `declared`: only those whose visibility has `app`.
+            `app` or is not declared; `linked`: those whose visibility has `app`, and those that
+            open a View and declare none; `declared`: only those whose visibility has `app`.
         approve_view_calls: called like `approve`, with `by="view"`, before a View calls a tool of
             its server that is not declared read-only. None: do not ask.
         approve_opening: called like `approve`, with `opens=True`, before a View of a server with
@@ -152,8 +154,9 @@ class Policy:
         approve_view_calls: Approve | None = None,
         approve_opening: Approve | None = None,
     ) -> None:
-        if view_calls not in ("spec", "declared"):
-            raise UsageError(f"view_calls is spec or declared, not {view_calls!r}")
+        if view_calls not in get_args(ViewCalls):
+            known = ", ".join(get_args(ViewCalls))
+            raise UsageError(f"view_calls is one of {known}, not {view_calls!r}")
         self.approve = approve
         self.read_only_runs = read_only_runs
         self.view_calls: ViewCalls = view_calls
@@ -217,5 +220,8 @@ def model_may_call(tool: Tool) -> bool:
 
 def view_may_call(tool: Tool, view_calls: ViewCalls = "spec") -> bool:
     """Whether a View of the same server may call it."""
+    if "app" not in tool.visibility:
+        return False
     declared = as_object((tool.meta or {}).get("ui")).get("visibility")
-    return "app" in tool.visibility and (view_calls == "spec" or isinstance(declared, list))
+    linked = view_calls == "linked" and links_view(tool.meta)
+    return view_calls == "spec" or linked or isinstance(declared, list)

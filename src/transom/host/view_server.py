@@ -122,6 +122,8 @@ class ViewServer:
             error = ProtocolError(INVALID_PARAMS, f"Tool {name[:128]} not found")
         elif tool is not None and not view_may_call(tool, self._view_calls):
             reason = "its visibility lacks 'app'"
+            if "app" in tool.visibility:
+                reason = "it declares no visibility, and the host's view_calls requires one"
             text = f"Tool {name[:128]} may not be called by a View: {reason}"
             error = ProtocolError(SERVER_ERROR, text)
         else:
