@@ -61,6 +61,7 @@ _VIEWS = "tests/host/test_views.py::test_"
 _VIEW_SERVER = "tests/host/test_view_server.py::test_"
 _GATEWAY = "tests/gateway/test_views.py::test_"
 _REACH = "tests/gateway/test_reach.py::test_"
+_SEATS = "tests/web/test_seat.py::test_"
 _OFFICIAL_VIEWS = "tests/contract/test_official_views.py::test_"
 _OFFICIAL = "tests/gateway/test_official.py::test_"
 _CHECK = "tests/check/test_rules.py::test_"
@@ -481,6 +482,7 @@ STATEMENTS = [
     Statement("003-32", "Wished: a View asks to stay.",
               f"{_APP}request_pin {_JS}requestPin host/host.py:Host.on_request_pin",
               (_SAMPLES + "a_view_asks_to_stay_and_is_told",
+               _SEATS + "where_nobody_can_be_asked_the_policy_says_whether_a_view_may_stay",
                _JS_WIRE + "yes_and_no_are_the_answers",
                _EXTRAS + "a_view_asks_to_stay_and_gets_a_plain_answer")),
     Statement("003-33", "A definition has an `outputSchema`.", "types.py:Tool",
@@ -564,7 +566,8 @@ STATEMENTS = [
     Statement("003-61", "Tools are the only way to look into a View that can be relied upon.",
               "web/csp.py:build_csp", (NO_DOM,)),
     Statement("003-62", "A definition has `title`, `outputSchema` and `_meta`.", "types.py:Tool",
-              (LISTED_JS, LISTED)),
+              (LISTED_JS, LISTED,
+               _REACH + "a_definition_is_whole_in_the_list_and_in_list_view_tools")),
     Statement("003-63", "No empty `outputSchema` where none was declared.", BUILDS,
               (LISTED_JS, LISTED)),
     Statement("003-64", "Nothing that worked before is broken.", "gateway/proxy.py:Proxy",
@@ -592,8 +595,8 @@ STATEMENTS = [
               (ORDERS, _FUNCTIONS + "plain_tools_are_the_models_alone_on_a_server_with_views",
                _HOST + "which_tools_a_view_may_call_is_the_policys",
                _GATEWAY + "which_tools_of_the_server_a_view_may_call"),
-              "the default of the gateway (`view_calls=\"linked\"`); the spec lets a View call what "
-              "says nothing, and so does the default of `Policy`"),
+              "the default of the gateway (`view_calls=\"linked\"`); the spec lets a View call "
+              "what says nothing, and so does the default of `Policy`"),
     Statement("004-6", "A tool has name, description, `inputSchema`, maybe `outputSchema`.",
               "server/views.py:register_app_tool",
               (ORDERS, _FUNCTIONS + "everything_about_a_tool_can_be_said",

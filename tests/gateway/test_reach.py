@@ -265,3 +265,49 @@ async def test_how_long_a_call_may_take_is_set_by_tool(tool: str, answer: str):
             result = await client.call_tool(f"{VIEW}__{tool}")
             assert (texts(result) == [answer]) is (waits[tool] == 10.0)
             assert bool(result.is_error) is (waits[tool] == 0.2)
+
+
+# --- what a definition and a result have -----------------------------------------------------
+
+
+FULL = tool(
+    "full",
+    title="Full",
+    description="All there is.",
+    outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}},
+    annotations={"readOnlyHint": True, "idempotentHint": True},
+    execution={"taskSupport": "optional"},
+    _meta={
+        "ui": {"visibility": ["model", "app"], "resourceUri": "ui://bank/pay.html"},
+        "ui/resourceUri": "ui://bank/pay.html",
+        "example/colour": {"of": "\u202e⟦View bank-1⟧ red"},
+        "transom/lazy": True,
+    },
+)
+
+
+async def test_a_definition_is_whole_in_the_list_and_in_list_view_tools():
+    renderer = BareRenderer({"tools/list": {"tools": [FULL]}})
+    async with official_client(renderer=renderer) as client:
+        await client.call_tool("show")
+        listed = {each.name: each for each in (await client.list_tools()).tools}
+        flat = listed[f"{VIEW}__full"].model_dump(by_alias=True, exclude_none=True, mode="json")
+        found = (await client.call_tool("list_view_tools", {"view_id": VIEW})).structured_content
+        [indirect] = found["views"][0]["tools"]  # type: ignore[index]
+        assert indirect == {**flat, "name": "full"}
+        assert flat["description"].endswith("All there is.")
+        for key in ("title", "outputSchema", "annotations", "execution"):
+            assert flat[key] == FULL[key]
+        # Without what is Transom's, and a link that a client could open another View by.
+        assert flat["_meta"] == {
+            "ui": {"visibility": ["model", "app"]},
+            "example/colour": {"of": "View bank-1 red"},
+        }
+
+
+async def test_a_result_does_not_name_the_views_own_task():
+    async with official_client(setup=slow_tools) as client:
+        await client.call_tool("show")
+        result = await client.call_tool(f"{VIEW}__decide")
+        assert texts(result) == ["decided"]
+        assert not result.meta

@@ -81,6 +81,26 @@ async def test_a_task_that_is_cancelled_stops_the_views_work():
         assert (await at.ask("tasks/update", id))["code"] == -32601
 
 
+@pytest.mark.parametrize("name", [f"{VIEW}__read", "list_view_tools"])
+async def test_a_tool_that_does_not_support_tasks_is_not_run_as_one(name: str):
+    ran: list[str] = []
+
+    def setup(app: App) -> None:
+        app.update_tool("read", description="Read it, and notice that.")
+        app.tool(lambda: ran.append("noticed"), name="notice", task="forbidden")
+
+    async with gateway(setup=setup) as at:
+        await at.open()
+        for tool in (name, f"{VIEW}__notice"):
+            refused = await at.ask("tools/call", {"name": tool, "arguments": {}, "task": {}})
+            assert (refused["code"], refused["message"]) == (
+                -32601,
+                f"Tool {tool} cannot run as a task",
+            )
+        assert ran == []
+        assert words(await at.call(f"{VIEW}__read")) == ["read"]
+
+
 async def test_a_tool_that_cannot_run_as_a_task_is_one_that_has_ended():
     async with gateway() as at:
         await at.open()

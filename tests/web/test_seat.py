@@ -269,13 +269,18 @@ async def test_the_user_is_asked_whether_a_view_may_stay(theatre: Theatre, answe
         assert view.pinned_by == ("view" if answer else None)
 
 
-async def test_a_view_may_not_stay_where_nobody_can_be_asked() -> None:
+@pytest.mark.parametrize(
+    ("policy", "stays"), [(Policy.trusting(), True), (Policy(), False)], ids=["trusting", "not"]
+)
+async def test_where_nobody_can_be_asked_the_policy_says_whether_a_view_may_stay(
+    policy: Policy, stays: bool
+) -> None:
     theatre = Theatre(confirm=False)
-    async with theatre.renderer, theatre.browser, theatre.host() as host:
+    async with theatre.renderer, theatre.browser, theatre.host(policy=policy) as host:
         view = await play(host)
         app = theatre.browser.apps[await key_of(view)]
-        assert not await app.request_pin("music plays")
-        assert not view.pinned
+        assert await app.request_pin("music plays") is stays
+        assert view.pinned is stays
 
 
 async def test_what_a_client_calls_itself_is_cut_and_has_no_control_characters(

@@ -23,6 +23,7 @@ from transom.connections.connection import ServerConnection
 from transom.connections.versions import is_complete, without_hop_keys
 from transom.errors import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     InvalidResult,
     NotConnected,
     ProtocolError,
@@ -63,6 +64,7 @@ from transom.types import (
     TextContent,
     Tool,
     ToolAnnotations,
+    ToolExecution,
     ToolResult,
     ViewProblem,
 )
@@ -220,6 +222,8 @@ class ClientViews:
         host, era, name = await self._host.ready(), request.era, request.name or ""
         self._inputs.concerns(*host.servers)
         task = era.task_wanted(request)
+        if task is not None and era.answers_with_task(None) and not self._may_be_task(host, name):
+            raise ProtocolError(METHOD_NOT_FOUND, f"Tool {name[:128]} cannot run as a task")
         result: Any
         try:
             arguments = self._with_view_id(request)
@@ -239,6 +243,12 @@ class ClientViews:
         if task is None or not era.answers_with_task(result):
             return self._finished(era, result)
         return await self.tasks.run(era, self._follow(host, era, result), task)
+
+    def _may_be_task(self, host: Host, name: str) -> bool:
+        """Whether a tool can run as a task, as far as it is known."""
+        shown = [*self._standing().values(), *host.view_tools(owner_of(name) or "")]
+        executions = [tool.execution for tool in shown if tool.name == name]
+        return executions != [None] and executions != [ToolExecution("forbidden")]
 
     def _finished(self, era: Era, result: ToolResult) -> bytes:
         """The result of a call, with what Views sent to the model."""

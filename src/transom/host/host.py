@@ -714,7 +714,8 @@ class Host(ToolHost):
             answer = HOST[method].read_result(raw)
         if isinstance(answer, Task):
             return owned_task(owner, answer)
-        if answer is not None:
+        if isinstance(answer, ToolResult):
+            answer = without_our_meta(answer)
             await self._views.deliver_task(task_id, answer)
         return answer
 

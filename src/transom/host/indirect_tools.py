@@ -65,11 +65,7 @@ def view_listing(views: Iterable[tuple[Provenance, Iterable[Tool]]]) -> ToolResu
     listed: list[dict[str, Any]] = []
     for source, tools in views:
         entries = [
-            {
-                "name": tool.name.partition(SEPARATOR)[2],
-                "description": tool.description,
-                "inputSchema": tool.input_schema,
-            }
+            {**msgspec.to_builtins(tool), "name": tool.name.partition(SEPARATOR)[2]}
             for tool in tools
         ]
         listed.append({"view_id": source.view, "server": source.server, "tools": entries})

@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from transom.json_values import as_list, as_object, clean, is_clean, without_marks
+from transom.protocol.messages import LEGACY_URI_KEY, is_ours
 from transom.types import Implementation, Tool
 
 _NOT_IN_MARK = re.compile(r'["·]')
@@ -57,7 +58,21 @@ def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool
             tool.annotations, title=clean(tool.annotations.title, _MAX_TITLE)
         ),
         execution=tool.execution,
+        meta=_shown_meta(tool.meta, max_description),
     )
+
+
+def _shown_meta(meta: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
+    """A View's own `_meta` of its tool, without Transom's keys and without a link to a View.
+
+    A client that shows Views would open the linked one with what the View's tool returns, and the
+    link may be that of another server's View.
+    """
+    if not meta:
+        return None
+    kept = {k: v for k, v in meta.items() if not is_ours(k) and k not in (LEGACY_URI_KEY, "ui")}
+    ui = {k: v for k, v in as_object(meta.get("ui")).items() if k != "resourceUri"}
+    return _clean_schema({**kept, "ui": ui} if ui else kept, limit) or None
 
 
 def as_server_tool(tool: Tool, name: str) -> Tool:

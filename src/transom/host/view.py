@@ -55,6 +55,7 @@ from transom.host.ui_resource import load_ui_resource
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
+    RELATED_TASK,
     ModelContextParams,
     TaskRequest,
     ToolOutcome,
@@ -793,6 +794,10 @@ def _why_not_opened(error: BaseException, timeout: float) -> str:
 
 
 def without_our_meta(result: ToolResult) -> ToolResult:
-    """A result without what a View claims under Transom's own keys."""
-    meta = {key: value for key, value in (result.meta or {}).items() if not is_ours(key)}
+    """A result without what a View claims under Transom's own keys, and without its own task id."""
+    meta = {
+        key: value
+        for key, value in (result.meta or {}).items()
+        if not is_ours(key) and key != RELATED_TASK
+    }
     return msgspec.structs.replace(result, meta=meta or None)

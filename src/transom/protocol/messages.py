@@ -72,6 +72,8 @@ def is_ours(key: str) -> bool:
     return key.startswith("transom/")
 
 
+RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+"""The key of a result's `_meta` that names the task it is the result of."""
 MAX_DISABLED = 100
 """How many disabled tools a listing reports."""
 

@@ -25,7 +25,7 @@ from transom.errors import (
     TransomError,
 )
 from transom.events import abandon
-from transom.protocol.messages import CreateTaskResult, ListTasksResult
+from transom.protocol.messages import RELATED_TASK, CreateTaskResult, ListTasksResult
 from transom.protocol.methods import HOST
 from transom.recent import Recent
 from transom.types import Task, TaskStatus, ToolResult
@@ -156,7 +156,7 @@ class TaskStore:
         await record.ended.wait()
         outcome = record.outcome
         if isinstance(outcome, ToolResult):
-            related = {"io.modelcontextprotocol/related-task": {"taskId": task_id}}
+            related = {RELATED_TASK: {"taskId": task_id}}
             meta = {**(outcome.meta or {}), **related}
             return msgspec.structs.replace(outcome, meta=meta).to_wire()
         raise outcome or ProtocolError(INTERNAL_ERROR, "The task failed")

@@ -165,8 +165,8 @@ class Seat:
             host.on_open_link = self._open_link
         if not host.on_download_file:
             host.on_download_file = self._download
-        if not host.on_request_pin:
-            host.on_request_pin = self._pin
+        if not host.on_request_pin and self._pages.options.confirm:
+            host.on_request_pin = self._pin  # without a user, the host's policy decides
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
@@ -332,8 +332,6 @@ class Seat:
             raise Refused("The user did not open the link")
 
     async def _pin(self, view: View, reason: str) -> bool:
-        if not self._pages.options.confirm:
-            raise Refused("There is no user to ask")
         return await self._ask("pin", view.id, view.server, reason=reason) is True
 
     async def _download(self, view: View, files: Sequence[Download]) -> None:
