@@ -433,17 +433,17 @@ def test_a_server_tool_is_as_it_was_but_for_the_hosts_brackets():
     assert plain == named("b")[0]
 
 
-def test_a_view_tool_shows_its_hints_and_not_its_private_metadata():
+def test_a_view_tool_shows_its_hints_and_its_metadata_without_what_is_transoms():
     tool = Tool(
         name="a",
         annotations=ToolAnnotations(title="T\n", read_only_hint=True),
-        meta={"secret": 1, "ui": {"visibility": ["model"]}},
+        meta={"colour": 1, "transom/lazy": True, "ui": {"visibility": ["model"]}},
     )
     surface = Surface()
     surface.put_view(source("v-1"), [tool])
     [shown] = surface.tools()
     assert shown.annotations == ToolAnnotations(title="T", read_only_hint=True)
-    assert shown.meta is None
+    assert shown.meta == {"colour": 1, "ui": {"visibility": ["model"]}}
 
 
 # --- formats ---------------------------------------------------------------------------------
