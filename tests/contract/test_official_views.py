@@ -11,7 +11,7 @@ from playwright.async_api import Route
 
 from tests.contract.model import HostModel, Model, Through, model_of, server_of
 from tests.gateway.raw_client import PACKAGES
-from transom.types import TextContent
+from transom.types import TextContent, ToolResult
 from transom.web.headless import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
@@ -67,7 +67,12 @@ def command(name: str) -> list[str]:
 
 async def told(model: Model, tool: str) -> str:
     """What the View told by itself and with that tool."""
-    said = [*(await model.call(tool)).content]
+    return texts(model, await model.call(tool))
+
+
+def texts(model: Model, result: ToolResult) -> str:
+    """What a model reads after a call."""
+    said = [*result.content]
     if isinstance(model, HostModel):
         said += [block for each in model.host.model_context() for block in each.content]
     return "\n".join(block.text for block in said if isinstance(block, TextContent))
@@ -118,36 +123,40 @@ async def test_a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it(
 
 @through
 @pytest.mark.parametrize(
-    ("server", "opens", "bad", "error"),
+    ("server", "opens", "bad", "look", "error"),
     [
         (
             "shadertoy",
             "render-shadertoy",
             {"fragmentShader": "void mainImage(out vec4 c, in vec2 p) { nonsense }"},
+            "get-shader-info",
             "Shader compilation failed",
         ),
         (
             "threejs",
             "show_threejs_scene",
             {"code": "throw new Error('no scene today')"},
+            "get-scene-info",
             "Three.js Scene Error: ",
         ),
     ],
     ids=["shadertoy", "threejs"],
 )
-async def test_a_view_that_is_opened_with_bad_code_says_so_in_the_result_that_opened_it(
+async def test_a_view_that_is_opened_with_bad_code_says_so(
     browser: HeadlessRenderer,
     through: Through,
     server: str,
     opens: str,
     bad: dict[str, str],
+    look: str,
     error: str,
 ) -> None:
+    """In the result that opened it, or in the next, when a busy machine takes longer to try."""
     async with model_of(through, command(server), browser.seat(through)) as model:
-        said = [*(await model.call_any(opens, bad)).content]
-        if isinstance(model, HostModel):
-            said = [block for each in model.host.model_context() for block in each.content]
-        assert error in "\n".join(each.text for each in said if isinstance(each, TextContent))
+        said = texts(model, await model.call_any(opens, bad))
+        async with asyncio.timeout(60):
+            while error not in said:
+                said = await told(model, look)
 
 
 @through
