@@ -4,14 +4,17 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import stat
 import sys
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
@@ -252,6 +255,89 @@ async def test_processes_that_refresh_at_once_lose_no_token() -> None:
         assert len(site.issuer.given) == 2  # the login, and one refresh for all
 
 
+async def test_a_call_that_is_cancelled_while_its_login_is_refreshed_loses_no_token() -> None:
+    """The issuer takes each refresh token once, and has given the next one by then."""
+    async with FastSite() as site, Host() as host:
+        await greet(site.url, Browser())
+        await host.add_server("s", RemoteServer(site.url))
+        exchange, rotated, may_answer = (
+            site.issuer.exchange_refresh_token,
+            asyncio.Event(),
+            asyncio.Event(),
+        )
+
+        async def slow(*given: Any) -> Any:
+            token = await exchange(*given)
+            rotated.set()
+            await may_answer.wait()
+            return token
+
+        site.issuer.exchange_refresh_token = slow  # type: ignore[method-assign]
+        site.issuer.forget_access()
+        call = asyncio.create_task(host.call_tool("greet", {"name": "Ada"}))
+        await rotated.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        may_answer.set()
+        assert (await host.call_tool("greet", {"name": "Bo"})).text == "Hello, Bo"
+        assert await greet(site.url) == "Hello, Ada"
+        assert len(site.issuer.given) == 2
+
+
+async def test_a_login_whose_caller_was_cancelled_asks_nobody_and_waits_for_nobody() -> None:
+    shown = asyncio.Event()
+
+    async def show(_: str) -> None:
+        shown.set()
+
+    async with FastSite() as site:
+        call = asyncio.create_task(greet(site.url, show))
+        await shown.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        async with asyncio.timeout(20):
+            assert await greet(site.url, Browser()) == "Hello, Ada"
+
+
+async def test_a_host_that_runs_does_not_undo_a_logout(tmp_path: Path) -> None:
+    async with FastSite() as site, Host() as host:
+        await greet(site.url, Browser())
+        await host.add_server("s", RemoteServer(site.url))
+        revoked, site.issuer.revoke_token = site.issuer.revoke_token, _nothing  # type: ignore[method-assign]
+        assert await login.log_out(site.url) == (ANY, "")
+        site.issuer.revoke_token = revoked  # type: ignore[method-assign]
+        site.issuer.forget_access()
+        with pytest.raises(ProtocolError, match="requires a login"):
+            await host.call_tool("greet", {"name": "Ada"})
+        assert files(tmp_path) == []
+        assert len(site.issuer.given) == 1
+
+
+async def _nothing(_: object) -> None:
+    """An issuer that says that it has revoked a token, and has not."""
+
+
+async def test_a_logout_revokes_the_login_or_says_why_not() -> None:
+    async with FastSite() as site:
+        await greet(site.url, Browser())
+        assert site.issuer.refresh_tokens
+        found, problem = await login.log_out(site.url)
+        assert found is not None
+        assert problem == ""
+        assert not site.issuer.refresh_tokens
+    async with Hostile() as site:
+        site.answers |= _issues()
+        site.answers["/revoke"] = lambda _: JSONResponse({"error": "no_way"}, 403)
+        site.metadata["revocation_endpoint"] = f"{site.origin}/revoke"
+        with suppress(NotConnected):
+            await greet(site.url, Browser())
+        found, problem = await login.log_out(site.url)
+        assert found is not None
+        assert problem == "The login could not be revoked: its issuer answered 403, no_way"
+
+
 async def test_clients_that_need_a_login_at_once_open_one_page() -> None:
     browser = Browser()
     async with FastSite() as site:
@@ -297,7 +383,7 @@ async def test_the_keyring_of_the_system_holds_the_tokens_where_there_is_one(
         assert given.access_token not in file.read_text()
         await login.log_out(site.url)
         assert ring.kept == {}
-        assert site.paths("/revoke") == 1
+        assert site.issuer.refresh_tokens == {}
 
 
 async def test_a_keyring_that_does_not_take_a_token_leaves_it_to_the_file() -> None:
@@ -529,8 +615,12 @@ async def test_an_issuer_that_is_not_safe_or_not_there_is_an_error(issuer: str) 
 
 
 @pytest.mark.parametrize(
-    "where", ["127.0.0.1", "127.1.2.3:8443", "[::1]", "localhost", "LOCALHOST.", "x.localhost"]
-)
+    "where",
+    ["127.0.0.1", "127.1.2.3:8443", "[::1]", "localhost", "LOCALHOST.", "x.localhost", "127.1",
+     "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0.0.0.0", "0", "[::]",  # noqa: S104
+     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:1]", "localhost.localdomain",
+     socket.gethostname(), socket.gethostname().upper() + ".", f"{socket.gethostname()}.local"],
+)  # fmt: skip
 async def test_a_server_elsewhere_cannot_have_this_machine_asked(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -576,7 +666,9 @@ async def test_a_server_that_refuses_each_login_does_not_open_pages_for_ever() -
         assert len(browser.pages) <= 5
 
 
-async def test_strangers_who_call_where_the_browser_comes_back_to_change_nothing() -> None:
+async def test_strangers_who_call_where_the_browser_comes_back_to_change_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     tried: list[int] = []
 
     class Guessing(Browser):
@@ -591,8 +683,25 @@ async def test_strangers_who_call_where_the_browser_comes_back_to_change_nothing
                     (f"{back}/more?code=evil&state={state}", {}),
                 ):
                     tried.append((await stranger.get(target, headers=headers)).status_code)
+            for garbage in (b"x\r\n\r\n", b"\r\n\r\n", bytes(200_000), b"GET http://[ x\r\n\r\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(back).port)
+                writer.write(garbage)
+                with suppress(OSError):
+                    assert await reader.read() == b""
+                writer.close()
             await super().__call__(url)
 
     async with FastSite() as site:
         assert await greet(site.url, Guessing()) == "Hello, Ada"
     assert tried == [404] * 4
+    assert caplog.text == ""
+
+
+async def test_a_login_page_whose_address_has_a_fragment_is_an_error() -> None:
+    browser = Browser()
+    async with Hostile() as site:
+        site.answers |= _issues()
+        site.metadata["authorization_endpoint"] = f"{site.origin}/authorize#here"
+        found = await refusal(site.url, browser)
+    assert "the address of its login page cannot be used" in found
+    assert browser.pages == []

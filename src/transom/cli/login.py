@@ -73,10 +73,12 @@ async def _log_in(url: str, options: LoginCommandOptions) -> None:
 
 def _log_out(url: str) -> None:
     login: Any = import_module("transom.connections.login")
-    found = run_async(login.log_out(url))
+    found, problem = run_async(login.log_out(url))
     if found is None:
         raise UsageError(f"There is no login at {server_of(url)}: see transom login --list")
     sys.stdout.write(f"Logged out of {found.server}\n")
+    if problem:
+        sys.stderr.write(f"transom logout: {problem}; its token may be valid until it expires\n")
 
 
 def _print_logins() -> None:

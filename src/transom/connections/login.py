@@ -5,7 +5,8 @@
 2. A login belongs to one server and one issuer. Its token goes to that server's origin only, and
    its refresh token to that issuer only.
 3. A login is renewed under a lock that all processes share. If another one has renewed it
-   meanwhile, that login is used.
+   meanwhile, that login is used; if the user has logged out meanwhile, there is none. A renewal
+   goes on when its caller is cancelled, until it is stored: the issuer may have replaced it.
 4. The user is asked once: after a failed login, this process does not open another page by itself.
 5. Servers and issuers are untrusted: their times, answers and redirects are limited, and nothing of
    theirs that could contain a token gets into an error or a log.
@@ -20,6 +21,7 @@ import logging
 import os
 import re
 import secrets
+import socket
 import ssl
 import time
 from base64 import urlsafe_b64decode
@@ -27,6 +29,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -47,6 +50,7 @@ from mcp.shared.auth import (
 from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
+from transom.background import retrieve
 from transom.connections.urls import server_of
 from transom.errors import NotConnected
 from transom.json_values import as_list, as_object, clean
@@ -76,6 +80,7 @@ _log = logging.getLogger("transom.connections")
 logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
 
 _questions: dict[str, list[float]] = {}  # when the user was asked, by server
+_renewing: set[asyncio.Task[None]] = set()
 _unanswered: set[str] = set()  # servers whose login failed or was refused
 
 
@@ -250,6 +255,7 @@ class ServerLogin:
         """Whether the user logged in now, rather than it being refreshed or found."""
         self._options = options or LoginOptions()
         self._loaded = False
+        self._is_stored = False
 
     async def authorize(self, request: httpx2.Request) -> None:
         """Add the login to a request, if there is one; an expired one is refreshed first.
@@ -260,7 +266,7 @@ class ServerLogin:
         if not self._loaded:
             with suppress(NotConnected):
                 self.stored = await self._read()
-            self._loaded = True
+            self._loaded, self._is_stored = True, self.stored is not None
         if self.stored is not None and self.stored.expired and self.stored.renewable:
             await self.renew(None)
         if self.stored is not None and _origin(str(request.url)) == _origin(self.server):
@@ -275,21 +281,48 @@ class ServerLogin:
         Raises:
             NotConnected: that failed; the text says why and what to do.
         """
-        refused = self.stored
+        abandoned = asyncio.Event()
+        task = asyncio.create_task(self._renew(challenge, self.stored, abandoned))
+        _renewing.add(task)
+        task.add_done_callback(_renewing.discard)
+        task.add_done_callback(retrieve)
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            abandoned.set()
+            raise
+
+    async def _renew(
+        self,
+        challenge: httpx2.Response | None,
+        refused: StoredLogin | None,
+        abandoned: asyncio.Event,
+    ) -> None:
         store = LoginStore(self._options.folder)
         async with store.locked(self.server):
             kept = await self._read()
+            if kept is None and self._is_stored:  # the user has logged out
+                self.stored = refused = None
             is_new = kept is not None and (refused is None or kept.token != refused.token)
             if kept is not None and is_new and not kept.expired:
                 self.stored, self.asked = kept, False  # another process was faster
+                self._is_stored = True
                 _unanswered.discard(self.server)
                 return
-            async with aclosing(_Renewal(self.server, self._options, kept or refused)) as renewal:
-                self.stored = await renewal.run(challenge)
+            if challenge is None and kept is None and refused is None:
+                return
+            renewal = _Renewal(self.server, self._options, kept or refused, abandoned)
+            async with aclosing(renewal):
+                try:
+                    self.stored = await renewal.run(challenge)
+                finally:
+                    if abandoned.is_set():  # so the user has not refused it
+                        _unanswered.discard(self.server)
                 self.asked = renewal.asked
             if self.stored is not None:
                 try:
                     await asyncio.to_thread(store.write, self.stored)
+                    self._is_stored = True
                 except OSError as error:
                     _log.warning("The login at %s cannot be kept: %s", self.server, error)
 
@@ -319,13 +352,20 @@ class _Renewal:
     It is also that client's token storage.
     """
 
-    def __init__(self, server: str, options: LoginOptions, kept: StoredLogin | None) -> None:
+    def __init__(
+        self,
+        server: str,
+        options: LoginOptions,
+        kept: StoredLogin | None,
+        abandoned: asyncio.Event | None = None,
+    ) -> None:
         self.asked = False
+        self._abandoned = abandoned or asyncio.Event()  # set when nobody waits for it any more
         self._server = server
         self._options = options
         self._kept = kept
         self._tokens: OAuthToken | None = None
-        self._redirect = _Redirect(options.port)
+        self._redirect = _Redirect(options.port, self._abandoned)
         self._http = httpx2.AsyncClient(
             follow_redirects=False, timeout=_ANSWER_WITHIN, verify=tls_context()
         )
@@ -425,6 +465,8 @@ class _Renewal:
         now = time.time()
         asked = [each for each in _questions.get(self._server, []) if each > now - 3600]
         _questions[self._server] = asked
+        if self._abandoned.is_set():
+            raise self._failure("nobody waits for it any more")
         if self._options.ask is None or (
             not self._options.again
             and (self._server in _unanswered or len(asked) >= _MAX_QUESTIONS)
@@ -471,7 +513,10 @@ class _Renewal:
         if not signed and not arranged and not _belongs_together(url, issuer):
             text = f"the login page {server_of(url)} does not belong to its issuer {issuer}"
             raise self._failure(text)
-        self._redirect.state = parse_qs(urlsplit(url).query)["state"][-1]
+        states = parse_qs(urlsplit(url).query).get("state")
+        if states is None:  # it has a fragment, so that the parameters are not where they belong
+            raise self._failure("the address of its login page cannot be used")
+        self._redirect.state = states[-1]
         self.asked = True
         _questions[self._server].append(time.time())
         _unanswered.add(self._server)
@@ -483,7 +528,11 @@ class _Renewal:
             raise self._failure(f"its page cannot be shown: {error}") from error
 
     async def revoke(self) -> None:
-        """Revoke the tokens at the issuer, if it supports that."""
+        """Revoke the tokens at the issuer, if it supports that.
+
+        Raises:
+            NotConnected: the issuer refused that, or cannot be reached.
+        """
         context = self._provider.context
         secret = self._kept and self._kept.secret
         if self._kept is None or secret is None or self._kept.metadata is None:
@@ -493,20 +542,29 @@ class _Renewal:
             return
         context.client_info = await self.get_client_info()
         token = secret.tokens.get("refresh_token") or secret.tokens["access_token"]
-        data = {"token": token, "client_id": secret.client["client_id"]}
-        # It is deleted here in any case.
-        with suppress(NotConnected, OAuthFlowError, httpx2.HTTPError, TimeoutError):
-            data, headers = context.prepare_token_auth(data, {})
-            await self._send(httpx2.Request("POST", endpoint, data=data, headers=headers))
+        given = {"token": token, "client_id": secret.client["client_id"]}
+        try:
+            data, headers = context.prepare_token_auth(given, {})
+            answer = await self._send(httpx2.Request("POST", endpoint, data=data, headers=headers))
+            if answer.status_code == 400 and "client_secret" not in data:
+                # An issuer may require the field; it says the same as none (RFC 6749, 2.3.1).
+                data = {**data, "client_secret": ""}
+                request = httpx2.Request("POST", endpoint, data=data, headers=headers)
+                answer = await self._send(request)
+        except (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+            raise NotConnected(f"The login could not be revoked: {clean(reason, 400)}") from None
+        if answer.status_code >= 300:
+            raise NotConnected(f"The login could not be revoked: {self._answer}")
 
     # --- what may not be ---------------------------------------------------------------------
 
     def _refuse_unsafe(self, url: str) -> None:
         """Refuse plain HTTP, and requests to this machine on behalf of a remote server."""
-        if _is_local(url) and not _is_local(self._server):
+        if _is_this_machine(url) and not _is_this_machine(self._server):
             text = f"{server_of(url)} is not safe: it is on this machine, and the server is not"
             raise self._failure(text)
-        if urlsplit(url).scheme != "https" and not _is_local(url):
+        if urlsplit(url).scheme != "https" and not _is_loopback(url):
             raise self._failure(f"{server_of(url)} is not safe: it has to be an https URL")
 
     def _check_token(self, tokens: OAuthToken) -> None:
@@ -587,9 +645,10 @@ class _Redirect:
     Requests without the secret `state`, such as from a page that guesses the port, are ignored.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, abandoned: asyncio.Event) -> None:
         self.state = ""
         self._port = port
+        self._abandoned = abandoned
         self._server: asyncio.Server | None = None
         self._came: asyncio.Future[dict[str, str]] | None = None
 
@@ -613,11 +672,15 @@ class _Redirect:
     async def result(self) -> AuthorizationCodeResult:
         """The parameters of the redirect."""
         assert self._came is not None  # noqa: S101 - it was opened
+        abandoned = asyncio.create_task(self._abandoned.wait())
         try:
-            async with asyncio.timeout(LOGIN_WITHIN):
-                found = await self._came
-        except TimeoutError:
-            raise OAuthFlowError(f"nobody logged in within {LOGIN_WITHIN / 60:g} minutes") from None
+            wanted = [self._came, abandoned]
+            await asyncio.wait(wanted, timeout=LOGIN_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            abandoned.cancel()
+        if not self._came.done():
+            raise OAuthFlowError(f"nobody logged in within {LOGIN_WITHIN / 60:g} minutes")
+        found = self._came.result()
         if "code" not in found:
             reason = ": ".join(filter(None, map(found.get, ("error", "error_description"))))
             raise OAuthFlowError(f"it was refused ({reason or 'without a reason'})")
@@ -626,7 +689,8 @@ class _Redirect:
         )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+        garbage = (ValueError, LookupError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+        with suppress(OSError, TimeoutError, *garbage):
             async with asyncio.timeout(10):
                 head = await reader.readuntil(b"\r\n\r\n")
                 line, *headers = head.decode("latin-1").split("\r\n")
@@ -676,9 +740,28 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{host.removesuffix(default)}"
 
 
-def _is_local(url: str) -> bool:
+def _is_loopback(url: str) -> bool:
+    """Whether requests to this URL certainly stay on this machine."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     return host in _LOOPBACK or host.endswith(".localhost") or host.startswith("127.")
+
+
+def _is_this_machine(url: str) -> bool:
+    """Whether this may be another name of this machine: any spelling of loopback, or its own."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    own = socket.gethostname().lower()
+    if _is_loopback(url) or host in ("localhost.localdomain", "ip6-localhost", "ip6-loopback"):
+        return True
+    if host in (own, f"{own}.local", own.partition(".")[0]):
+        return True
+    with suppress(OSError, ValueError):
+        host = socket.inet_ntoa(socket.inet_aton(host))  # such as 127.1, 0x7f000001, 2130706433
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def _belongs_together(page: str, issuer: str) -> bool:
@@ -710,8 +793,12 @@ def _other_audience(token: str, server: str) -> str | None:
 # --- the end of a login ----------------------------------------------------------------------
 
 
-async def log_out(url: str, folder: Path | None = None) -> StoredLogin | None:
-    """Delete the login at a server and revoke it; returns the login, if there was one."""
+async def log_out(url: str, folder: Path | None = None) -> tuple[StoredLogin | None, str]:
+    """Delete the login at a server and revoke it.
+
+    Returns:
+        The login, if there was one, and why it could not be revoked at its issuer, if so.
+    """
     server = server_of(url)
     store = LoginStore(folder)
     async with store.locked(server):
@@ -719,5 +806,8 @@ async def log_out(url: str, folder: Path | None = None) -> StoredLogin | None:
         await asyncio.to_thread(store.delete, server)
     if login is not None:
         async with aclosing(_Renewal(server, LoginOptions(folder=folder), login)) as renewal:
-            await renewal.revoke()
-    return login
+            try:
+                await renewal.revoke()
+            except NotConnected as error:
+                return login, str(error)
+    return login, ""
