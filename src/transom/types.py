@@ -319,9 +319,10 @@ class Task(Wire, frozen=True):
     status_message: str | None = None
 
 
-ProblemKind = Literal["error", "rejection", "console", "blocked", "schema", "tool"]
+ProblemKind = Literal["error", "rejection", "console", "blocked", "schema", "tool", "tools"]
 """What went wrong in a View: `error` and `rejection` were not caught, `blocked` was a request that
-its policy forbids, `schema` and `tool` are a lazy schema and a handler that raised."""
+its policy forbids, `schema` and `tool` are a lazy schema and a handler that raised, `tools` are
+tools that the host left out of its list or could not list."""
 
 
 class ViewProblem(Wire, frozen=True):

@@ -11,6 +11,7 @@ from tests.gateway.memory import TOOLS, Server, official_client, text
 from tests.host.bare_view import BareView, tool
 from tests.host.shop import BareRenderer
 from transom import App, CallContext, Limits
+from transom.errors import ProtocolError
 from transom.host.view_settings import ViewSettings
 from transom.types import TextContent as Text
 
@@ -311,3 +312,54 @@ async def test_a_result_does_not_name_the_views_own_task():
         result = await client.call_tool(f"{VIEW}__decide")
         assert texts(result) == ["decided"]
         assert not result.meta
+
+
+# --- tools that are left out -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("listed", "says"),
+    [
+        (
+            {"tools": [tool(f"t{n}") for n in range(500)]},
+            "more than 50 tools (max_tools): 450 of them are left out",
+        ),
+        (
+            {
+                "tools": [
+                    tool("t0"),
+                    tool("big", inputSchema={"type": "object", "x": "y" * 200_000}),
+                ]
+            },
+            "big: a definition of 200",
+        ),
+        (
+            ProtocolError(-32603, "the list is broken"),
+            "they could not be listed: the list is broken",
+        ),
+    ],
+    ids=["too many", "too large", "a list that fails"],
+)
+async def test_whoever_runs_the_gateway_reads_once_what_is_left_out_and_how_to_change_that(
+    listed: Any, says: str, caplog: pytest.LogCaptureFixture
+):
+    renderer = BareRenderer({"tools/list": listed})
+    async with official_client(renderer=renderer) as client:
+        await client.call_tool("show")
+        view = renderer.views[VIEW]
+        for times in (2, 3):
+            await view.tell("notifications/tools/list_changed")
+            await view.asked("tools/list", times=times)
+            await client.list_tools()
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    [warning] = [each for each in warnings if VIEW in each]
+    assert warning.startswith(f"View {VIEW}: tools: Tools are left out: ")
+    assert says in warning
+    assert ("--limit NAME=NUMBER" in warning) is ("(max_" in warning)
+
+
+async def test_more_tools_are_there_with_a_higher_limit():
+    renderer = BareRenderer({"tools/list": {"tools": [tool(f"t{n}") for n in range(60)]}})
+    async with official_client(renderer=renderer, limits=Limits(max_tools=60)) as client:
+        await client.call_tool("show")
+        assert texts(await client.call_tool(f"{VIEW}__t59")) == ["called t59"]

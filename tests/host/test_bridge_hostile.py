@@ -63,7 +63,8 @@ async def test_a_view_with_a_hundred_thousand_tools_has_fifty():
     many = {"tools": [tool(f"t{n}") for n in range(100_000)]}
     async with ready(answers={"tools/list": many}) as (bridge, _, errors):
         assert len(await bridge.list_tools()) == 50
-        assert errors == ["PeerError: tools/list: the View has more than 50 tools"]
+        text = "PeerError: tools/list: the View has more than 50 tools (max_tools)"
+        assert errors == [f"{text}: 99950 of them are left out"]
 
 
 async def test_a_hundred_thousand_bad_tools_are_not_all_looked_at():

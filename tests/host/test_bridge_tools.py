@@ -87,7 +87,7 @@ async def test_a_null_cursor_ends_the_list():
         (tool("two\nlines"), "tool 2", "a name has 1 to 128 printable characters"),
         (tool("x", description=["no", "text"]), "tool 2", "description: Expected `str | null`"),
         ("just text", "tool 2", "Expected `object`, got `str`"),
-        (tool("x", description="d" * 70000), "tool 2", "bytes is over the limit of 65536"),
+        (tool("x", description="d" * 70000), "x", "bytes is over the limit of 65536"),
         (tool("first"), "first", "listed twice; the first counts"),
     ],
 )
@@ -132,8 +132,8 @@ async def test_schemas_are_only_so_deep():
     async with ready(answers={"tools/list": answer}, limits=limits) as (bridge, _, _):
         assert names(await bridge.list_tools()) == ["ok"]
         assert bridge.left_out == {
-            "deep": "its input schema is nested deeper than 10",
-            "meta": "its metadata is nested deeper than 10",
+            "deep": "its input schema is nested deeper than 10 (max_schema_depth)",
+            "meta": "its metadata is nested deeper than 10 (max_schema_depth)",
         }
 
 
@@ -152,7 +152,8 @@ async def test_only_so_many_tools_are_taken():
         found = await bridge.list_tools()
         assert len(found) == 50
         assert names(found)[-1] == "b9"
-        assert errors == ["PeerError: tools/list: the View has more than 50 tools"]
+        text = "PeerError: tools/list: the View has more than 50 tools (max_tools)"
+        assert errors == [f"{text}: 30 of them are left out"]
 
 
 async def test_exactly_as_many_tools_as_allowed_are_no_problem():

@@ -226,6 +226,7 @@ class Host(ToolHost):
             attach=self._attach,
             fire=self._fire,
             on_listed=self._view_listed,
+            on_problem=self._record_problem,
             on_gone=self._view_gone,
             on_ended=self._view_ended,
         )
@@ -671,12 +672,18 @@ class Host(ToolHost):
         )
 
     def _problem(self, view: View, problem: ViewProblem) -> None:
+        if problem.kind == "tools":  # only the host itself finds these, and its user reads them
+            problem = msgspec.structs.replace(problem, kind="error")
+        self._record_problem(view, problem)
+
+    def _record_problem(self, view: View, problem: ViewProblem) -> None:
         if (recorded := record_problem(view, problem)) is not None:
             self._fire("on_view_problem", view, recorded)
 
-    def _view_listed(self, view: View, pulled: bool) -> None:
+    def _view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
         change = self._surface.put_view(view.provenance, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
+        return change.left_out
 
     def _view_gone(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
@@ -733,8 +740,6 @@ class Host(ToolHost):
         ):
             for entry in entries:
                 record(outcome, tool=entry.tool.name)
-        for name, reason in change.left_out.items():
-            record("left out", tool=name[:128], detail=reason)
         if change:
             (self._changes_found if found else self._tools_changed).trigger()
 

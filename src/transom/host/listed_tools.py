@@ -13,6 +13,7 @@ from transom.host.refresh import Refresh, wait_refreshed
 from transom.types import AppCapabilities, Tool
 
 _FIRST_LISTING = 3.0  # seconds
+_MAX_REPORTS = 20  # texts about tools that are left out, for one View
 
 
 class ListedTools:
@@ -40,6 +41,7 @@ class ListedTools:
         self.for_model: dict[str, Tool] = {}
         """Those that a model may call."""
         self._announces_changes = True
+        self._reported: set[str] = set()
         self._pulled = pulled
         self._refresh = Refresh(list_tools, interval, stale, on_error, on_late)
 
@@ -69,6 +71,13 @@ class ListedTools:
         """One of them was called, which may have changed them."""
         if not self._announces_changes:
             self._refresh.trigger()
+
+    def report_once(self, text: str) -> bool:
+        """Whether what is wrong with the listing was not reported before."""
+        if text in self._reported or len(self._reported) >= _MAX_REPORTS:
+            return False
+        self._reported.add(text)
+        return True
 
     async def wait_first(self) -> None:
         """Wait for the first listing: no earlier one can be used, so it may take longer."""

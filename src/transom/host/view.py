@@ -72,9 +72,11 @@ from transom.types import (
     Tool,
     ToolInfo,
     ToolResult,
+    ViewProblem,
 )
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
+_MAX_LEFT_OUT = 5  # tools named in a report of those that are left out
 
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
@@ -135,8 +137,11 @@ class ViewEnvironment:
     """Connects the events of a View's Bridge to those of the host."""
     fire: Callable[..., object]
     """Calls the host's handlers: takes the name of the event, and its arguments."""
-    on_listed: Callable[[View, bool], object]
-    """Called with a View that was listed, and whether only a pull caused that."""
+    on_listed: Callable[[View, bool], Mapping[str, str]]
+    """Called with a View that was listed, and whether only a pull caused that. Returns the tools
+    that cannot be shown to a model, with the reasons."""
+    on_problem: Callable[[View, ViewProblem], object]
+    """Called with a problem of a View that the host found."""
     on_gone: Callable[[View], object]
     """Called with a View whose tools leave the list until it answers."""
     on_ended: Callable[[View], object]
@@ -745,6 +750,7 @@ class View(CallsTools):
             if isinstance(error, RequestTimeout):
                 liveness.ping()
             bridge.report(error)
+            self._report_left_out({"all": f"they could not be listed: {error}"})
             return
         finally:
             liveness.end()
@@ -752,7 +758,20 @@ class View(CallsTools):
             self._tools.update(listed, may_differ=self._env.fresh or bridge.lazy)
             known = self._tools.by_name.keys() | bridge.disabled.keys()
             self._env.approvals.grants.keep_only(self.id, known)
-            self._env.on_listed(self, self._tools.pulling)
+            unshown = self._env.on_listed(self, self._tools.pulling)
+            self._report_left_out({**bridge.left_out, **unshown})
+
+    def _report_left_out(self, reasons: Mapping[str, str]) -> None:
+        """Tell the user and the author, once, which tools no model can call and why."""
+        if not reasons:
+            return
+        told = [f"{name}: {why}" if name else why for name, why in reasons.items()]
+        more = len(told) - _MAX_LEFT_OUT
+        text = "; ".join(told[:_MAX_LEFT_OUT]) + (f"; and {more} more" if more > 0 else "")
+        if any("(max_" in reason for reason in reasons.values()):
+            text += ". Limits(...), or --limit NAME=NUMBER of the gateway, raises a limit"
+        if self._tools.report_once(text):
+            self._env.on_problem(self, ViewProblem("tools", f"Tools are left out: {text}"))
 
     def _report(self, error: BaseException) -> None:
         if self._bridge is not None:

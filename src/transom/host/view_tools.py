@@ -73,6 +73,19 @@ class ToolListing(msgspec.Struct):
             self.left_out.setdefault(name, reason)
 
 
+class _NameOnly(msgspec.Struct):
+    name: str
+
+
+def _name_in(data: bytes) -> str | None:
+    """The name of a tool whose definition is not read; None if it is not fit to be shown."""
+    try:
+        name = msgspec.json.decode(data, type=_NameOnly).name
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    return name if 0 < len(name) <= _MAX_NAME and name.isprintable() else None
+
+
 class ToolDefinitions:
     """Reads definitions within the limits, and caches the last ones by their bytes."""
 
@@ -104,8 +117,10 @@ class ToolDefinitions:
                 first = ListToolsResult(meta=as_object(page.meta))
                 listing.disabled = {t.name: t for t in first.disabled if t.name.isprintable()}
                 listing.lazy = first.lazy
-            if not self._add_page(listing, page):
-                listing.leave_out("", f"the View has more than {limits.max_tools} tools")
+            if (rest := self._add_page(listing, page)) > 0:
+                more = "at least " if page.next_cursor else ""
+                text = f"the View has more than {limits.max_tools} tools (max_tools)"
+                listing.leave_out("", f"{text}: {more}{rest} of them are left out")
                 break
             if len(page.next_cursor or "") > _MAX_CURSOR:
                 listing.leave_out("", "the View's list has a cursor that is too long")
@@ -119,12 +134,12 @@ class ToolDefinitions:
         self._last = (digest, listing) if only_page else None
         return listing
 
-    def _add_page(self, listing: ToolListing, page: _ToolPage) -> bool:
-        """Add a page to a listing. False: there is no room for more."""
+    def _add_page(self, listing: ToolListing, page: _ToolPage) -> int:
+        """Add a page to a listing; how many of its tools there is no room for."""
         limit = self._limits.max_tools
-        for raw in page.tools:
+        for index, raw in enumerate(page.tools):
             if len(listing.tools) >= limit or listing.number >= _MAX_READ * limit:
-                return False
+                return len(page.tools) - index
             listing.number += 1
             data = bytes(raw)
             known = self._known.get(data) or self.shared.get(data)
@@ -140,13 +155,14 @@ class ToolDefinitions:
             listing.lazy = listing.lazy or known.tool.lazy
             listing.known[known.data] = known
             listing.tools[name] = known.tool
-        return True
+        return 0
 
     def _read(self, listing: ToolListing, data: bytes) -> Tool | None:
         limits, unnamed = self._limits, f"tool {listing.number}"
         if len(data) > limits.max_definition_bytes:
             size = f"{len(data)} bytes is over the limit of {limits.max_definition_bytes}"
-            listing.leave_out(unnamed, f"a definition of {size}")
+            text = f"a definition of {size} (max_definition_bytes)"
+            listing.leave_out(_name_in(data) or unnamed, text)
             return None
         try:
             tool = _decode_tool(data)
@@ -168,9 +184,9 @@ class ToolDefinitions:
             if schema is not None and schema.get("type") != "object":
                 return f"its {word} schema is not of type object"
             if schema is not None and depth_exceeds(schema, depth):
-                return f"its {word} schema is nested deeper than {depth}"
+                return f"its {word} schema is nested deeper than {depth} (max_schema_depth)"
         if depth_exceeds(tool.meta, depth):
-            return f"its metadata is nested deeper than {depth}"
+            return f"its metadata is nested deeper than {depth} (max_schema_depth)"
         return None
 
     def _shortened(self, tool: Tool) -> Tool:
