@@ -611,6 +611,44 @@ async def test_there_are_so_many_users_and_no_more_and_the_least_used_makes_room
         await closed(first)
 
 
+async def test_closing_a_user_again_while_the_last_close_runs_fails_nobody(shop: Site) -> None:
+    first = await shop.views.host("ada")
+    may_close, close = asyncio.Event(), first.aclose
+
+    async def slowly() -> None:
+        await may_close.wait()
+        await close()
+
+    first.aclose = slowly  # type: ignore[method-assign]
+    closing = asyncio.create_task(shop.views.close("ada"))
+    await asyncio.sleep(0)
+    coming = asyncio.create_task(shop.views.host("ada"))
+    await asyncio.sleep(0)
+    again = asyncio.create_task(shop.views.close("ada"))
+    await asyncio.sleep(0)
+    may_close.set()
+    await asyncio.gather(closing, again)
+    with pytest.raises(Refused, match="closed meanwhile"):
+        await coming
+    assert isinstance(await shop.views.host("ada"), Host)
+
+
+async def test_an_application_that_does_not_say_who_it_is_any_more_ends_the_socket(
+    shop: Site,
+) -> None:
+    async def hang(_: object) -> str:
+        await asyncio.Event().wait()
+        return "ada"
+
+    shop.views._identify_within, shop.views._recheck = 0.05, 0.5
+    async with shop.page("ada") as page:
+        shop.views._authenticate = hang
+        assert await page.over() == (1011, "The user could not be identified")
+        late = shop.page("ada")
+        await late.connect()
+        assert await late.closed_with() == (1011, "The user could not be identified")
+
+
 async def test_a_host_whose_servers_cannot_be_connected_is_tried_again() -> None:
     failing = ["ada"]
 

@@ -116,10 +116,18 @@ class User:
     # --- the Host ----------------------------------------------------------------------------
 
     async def started_host(self) -> Host:
-        """The Host, created and connected to its servers if there is none."""
+        """The Host, created and connected to its servers if there is none.
+
+        Raises:
+            Refused: the user was closed meanwhile.
+        """
         if self._starting is None:
             self._starting = shared_task(self._start())
-        return await asyncio.shield(self._starting)
+        starting = self._starting
+        await asyncio.wait([starting])
+        if starting.cancelled():
+            raise Refused("The user's Host and Views were closed meanwhile")
+        return starting.result()
 
     def wake(self) -> Awaitable[object] | None:
         """Create the Host of a user who had Views; None if that is not needed."""
@@ -318,14 +326,15 @@ class Users:
     def _begin_closing(self, name: str, *, moving: bool = False) -> asyncio.Task[None] | None:
         if (user := self._users.pop(name, None)) is not None:
             user.moving = moving
-            self._closing[name] = asyncio.create_task(self._close(user))
+            closing = self._closing[name] = asyncio.create_task(user.close())
+            closing.add_done_callback(lambda ended: self._closed(name, ended))
         return self._closing.get(name)
 
-    async def _close(self, user: User) -> None:
-        try:
-            await user.close()
-        finally:
-            del self._closing[user.name]
+    def _closed(self, name: str, closing: asyncio.Task[None]) -> None:
+        if self._closing.get(name) is closing:  # else the user came back, and is closed again
+            del self._closing[name]
+        if not closing.cancelled() and (error := closing.exception()) is not None:
+            _report(error)
 
     def _make_room(self) -> None:
         idle = [name for name in self.names if self._users[name].is_idle]
@@ -342,7 +351,9 @@ class Users:
             late = time.monotonic() - idle
             for name, user in list(self._users.items()):
                 if user.used < late and user.is_idle:
-                    await self.close(name)
+                    closing = self._begin_closing(name)
+                    if closing is not None:
+                        await asyncio.wait([closing])
         self._sweeping = False
 
     def _lease_lost(self, lease: Lease) -> None:

@@ -49,6 +49,7 @@ Authenticate = Callable[[HTTPConnection], Awaitable[str | None] | str | None]
 _PAGE, _SANDBOX = "web-page", "web-sandbox"  # kinds of channels between workers
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.ts
 _FAILED = 1011  # after which a page retries
+_UNIDENTIFIED = "The user could not be identified"
 
 
 class WebViews:
@@ -65,7 +66,8 @@ class WebViews:
     Args:
         authenticate: takes Starlette's `HTTPConnection`, which has cookies, headers and the
             session, and returns the user's id, or None if nobody is signed in. May be async. It is
-            called for every connection of a page, and again once a minute.
+            called for every connection of a page, and again once a minute; the page is
+            disconnected when it fails, or takes longer than ten seconds.
         servers: `await servers(user, host)` adds the servers of a user to their new Host.
         sandbox: where Views are served, and which pages may show them; needed for anything but
             development on this machine.
@@ -101,6 +103,7 @@ class WebViews:
         self.path = "/" + path.strip("/")
         self._authenticate = authenticate
         self._recheck = 60.0
+        self._identify_within = 10.0
         self._on_violation = on_violation
         sandboxes, sandbox = Sandboxes(), sandbox or Sandbox()
         self._sandbox_app = sandbox_app(sandboxes)
@@ -261,7 +264,11 @@ class WebViews:
             _log.warning("A page at %r was refused: %s", origin[:200], error)
             await websocket.close(_ELSEWHERE, str(error))
             return
-        user = await self._who(websocket)
+        try:
+            user = await self._who(websocket)
+        except TimeoutError:
+            await _turn_away(websocket, _FAILED, _UNIDENTIFIED)
+            return
         if user is None:
             await _turn_away(websocket, _UNKNOWN, "Nobody is signed in")
             return
@@ -329,7 +336,10 @@ class WebViews:
 
     async def _who(self, connection: HTTPConnection) -> str | None:
         answer = self._authenticate(connection)
-        return answer if answer is None or isinstance(answer, str) else await answer
+        if answer is None or isinstance(answer, str):
+            return answer
+        async with asyncio.timeout(self._identify_within):
+            return await answer
 
     async def _check_again(self, websocket: WebSocket, user: str) -> None:
         """Close the socket when the user's session has ended."""
@@ -341,7 +351,7 @@ class WebViews:
                     break
         except Exception as error:  # noqa: BLE001 - whatever the application raises
             _report(error)
-            code, reason = _FAILED, "The user could not be identified"
+            code, reason = _FAILED, _UNIDENTIFIED
         await websocket.close(code, reason)
 
     def _make_stage(self, user: str, origin: str, template: str, listener: StageListener) -> Stage:
