@@ -155,6 +155,7 @@ COME_AND_GO = _JS_WEBMCP + "tools_come_and_go_by_signal_and_by_name_and_every_ch
 DECLARED_TYPES = _JS_TYPES + "the_declarations_compile_and_a_page_that_uses_all_of_them_does"
 OFFICIAL = _OFFICIAL + "an_official_servers_view_opens_and_its_tools_are_called"
 SCRIPTS = _OFFICIAL_VIEWS + "a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it"
+BAD_CODE = _OFFICIAL_VIEWS + "a_view_that_is_opened_with_bad_code_says_so"
 MODEL_HIDES = _SURFACE + "tools_that_are_not_for_the_model_are_not_there"
 ONLY_LISTED = _REACH + "only_what_the_view_lists_for_the_model_is_sent_to_it"
 WHILE_OPENING = _REACH + "what_a_view_says_while_it_opens_is_in_the_result_that_opened_it"
@@ -211,7 +212,8 @@ STATEMENTS = [
     Statement("000-14", "`new App(info, { tools: { listChanged: true } })` declares them.",
               f"view/app.py:App {_JS}App",
               (_JS_SAMPLES + "the_example_from_end_to_end",
-               _CONNECTION + "capabilities_are_sent_as_given_with_unknown_keys_and_by_reference")),
+               _CONNECTION
+               + "tools_that_are_declared_and_not_registered_yet_are_declared_as_given")),
     Statement("000-15", "`listChanged` is for lists that change; the host lists again on notice.",
               NOTIFIES, (SELECTION, NO_NOTICE_JS, NO_NOTICE)),
     Statement("000-16", "A tool needs a name and an `inputSchema` of type object.",
@@ -439,11 +441,11 @@ STATEMENTS = [
     Statement("003-19", "The budget server's View has tools.", "host/host.py:Host.call_tool",
               (OFFICIAL, _OFFICIAL + "a_budget_that_the_model_sets_is_set_in_the_view")),
     Statement("003-20", "The shadertoy server's View has tools, and sends what does not compile.",
-              "host/host.py:Host.model_context", (OFFICIAL, SCRIPTS)),
+              "host/host.py:Host.model_context", (OFFICIAL, SCRIPTS, BAD_CODE)),
     Statement("003-21", "The wiki server's View has tools.", "host/host.py:Host.call_tool",
               (OFFICIAL,)),
     Statement("003-22", "The threejs server's View has tools, and sends errors of the scene.",
-              "host/host.py:Host.model_context", (OFFICIAL, SCRIPTS)),
+              "host/host.py:Host.model_context", (OFFICIAL, SCRIPTS, BAD_CODE)),
     Statement("003-23", "Descriptions say that tools are found with `list_widget_tools`.",
               "host/indirect_tools.py:INDIRECT_TOOLS",
               (_GATEWAY + "a_client_that_never_lists_again_calls_through_call_view_tool",
@@ -492,7 +494,7 @@ STATEMENTS = [
     Statement("003-35", "Pushed (`update-model-context`) and pulled (tools).",
               f"{_APP}update_model_context {_JS}updateModelContext host/host.py:Host.model_context",
               (_GATEWAY + "context_comes_with_the_next_result_and_replaces_what_was_told_before",
-               _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, SCRIPTS)),
+               _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, BAD_CODE)),
     Statement("003-36", "Any Standard Schema will do.", f"{_JS}registerTool",
               (GOOD_SCHEMAS, GIVEN_SCHEMAS)),
     Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.",
@@ -527,8 +529,7 @@ STATEMENTS = [
               + "registering_after_connect_with_the_capability_works_and_is_told")),
     Statement("003-48", "Which tools there are is known by `tools/list`, after the handshake.",
               "host/bridge.py:Bridge.list_tools",
-              (END_TO_END, _BRIDGE
-               + "what_is_sent_before_initialized_waits_and_goes_out_in_order")),
+              (END_TO_END, _BRIDGE + "tools_are_asked_for_after_the_handshake_and_not_before")),
     Statement("003-49", "With an `outputSchema`, `structuredContent` is required and typed.",
               "js/src/types.ts:AppToolCallback",
               (DECLARED_TYPES, _JS_TYPES + "a_mistake_is_found", OUTPUT_JS, OUTPUT)),

@@ -175,6 +175,24 @@ async def test_a_view_that_takes_a_moment_to_say_what_is_wrong_has_it_in_the_res
         assert "it is broken" in texts(await client.call_tool("show"))
 
 
+async def test_a_view_that_computes_for_a_while_when_it_opens_says_what_came_of_it_in_the_result():
+    busy = asyncio.Event()
+
+    async def compute(_: Any) -> dict[str, Any]:
+        """A page that computes answers nothing, not even a ping, and tells its result then."""
+        view = renderer.views[VIEW]
+        if not busy.is_set():
+            busy.set()
+            await asyncio.sleep(0.8)
+            context = {"content": [{"type": "text", "text": "it is broken"}]}
+            await view.ask("ui/update-model-context", context)
+        return {}
+
+    renderer = BareRenderer({"ping": compute})
+    async with official_client(renderer=renderer) as client:
+        assert "it is broken" in texts(await client.call_tool("show"))
+
+
 async def test_a_view_that_is_used_again_says_it_in_the_result_of_that_call():
     def setup(app: App) -> None:
         @app.on_tool_result

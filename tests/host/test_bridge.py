@@ -244,6 +244,17 @@ async def test_the_bridge_never_starts_an_mcp_handshake():
 # --- readiness -------------------------------------------------------------------------------
 
 
+async def test_tools_are_asked_for_after_the_handshake_and_not_before():
+    async with joined() as (bridge, view, _):
+        listing = await begun(bridge.list_tools())
+        await view.initialize()
+        await view.ask("ping")
+        assert view.requests == []
+        await view.tell("ui/notifications/initialized")
+        assert [tool.name for tool in await listing] == ["echo"]
+        assert [method for method, _ in view.requests] == ["tools/list"]
+
+
 async def test_what_is_sent_before_initialized_waits_and_goes_out_in_order():
     async with joined() as (bridge, view, _):
         await bridge.send_tool_input_partial({"n": 1})

@@ -83,6 +83,15 @@ async def test_capabilities_are_sent_as_given_with_unknown_keys_and_by_reference
         assert host.requests[0][1]["appCapabilities"] == given
 
 
+@pytest.mark.parametrize("tools", [{"listChanged": True}, {"listChanged": False}, {}])
+async def test_tools_that_are_declared_and_not_registered_yet_are_declared_as_given(
+    tools: dict[str, bool],
+) -> None:
+    async with hosted(App("a", "1", capabilities={"tools": tools})) as host:
+        assert host.requests[0][1]["appCapabilities"] == {"tools": tools}
+        assert await host.list_tools() == []
+
+
 async def test_capabilities_may_be_a_struct() -> None:
     app = App("a", "1", capabilities=AppCapabilities(available_display_modes=["pip"]))
     async with hosted(app) as host:

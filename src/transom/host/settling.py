@@ -16,7 +16,8 @@ from typing import Final
 from transom.errors import TransomError
 from transom.host.view import View
 
-_AT_MOST: Final = 0.5  # seconds for all of it
+_ANSWERS_WITHIN: Final = 3.0  # seconds: a page may compute for a while when it gets its input
+_AT_MOST: Final = 0.5  # seconds after that answer
 _QUIET: Final = 0.05
 _LOOK_EVERY: Final = 0.01
 
@@ -28,10 +29,10 @@ async def wait_settled(view: View, used: float) -> None:
         view: the View.
         used: its `last_used` before it got the call.
     """
-    end = time.perf_counter() + _AT_MOST
     if view.bridge is not None:
         with suppress(TransomError):  # a View that does not answer in time is not waited for
-            await view.bridge.ping(timeout=_AT_MOST)
+            await view.bridge.ping(timeout=_ANSWERS_WITHIN)
+    end = time.perf_counter() + _AT_MOST
     while view.takes_calls and (now := time.perf_counter()) < end:
         quiet = view.last_used == used or now - view.last_used > _QUIET
         if quiet and (view.tools or not view.offers_tools):
