@@ -291,36 +291,57 @@ GONE = ["navigate", "overwrite", "overwrite_unfinished", "reload_silently", "unl
 NO_PINGS = Limits(unresponsive_after=120, gone_after=240)  # what is noticed is not by silence
 
 
-@pytest.mark.parametrize("how", [*GONE, "hang"])
 async def test_a_view_that_is_gone_loses_its_tools_and_can_be_reloaded_by_the_user(
-    browser: Chromium, how: str
+    browser: Chromium,
 ) -> None:
-    limits = Limits(unresponsive_after=1, gone_after=2) if how == "hang" else NO_PINGS
     script = SILENT + DEAD
-    async with browser.user() as user, hosted(user.renderer(), script, limits=limits) as host:
+    async with browser.user() as user, hosted(user.renderer(), script, limits=NO_PINGS) as host:
         view, other = await show(host), await show(host)
-        condition, told = Condition(host), Told(host)
+        for how in GONE:
+            running = asyncio.create_task(view.call_tool("forever"))
+            assert await text_of(view.call_tool("count")) == "0"
+            condition = Condition(host)
+            with suppress(RequestTimeout, RequestCancelled):
+                await view.call_tool(how, timeout=1)
+            assert await condition.changes.get() == f"{view.id} gone", how
+            with pytest.raises(RequestCancelled):  # at once, not when it is reloaded
+                await running
+            view = await check_that_it_is_gone_and_reload(user, host, view, other)
+
+
+async def test_a_view_that_hangs_for_long_is_gone_too(browser: Chromium) -> None:
+    limits = Limits(unresponsive_after=1, gone_after=2)
+    async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
+        view, other = await show(host), await show(host)
+        condition = Condition(host)
         running = asyncio.create_task(view.call_tool("forever"))
         assert await text_of(view.call_tool("count")) == "0"
-        with suppress(RequestTimeout, RequestCancelled):
-            await view.call_tool(how, timeout=1)
-        if how == "hang":
-            assert await condition.changes.get() == f"{view.id} busy"
+        with suppress(RequestTimeout):
+            await view.call_tool("hang", timeout=1)
+        assert await condition.changes.get() == f"{view.id} busy"
         assert await condition.changes.get() == f"{view.id} gone"
-        names = {tool.name for tool in await host.list_tools()}
-        assert f"{view.id}__count" not in names
-        assert f"{other.id}__count" in names
-        with pytest.raises(ViewClosed, match=f"View {view.id} does not respond"):
-            await host.call_tool(f"{view.id}__count")
-        await expect(trouble(user, view)).to_contain_text("It does not respond: ")
-        assert running.done() == (how != "hang")
-        await trouble(user, view).get_by_role("button", name="Reload").click()
+        assert not running.done()
+        await check_that_it_is_gone_and_reload(user, host, view, other)
         with pytest.raises((RequestCancelled, ViewClosed)):
             await running
-        assert (await told.opened.get()).id == view.id
-        assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
-        assert await trouble(user, view).count() == 0
-        assert await text_of(other.call_tool("count")) == "0"
+
+
+async def check_that_it_is_gone_and_reload(user: User, host: Host, view: View, other: View) -> View:
+    """Look for its tools and at its card, and press Reload; the View that then opens."""
+    names = {tool.name for tool in await host.list_tools()}
+    assert f"{view.id}__count" not in names
+    assert f"{other.id}__count" in names
+    with pytest.raises(ViewClosed, match=f"View {view.id} does not respond"):
+        await host.call_tool(f"{view.id}__count")
+    await expect(trouble(user, view)).to_contain_text("It does not respond: ")
+    told = Told(host)
+    await trouble(user, view).get_by_role("button", name="Reload").click()
+    opened = await told.opened.get()
+    assert opened.id == view.id
+    assert await text_of(host.call_tool(f"{view.id}__count")) == "0"
+    assert await trouble(user, view).count() == 0
+    assert await text_of(other.call_tool("count")) == "0"
+    return opened
 
 
 async def test_a_view_that_writes_its_document_anew_and_connects_is_the_same_view(

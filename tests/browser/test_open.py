@@ -41,14 +41,6 @@ async def test_a_server_is_named_by_its_module_and_events_are_lines_of_json() ->
     assert closed == {"event": "closed", "view": "examples-ord-1", "reason": "all is done"}
 
 
-async def test_a_server_is_named_by_its_address() -> None:
-    async with over_http(orders_server) as (url, _):
-        code, events = await events_of(url, "show_orders", "--call", "get_selection")
-    assert code == 0
-    assert [event["event"] for event in events] == ["opened", "tools", "call", "closed"]
-    assert events[0]["app"] == {"name": "orders", "version": "1.0.0"}
-
-
 GROW = """
 tools.grow = () => {
   tools.grown = () => "here";
@@ -102,22 +94,25 @@ async def test_what_goes_wrong_inside_the_page_and_what_is_too_much_for_the_stri
 # --- for a person ----------------------------------------------------------------------------
 
 
-async def test_a_person_reads_what_happened_and_gets_a_picture(tmp_path: Path) -> None:
+async def test_a_person_names_an_address_reads_what_happened_and_gets_a_picture(
+    tmp_path: Path,
+) -> None:
     picture = tmp_path / "view.png"
-    code, out, err = await ran(
-        *(str(ORDERS), "show_orders", "--headless", "--screenshot", str(picture)),
-        *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "nothing={}"),
-    )
+    async with over_http(orders_server) as (url, _):
+        code, out, err = await ran(
+            *(url, "show_orders", "--headless", "--screenshot", str(picture)),
+            *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "nothing={}"),
+        )
     assert code == 1
     assert err == ""
     shown = out.splitlines()
-    assert shown[0] == "Opened   orders 1.0.0  orders-1"
+    assert shown[0] == "Opened   orders 1.0.0  127-0-0-1-1"
     assert shown[1] == "         7 orders, €2423.50 in all."
     assert shown[2].startswith("Tools    get_selection()")
     assert "Called   select_orders" in shown
     assert "         1 selected." in shown
     assert "Failed   nothing" in shown
-    assert shown[-2] == "Closed   orders-1: all is done"
+    assert shown[-2] == "Closed   127-0-0-1-1: all is done"
     assert shown[-1] == f"Saved a picture of the View as {picture}"
     data = picture.read_bytes()
     assert data.startswith(b"\x89PNG")

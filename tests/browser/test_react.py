@@ -1,8 +1,6 @@
 """Pages with React: the hooks of ext-apps and of sunpeak, and ours in their place. In Chromium."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ from mcp.server.mcpserver import MCPServer
 from playwright.async_api import BrowserContext
 
 from tests.browser.bundling import bundled_page
-from tests.browser.hosting import Chromium, User
+from tests.browser.hosting import Chromium
 from tests.browser.transomjs_host import LIBRARY, ROOT, View, mounted
 from transom import Host, Policy
 from transom.server import Views
@@ -21,23 +19,7 @@ OURS = (f"sunpeak={REACT}", f"@modelcontextprotocol/ext-apps/react={REACT}")
 BODY = '<div id="root"></div>'
 
 
-@asynccontextmanager
-async def shown(browser: Chromium, page: str) -> AsyncIterator[tuple[User, Host, str]]:
-    """A page as a View of a server, on the Stage of a user who likes it dark; the View's id."""
-    views = Views()
-
-    @views.tool(opens=views.add("ui://tests/page.html", html=page))
-    def show(label: str) -> str:
-        """Open the page."""
-        return f"shown {label}"
-
-    async with (
-        browser.user(color_scheme="dark") as user,
-        Host(renderer=user.renderer(), policy=Policy.trusting(), open_timeout=40) as host,
-    ):
-        await host.add_server("tests", MCPServer("tests", extensions=[views]))
-        result = await host.call_tool("show", {"label": "for you"})
-        yield user, host, (result.meta or {})["transom/view"]["id"]
+SAMPLED = ["ext_apps", "sunpeak_register", "sunpeak_tools"]
 
 
 async def until_listed(host: Host, name: str) -> Any:
@@ -53,20 +35,34 @@ async def until_listed(host: Host, name: str) -> Any:
 
 
 @pytest.mark.parametrize("alias", [(), OURS], ids=["theirs", "ours"])
-@pytest.mark.parametrize("sample", ["ext_apps", "sunpeak_register", "sunpeak_tools"])
 async def test_a_page_written_for_their_hooks_runs_in_our_host_with_theirs_and_with_ours(
-    browser: Chromium, sample: str, alias: tuple[str, ...]
+    browser: Chromium, alias: tuple[str, ...]
 ):
-    page = bundled_page(SAMPLES / f"{sample}.tsx", alias=alias, body=BODY)
-    async with shown(browser, page) as (user, host, view):
-        tool = await until_listed(host, f"{view}__insert-text")
-        assert tool.input_schema["properties"]["text"]["type"] == "string"
-        result = await host.call_tool(tool.name, {"text": " And more."})
-        assert result.text == "Inserted"
-        inside = user.in_view(view)
-        await inside.get_by_text("Some words. And more.").wait_for()
-        await inside.locator("h1", has_text="for you").wait_for()
-        await inside.locator('main[data-look="dark"]').wait_for()
+    views = Views()
+    for sample in SAMPLED:
+        page = bundled_page(SAMPLES / f"{sample}.tsx", alias=alias, body=BODY)
+
+        @views.tool(opens=views.add(f"ui://tests/{sample}.html", html=page), name=sample)
+        def show(label: str) -> str:
+            """Open the page."""
+            return f"shown {label}"
+
+    async with (
+        browser.user(color_scheme="dark") as user,
+        Host(renderer=user.renderer(), policy=Policy.trusting(), open_timeout=40) as host,
+    ):
+        await host.add_server("tests", MCPServer("tests", extensions=[views]))
+        for sample in SAMPLED:
+            shown = await host.call_tool(sample, {"label": f"for {sample}"})
+            view = (shown.meta or {})["transom/view"]["id"]
+            tool = await until_listed(host, f"{view}__insert-text")
+            assert tool.input_schema["properties"]["text"]["type"] == "string"
+            result = await host.call_tool(tool.name, {"text": " And more."})
+            assert result.text == "Inserted"
+            inside = user.in_view(view)
+            await inside.get_by_text("Some words. And more.").wait_for()
+            await inside.locator("h1", has_text=f"for {sample}").wait_for()
+            await inside.locator('main[data-look="dark"]').wait_for()
 
 
 # --- ours ------------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ async def change(view: View, changes: str) -> None:
 
 
 class TestTools:
-    async def test_tools_of_components_are_there_from_the_first_listing_once(
+    async def test_tools_of_components_are_there_from_the_first_listing_once_and_see_the_state(
         self, context: BrowserContext, own: str
     ):
         async with mounted(context, own) as view:
@@ -101,14 +97,12 @@ class TestTools:
             assert await view.run("created") == 1
             await view.until("state.isConnected")
             assert await view.run("[state.app.tools.length, state.error]") == [2, None]
-
-    async def test_a_callback_sees_the_state_as_it_was_last_rendered(
-        self, context: BrowserContext, own: str
-    ):
-        async with mounted(context, own) as view:
+            for _ in range(5):  # renders that change nothing tell nobody
+                await change(view, "{}")
             assert await view.text("remove", {"track": "one"}) == "Removed one, after 0 others."
             await view.until("document.getElementById('log').textContent === 'one'")
             assert await view.text("remove", {"track": "one"}) == "Removed one, after 1 others."
+            assert await view.seen("notifications/tools/list_changed") == []
 
     async def test_a_schema_that_is_a_function_is_asked_again_and_pushes_nothing(
         self, context: BrowserContext, own: str
@@ -159,12 +153,6 @@ class TestTools:
             assert await view.text("renamed", {"n": "x"}) == 'anything {"n":"x"}'
             [renamed] = [tool for tool in await view.tools() if tool["name"] == "renamed"]
             assert "title" not in renamed
-
-    async def test_renders_that_change_nothing_tell_nobody(self, context: BrowserContext, own: str):
-        async with mounted(context, own) as view:
-            for _ in range(5):
-                await change(view, "{}")
-            assert await view.seen("notifications/tools/list_changed") == []
 
     async def test_fixed_lists_of_several_components_are_one(
         self, context: BrowserContext, own: str
