@@ -217,6 +217,7 @@ async def check_that_it_is_survived(host: Host, lost: str, reason: str) -> None:
     assert await fresh.screenshot()
 
 
+@pytest.mark.nightly
 async def test_a_browser_that_is_killed_is_survived() -> None:
     async with headless() as (renderer, host):
         view = await show(host)
@@ -355,6 +356,7 @@ async def test_there_is_no_picture_of_a_view_that_is_nowhere() -> None:
         await HeadlessRenderer().screenshot("nobody")
 
 
+@pytest.mark.nightly
 async def test_a_page_that_had_many_views_is_replaced_while_none_is_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

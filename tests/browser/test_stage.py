@@ -470,6 +470,7 @@ async def test_a_narrow_screen_shows_everything_without_scrolling_sideways(
         await call
 
 
+@pytest.mark.nightly
 async def test_a_dozen_views_opened_at_once_live_on_one_page(browser: Chromium) -> None:
     async with shown(browser, limits=Limits(max_live_views=12)) as (user, host, _):
         views = await asyncio.gather(*(show(host, str(n)) for n in range(11)))

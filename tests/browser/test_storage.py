@@ -142,6 +142,7 @@ async def test_what_a_view_stores_lasts_over_a_reload_a_closed_view_and_the_next
         assert await note(await show(host)) == "page 7"
 
 
+@pytest.mark.nightly
 async def test_what_a_view_stores_lasts_when_the_browser_is_started_again(tmp_path: Path) -> None:
     seen: list[str] = []
     for _ in range(2):

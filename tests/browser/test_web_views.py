@@ -288,6 +288,7 @@ async def test_two_users_at_once_see_their_own_views_and_nothing_of_the_other(
                 await made_context.close()
 
 
+@pytest.mark.nightly
 async def test_several_users_with_views_of_their_own_have_every_call_answered(
     chromium: Browser,
 ) -> None:

@@ -17,6 +17,9 @@ from transom.web.headless import HeadlessRenderer
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
 
 through = pytest.mark.parametrize("through", ["Host", "gateway"])
+host_by_night = pytest.mark.parametrize(
+    "through", ["gateway", pytest.param("Host", marks=pytest.mark.nightly)]
+)
 
 # As much of a library for globes as a View needs to believe in it.
 CESIUM = """
@@ -79,7 +82,7 @@ def texts(model: Model, result: ToolResult) -> str:
 
 
 @pytest.mark.processes
-@through
+@host_by_night
 @pytest.mark.parametrize(
     ("server", "opens", "change", "bad", "look", "error"),
     [
@@ -121,7 +124,7 @@ async def test_a_view_that_runs_the_models_code_tells_it_what_is_wrong_with_it(
                 pass  # the View tells it when it has tried
 
 
-@through
+@host_by_night
 @pytest.mark.parametrize(
     ("server", "opens", "bad", "look", "error"),
     [

@@ -81,7 +81,13 @@ async def tools_of(client: Raw) -> dict[str, Any]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in {"debug", "pdf"} else pytest.mark.nightly)
+        for name in SERVERS
+    ],
+)
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
     name: str, screen: SharedDisplay
 ) -> None:
@@ -156,6 +162,7 @@ async def keeps_its_tools_while_it_computes(screen: SharedDisplay, tmp_path: Pat
         )
 
 
+@pytest.mark.nightly
 async def test_a_view_that_computes_for_eight_seconds_keeps_its_tools_and_calls_wait_for_it(
     screen: SharedDisplay, tmp_path: Path
 ) -> None:

@@ -43,8 +43,15 @@ async def test_in_memory(framework: str, era: str, client: str):
 
 
 @pytest.mark.processes
-@every_era
-@pytest.mark.parametrize(("framework", "client"), PAIRS)
+@pytest.mark.parametrize(
+    ("framework", "client", "era"),
+    [
+        pytest.param(*pair, era, marks=() if daily else pytest.mark.nightly)
+        for index, pair in enumerate(PAIRS)
+        for number, era in enumerate(ERAS)
+        for daily in [index == number % len(PAIRS)]
+    ],
+)
 async def test_over_stdio_with_the_official_client(framework: str, era: str, client: str):
     server = StdioServerParameters(command=sys.executable, args=[SHOP, framework])
     async with clients.official_client(server, CLIENTS[client], era) as connected:
