@@ -26,6 +26,7 @@ from transom.gateway.install import (
     settled_command,
     transom_command,
 )
+from transom.gateway.jsonc import remove_member
 
 RUN = ["/opt/transom/bin/transom"]
 DOCS = Path(__file__).parents[2] / "docs" / "gateway-install.md"
@@ -802,3 +803,19 @@ def test_a_python_that_a_shim_chooses_is_the_one_it_chooses_here(
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'shims'}{os.pathsep}{os.environ['PATH']}")
     assert settled_command(["python", "x.py"], tmp_path)[0] == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"a": 1, // c\n "x": 2, // mine\n "b": 3}', '{"a": 1, // c\n // mine\n "b": 3}'),
+        ('{"a": 1, // c\n "x": 2, "b": 3}', '{"a": 1, // c\n "b": 3}'),
+        ('{\n "a": 1, // c\n "x": 2\n}', '{\n "a": 1 // c\n}'),
+        ('{"a": 1 /* y */, // z\n "x": 2,}', '{"a": 1 /* y */, // z\n}'),
+        ('{ // c\n "x": 2, "b": 3}', '{ // c\n "b": 3}'),
+        ('{"a": 1, /* c */ "x": 2}', '{"a": 1 /* c */}'),
+    ],
+)
+def test_an_entry_leaves_and_the_comments_around_it_stay(before: str, after: str):
+    inside = '{"mcpServers": %s}'
+    assert remove_member(inside % before, "mcpServers", "x", "file") == inside % after

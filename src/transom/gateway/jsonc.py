@@ -205,12 +205,18 @@ class _Section:
         if bare[member.start : member.end] != text[member.start : member.end]:
             raise UsageError(f"{where}: {key!r} has comments in it that would be lost")
         at = self._members.index(member)
+        before = self._members[at - 1].end if at else self._opening + 1
+        after = self._members[at + 1].start if at + 1 < len(self._members) else self._closing
         start, end = len(text[: member.start].rstrip()), member.end
-        comma = bare.find(",", self._members[at - 1].end if at else end, self._closing)
-        if at:
+        comma = bare.find(",", end, after)
+        end = max(comma + 1, end)
+        if text[start - 1] != bare[start - 1] and text[end:].partition("\n")[0].strip():
+            # The comment before it ends with its line, and must not take in what follows.
+            start = text.find("\n", start, member.start) + 1 or start
+        kept = text[self._opening : start]
+        if comma < 0 and at:
+            comma = bare.index(",", before, start)
             kept = text[self._opening : comma] + text[comma + 1 : start]
-        else:
-            kept, end = text[self._opening : start], max(comma + 1, end)
         kept += text[end : self._closing]
         if not kept[1:].strip():
             kept = kept[:1]
