@@ -4,6 +4,7 @@ import asyncio
 
 # region app
 import os
+from hashlib import sha256
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -39,7 +40,8 @@ views = WebViews(
         renderer=renderer,
         policy=Policy(approve=renderer.approve),
         limits=Limits(max_live_views=10),
-        audit=f"/var/log/chat/{user}.sqlite",
+        # Not the id itself: whoever chooses it would choose the path.
+        audit=f"/var/log/chat/{sha256(user.encode()).hexdigest()}.sqlite",
     ),
 )
 app = Starlette(middleware=[Middleware(views.middleware)])
