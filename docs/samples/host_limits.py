@@ -44,7 +44,8 @@ async def main() -> None:
         assert (await host.call_tool("orders-1__second")).text == "2"
         # endregion
         assert "0.2" in message
-        assert host.views["orders-1"].bridge.left_out == {"": "the View has more than 2 tools"}
+        left_out = host.views["orders-1"].bridge.left_out
+        assert left_out == {"": "the View has more than 2 tools (max_tools): 1 left out"}
 
 
 if __name__ == "__main__":

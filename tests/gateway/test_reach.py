@@ -340,7 +340,7 @@ async def test_a_result_does_not_name_the_views_own_task():
     [
         (
             {"tools": [tool(f"t{n}") for n in range(500)]},
-            "more than 50 tools (max_tools): 450 of them are left out",
+            "more than 50 tools (max_tools): 450 left out",
         ),
         (
             {

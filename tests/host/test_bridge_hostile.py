@@ -64,7 +64,7 @@ async def test_a_view_with_a_hundred_thousand_tools_has_fifty():
     async with ready(answers={"tools/list": many}) as (bridge, _, errors):
         assert len(await bridge.list_tools()) == 50
         text = "PeerError: tools/list: the View has more than 50 tools (max_tools)"
-        assert errors == [f"{text}: 99950 of them are left out"]
+        assert errors == [f"{text}: 99950 left out"]
 
 
 async def test_a_hundred_thousand_bad_tools_are_not_all_looked_at():

@@ -153,7 +153,7 @@ async def test_only_so_many_tools_are_taken():
         assert len(found) == 50
         assert names(found)[-1] == "b9"
         text = "PeerError: tools/list: the View has more than 50 tools (max_tools)"
-        assert errors == [f"{text}: 30 of them are left out"]
+        assert errors == [f"{text}: 30 left out"]
 
 
 async def test_exactly_as_many_tools_as_allowed_are_no_problem():

@@ -13,14 +13,13 @@ import mcp.types
 import pytest
 import uvicorn
 from mcp import Client, ClientSession
-from mcp.client.extension import advertise
 from mcp.server.mcpserver import Context, MCPServer
 
 from tests.host.bare_view import begun
 from tests.host.shop import URI, editor, hosting, shop, tool_names
 from transom import Host, InProcessRenderer, Policy
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, RequestTimeout, UsageError
-from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
+from transom.mcptypes import ui_extension
 from transom.server.views import Views
 
 SHOP = [sys.executable, "-m", "tests.host.shop"]
@@ -110,8 +109,7 @@ async def test_a_url_is_connected_over_http():
 
 
 async def test_a_connected_client_is_used_and_stays_its_owners():
-    shows_views = advertise(UI_EXTENSION, {"mimeTypes": [VIEW_MIME_TYPE]})
-    async with Client(shop(), extensions=[shows_views]) as client:
+    async with Client(shop(), extensions=[ui_extension()]) as client:
         async with Host(renderer=renderer(), policy=Policy.trusting()) as host:
             await host.add_server("orders", client)
             await uses(host)

@@ -120,7 +120,7 @@ class ToolDefinitions:
             if (rest := self._add_page(listing, page)) > 0:
                 more = "at least " if page.next_cursor else ""
                 text = f"the View has more than {limits.max_tools} tools (max_tools)"
-                listing.leave_out("", f"{text}: {more}{rest} of them are left out")
+                listing.leave_out("", f"{text}: {more}{rest} left out")
                 break
             if len(page.next_cursor or "") > _MAX_CURSOR:
                 listing.leave_out("", "the View's list has a cursor that is too long")
