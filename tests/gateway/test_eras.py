@@ -331,7 +331,11 @@ def greets(app: App) -> None:
         return (await app.call_server_tool("greet", {})).text
 
 
-GREET = {"name": "greet", "inputSchema": {"type": "object"}}
+GREET = {
+    "name": "greet",
+    "inputSchema": {"type": "object"},
+    "_meta": {"ui": {"visibility": ["model", "app"]}},
+}
 
 
 async def test_what_a_views_own_call_needs_is_asked_of_whoever_called_the_view():
