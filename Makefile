@@ -29,7 +29,7 @@ demo: ## watch an agent play music in a page; sets up all it needs
 
 quick: ## the tests without processes, load and agent frameworks: what to run at every save
 	@scripts/setup python
-	@$(PYTEST) -n 3 --tier quick $(ARGS)
+	@$(PYTEST) -n 4 --tier quick $(ARGS)
 
 test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
 	@scripts/setup python node servers chromium redis

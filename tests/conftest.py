@@ -1,3 +1,4 @@
+import asyncio
 import fcntl
 import gc
 import os
@@ -6,6 +7,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpcore2
 import pytest
@@ -63,6 +65,16 @@ def certificates() -> Iterator[None]:
     """The system's certificates are read once, not by every HTTP client: 50 ms each time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_that_end_soon() -> Iterator[None]:
+    """uvicorn looks every 0.1 s whether it shall end, and ends 0.1 s later: too long for a test."""
+    hurried = SimpleNamespace(**vars(asyncio))
+    hurried.sleep = lambda seconds: asyncio.sleep(seconds / 10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", hurried)
         yield
 
 
