@@ -11,7 +11,7 @@ RELIST_AFTER = 1.0  # seconds between two listings that nobody announced a chang
 
 
 class Relisting:
-    """How old a list is, and how to get it anew.
+    """How old a list is, and how to list again.
 
     Args:
         list_again: lists, and stores what it finds. A change that is announced meanwhile makes

@@ -162,7 +162,7 @@ class BridgeListener(Protocol):
         """The View's tools may have changed."""
 
     def restarted(self) -> None:
-        """The View initialises again: its tools will be registered anew."""
+        """The View initialises again, and registers its tools again."""
 
 
 class Bridge(CallsTools):

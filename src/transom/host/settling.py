@@ -19,7 +19,7 @@ from transom.host.view import View
 _ANSWERS_WITHIN: Final = 3.0  # seconds: a page may compute for a while when it gets its input
 _AT_MOST: Final = 0.5  # seconds after that answer
 _QUIET: Final = 0.05
-_LOOK_EVERY: Final = 0.01
+_LOOK_EVERY: Final = 0.01  # a View does not say when it has done what it does
 
 
 async def wait_settled(view: View, used: float) -> None:

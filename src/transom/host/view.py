@@ -42,8 +42,8 @@ from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
 from transom.host.grants import Grant, same_tool
+from transom.host.known_tools import KnownTools
 from transom.host.limits import Limits
-from transom.host.listed_tools import ListedTools
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh
@@ -181,7 +181,7 @@ class View(CallsTools):
         self._liveness: Liveness | None = None
         self._context: ModelContext | None = None
         self._reason = "it is not open yet"
-        self._tools = ListedTools(
+        self._tools = KnownTools(
             self._list,
             environment.limits.relist_interval,
             environment.stale,
@@ -468,7 +468,7 @@ class View(CallsTools):
         return next((n for n in names if n == plain or owned_name(self.id, n) == shown), None)
 
     async def refreshed(self, *, list_again: bool = False) -> None:
-        """See `ListedTools.refreshed`."""
+        """See `KnownTools.refreshed`."""
         await self._tools.refreshed(self._env.limits.fresh_timeout, list_again=list_again)
 
     def _refused(

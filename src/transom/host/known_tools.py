@@ -16,7 +16,7 @@ _FIRST_LISTING = 3.0  # seconds
 _MAX_REPORTS = 20  # texts about tools that are left out, for one View
 
 
-class ListedTools:
+class KnownTools:
     """One View's tools.
 
     Args:
