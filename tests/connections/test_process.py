@@ -212,8 +212,8 @@ async def test_a_standard_error_that_nobody_reads_blocks_nothing():
     assert running.stdout is not None
     assert (await running.stdout.readline()).strip() == b"done"
     assert await asyncio.wait_for(running.stdout.read(), 30) == b""
-    running.kill()
-    await running.communicate()
+    await asyncio.wait_for(running.communicate(), 30)  # what it wrote to its standard error
+    assert running.returncode == 0
 
 
 async def test_the_environment_can_be_kept_from_it(monkeypatch: pytest.MonkeyPatch):
