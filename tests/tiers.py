@@ -6,6 +6,7 @@ All others are the quick tier, except those of the agent frameworks, which take 
 the rest of it takes to run. A test of the quick tier that starts a process after all fails.
 """
 
+import re
 import sys
 from collections.abc import Generator, Iterable
 from itertools import combinations, product
@@ -15,6 +16,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 _LEFT_OUT = {"quick": ("processes", "load", "nightly"), "test": ("nightly",), "nightly": ()}
+_MARKED_FILE = re.compile(r"^pytestmark = .*\bmark\.(processes|load|nightly)\b", re.MULTILINE)
 _FRAMEWORKS = Path(__file__).with_name("agents")
 STARTING_FIXTURES = {"launch", "node", "shared_redis"}
 _STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn", "os.system"}
@@ -40,8 +42,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    quick = config.getoption("--tier") == "quick"
-    return True if quick and collection_path == _FRAMEWORKS else None
+    """The quick tier does not import what it would leave out: the frameworks, and marked files."""
+    if config.getoption("--tier") != "quick":
+        return None
+    marked = collection_path.suffix == ".py" and _MARKED_FILE.search(collection_path.read_text())
+    return True if marked or collection_path == _FRAMEWORKS else None
 
 
 @pytest.hookimpl(tryfirst=True)
