@@ -19,10 +19,17 @@ const tsc = join(root, "node_modules/typescript-7/bin/tsc");
 
 /** Modules that bundlers import. */
 const PACKAGE = { transom: "transom", webmcp: "webmcp", react: "react" };
+/** What these load. */
+const LOADED = { zod: "zod" };
 /** Modules of pages that show Views; bundlers import `views` as well, as `transom/elements`. */
 const SHOWING = { views: "views_bundle", stage: "stage", elements: "elements_script" };
-/** Classic scripts: what goes into a page, and what a sandbox loads. */
-const SCRIPTS = { inline: "inline", "inline-webmcp": "inline-webmcp", sandbox: "sandbox" };
+/** Classic scripts: what goes into a page, what follows in some pages, and what a sandbox loads. */
+const SCRIPTS = {
+  inline: "inline",
+  "inline-webmcp": "inline-webmcp",
+  "inline-zod": "inline-zod",
+  sandbox: "sandbox",
+};
 
 const COMMON = {
   bundle: true,
@@ -32,16 +39,18 @@ const COMMON = {
   target: "es2022",
   legalComments: "none",
   // Members that begin with an underscore are for our own modules, and get short names, the same in
-  // all files that are built together: they may be used side by side. `_meta` is the protocol's.
+  // all files that are built together: they may be used side by side. `_meta` is the protocol's,
+  // `_def` and `_zod` are zod's.
   mangleProps: /^_/,
   mangleCache: {},
-  reserveProps: /^_meta$/,
+  reserveProps: /^_(meta|def|zod)$/,
   logLevel: "error",
 };
 /** Modules that others import as they are built, not as a part of themselves. */
 const SHARED = {
   "./transom.js": "./transom.js", // by `webmcp.js` and `react.js`, so that a page has one App
   "./views_bundle.js": "./views.js",
+  "./zod.js": "./zod.js", // by `transom.js`, when it needs it
 };
 
 /** Stylesheets are bundled as their text. */
@@ -58,9 +67,20 @@ const stylesheets = {
 const share = {
   name: "share",
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\/(transom|views_bundle)\.js$/ }, ({ path }) => ({
+    onResolve({ filter: /^\.\/(transom|views_bundle|zod)\.js$/ }, ({ path }) => ({
       path: SHARED[path],
       external: true,
+    }));
+  },
+};
+
+/** In a script that follows `inline.js`, `transom.js` is what that one has set. */
+const follow = {
+  name: "follow",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/transom\.js$/ }, ({ path }) => ({ path, namespace: "follow" }));
+    onLoad({ filter: /./, namespace: "follow" }, () => ({
+      contents: "export const { App } = globalThis.transom;",
     }));
   },
 };
@@ -104,9 +124,9 @@ function declarations() {
 }
 
 const built = [
-  ...(await bundle(PACKAGE, { ...MODULE, external: ["react"] })),
+  ...(await bundle({ ...PACKAGE, ...LOADED }, { ...MODULE, external: ["react"] })),
   ...(await bundle(SHOWING, MODULE)),
-  ...(await bundle(SCRIPTS, { format: "iife" })),
+  ...(await bundle(SCRIPTS, { format: "iife", plugins: [follow] })),
   ...declarations(),
 ];
 

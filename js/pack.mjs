@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const built = join(root, "src/transom/web/static");
 const target = process.argv[2] ?? join(root, "build/npm");
-const SCRIPTS = ["transom.js", "webmcp.js", "react.js", "views.js"];
+const SCRIPTS = ["transom.js", "webmcp.js", "react.js", "zod.js", "views.js"];
 
 const folder = mkdtempSync(join(tmpdir(), "transom-pack-"));
 try {

@@ -12,6 +12,7 @@ NEEDED = (
     "transom/check/contract.md",
     "transom/web/static/transom.js",
     "transom/web/static/inline-webmcp.js",
+    "transom/web/static/zod.js",
     "transom/web/static/react.d.ts",
     "transom/web/static/views.js",
     "transom/examples/demo.py",

@@ -1,10 +1,10 @@
 /**
- * What `webmcp.js` and the App of a page know of each other. They are two modules of the package, so
- * this is a member of `App`.
+ * What the App of a page and the modules that a page may have beside it know of each other: WebMCP,
+ * and what converts schemas of zod. They are modules of the package, so this is a member of `App`.
  */
 import type { App } from "./app.js";
 import type { ServedTool } from "./tools.js";
-import type { Tool, ToolExtra } from "./types.js";
+import type { ToJsonSchema, Tool, ToolExtra } from "./types.js";
 
 /** Runs a tool that the browser has. */
 export type BrowserTool = (
@@ -24,6 +24,12 @@ export interface Hooks {
   _browserTools: () => Tool[] | Promise<Tool[]>;
   /** What can take the place of `oncalltool` for one call. */
   _browserTool: (name: string) => BrowserTool | undefined | Promise<BrowserTool | undefined>;
+  /** Converts the schemas of zod that do not say their JSON Schema. */
+  _zodToJsonSchema?: ToJsonSchema | undefined;
+  /** Begin to load it; undefined where nothing can be loaded, and once that was tried. */
+  _loadZod?: (() => void) | undefined;
+  /** While it loads: until then schemas are not what they will be. */
+  _loading?: Promise<void> | undefined;
 }
 
 export const hooks: Hooks = {

@@ -1,3 +1,2 @@
-/** The same for a page that uses WebMCP. */
-import "./inline.js";
+/** What `transom.server` adds for a page that uses WebMCP. */
 import "./webmcp.js";

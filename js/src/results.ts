@@ -47,7 +47,9 @@ function asResult(given: unknown, output: ToolSchema | undefined): CallToolResul
 export async function toResult(value: unknown, output?: ToolSchema): Promise<CallToolResult> {
   const result = asResult(copy(value ?? (output ? null : "Done.")), output);
   if (output && !result.isError) {
-    result.structuredContent = await output._parse(result.structuredContent, "Invalid output:");
+    const checked = await output._parse(result.structuredContent, "Invalid output:");
+    // Of a schema that could not be converted nobody knew that it is for something else.
+    result.structuredContent = isObject(checked) ? checked : { result: checked };
   }
   if (!result.content?.length) {
     result.content = [result.structuredContent ?? []].flat().map(asBlock);

@@ -1,5 +1,6 @@
 /** Schemas of tools: JSON Schema, or a Standard Schema that can be said as JSON Schema. */
 import { must } from "./errors.js";
+import { hooks } from "./hooks.js";
 import { copy, entries, fromEntries, isObject, keys, type JsonObject } from "./json.js";
 import { describe, faultsOf, type Fault } from "./json_schema.js";
 import type { StandardSchemaV1 } from "./standard_schema.js";
@@ -31,7 +32,7 @@ export const isLazy = (source: unknown): source is () => unknown =>
 
 /**
  * The JSON Schema of a Standard Schema (zod, Valibot, ArkType, ...): what the author gave beside it,
- * else what it says of itself, else what the App's `converter` makes of it.
+ * else what it says of itself, else what the App's `converter` or ours for zod makes of it.
  */
 function convert(
   source: Convertible,
@@ -40,18 +41,25 @@ function convert(
   converter: ToJsonSchema | undefined,
 ): unknown {
   const { vendor, jsonSchema: own } = source["~standard"];
-  const options = { target: "draft-2020-12", io, typeMode: io } as const; // zod reads io, Valibot typeMode
+  const options = {
+    target: "draft-2020-12",
+    io, // zod reads this, Valibot the next
+    typeMode: io,
+    libraryOptions: { unrepresentable: "any" }, // zod: what has no JSON Schema is left open
+  } as const;
   const json =
     (io === "input" && help.jsonSchema) ||
     help.toJSONSchema?.(source, options) ||
     own?.[io](options) ||
     source.toJSONSchema?.(options) ||
     source.toJsonSchema?.(options) ||
-    converter?.(source, options);
+    converter?.(source, options) ||
+    (vendor === "zod" && hooks._zodToJsonSchema?.(source, options));
+  if (!json && vendor === "zod") hooks._loadZod?.();
   must(
     json,
-    `A ${vendor} schema that does not say its JSON Schema: give toJSONSchema (as z.toJSONSchema) ` +
-      `or jsonSchema beside it, or take a newer ${vendor}`,
+    `A ${vendor} schema that does not say its JSON Schema, so that models do not see its members: ` +
+      "give toJSONSchema (as z.toJSONSchema) or jsonSchema beside it",
   );
   return json;
 }
@@ -69,6 +77,8 @@ function describesObject(schema: unknown): boolean {
 export interface ToolSchema {
   /** Its JSON Schema, which describes an object. */
   readonly _json: JsonObject & { properties: JsonObject };
+  /** Why that says nothing: a Standard Schema that cannot be converted. It still holds values to itself. */
+  readonly _fault: unknown;
   /** Whether it describes something else, which is sent as `{ result: value }`. */
   readonly _wrapped: boolean;
   /**
@@ -93,7 +103,16 @@ export function makeSchema(
   const isOutput = side === "output";
   const standard = isStandard(source) && source["~standard"];
   must(standard || isOutput || !help.jsonSchema, "jsonSchema goes with a Standard Schema");
-  const given = standard ? convert(source, side, help, converter) : source;
+  let given = source;
+  let fault: unknown;
+  if (standard) {
+    try {
+      given = convert(source, side, help, converter);
+    } catch (error) {
+      given = {};
+      fault = error;
+    }
+  }
   must(isObject(given) && !given.then, "A schema is an object");
   const inner = copy(given);
   const wrapped = !describesObject(inner) && keys(inner).length > 0;
@@ -106,6 +125,7 @@ export function makeSchema(
   };
   return {
     _json: json,
+    _fault: fault,
     _wrapped: wrapped,
     async _parse(value, title, Kind = Error) {
       let faults: Iterable<Fault>;

@@ -15,6 +15,7 @@ import type {
   ListedTools,
   ListHandler,
   Task,
+  Tool,
   ToolConfig,
   ToolExtra,
 } from "./types.js";
@@ -82,7 +83,12 @@ export function makeToolService(
   /** Answer `tools/list`: registered tools first, then those of the page's handler and the browser. */
   async function list(cursor: unknown, extra: ToolExtra): Promise<JsonObject> {
     const registered = [...tools];
-    const rows = registered.flatMap((tool) => tool.definition() ?? []);
+    const define = (): Tool[] => registered.flatMap((tool) => tool.definition() ?? []);
+    let rows = define();
+    if (hooks._loading) {
+      await hooks._loading;
+      rows = define();
+    }
     const add = (given: unknown): void => {
       const row = asRow(given);
       if (!row) void reporter._report(new Error(`Not a tool: ${asText(given)}`), "error");
@@ -123,6 +129,7 @@ export function makeToolService(
     }
     const refused = `Tool ${name} must be called as a task`;
     must(support !== "required", refused, ErrorCode.MethodNotFound);
+    if (hooks._loading) await hooks._loading;
     if (tool) return tasks._whole(await tool.run(given, extra), extra.signal);
     const other = (await hooks._browserTool(name)) ?? handlers._onCall;
     must(other, `Tool ${name} not found`, ErrorCode.InvalidParams);

@@ -1,5 +1,6 @@
 /** The tools that a page registers, and their handles. */
 import { must, ToolError } from "./errors.js";
+import { hooks } from "./hooks.js";
 import { hasOwn, isString, toJson, type JsonObject } from "./json.js";
 import { isLazy, makeSchema, type ToolSchema } from "./schema.js";
 import type {
@@ -30,6 +31,9 @@ const FIELDS = [
 
 type Fields = ToolConfig & { name: string; enabled: boolean };
 type Changes = ToolConfig & { name?: string };
+
+/** For models, of a tool whose schema cannot be converted. */
+const OPEN = "Its parameters are not listed; they are checked when it is called.";
 
 const TASK_SUPPORT = ["forbidden", "optional", "required"];
 
@@ -75,6 +79,10 @@ export function registerTool(
   let fields: Fields = { name: "", enabled: true };
   let input: ToolSchema | undefined; // undefined while it is lazy
   let output: ToolSchema | undefined;
+  let reported = "undefined";
+
+  const make = (source: unknown, side: "input" | "output", help: Fields = fields): ToolSchema =>
+    makeSchema(source, side, help, owner._toJSONSchema());
 
   /** Change all that is given, or nothing. */
   function apply(changes: Changes): void {
@@ -89,35 +97,43 @@ export function registerTool(
     must(TASK_SUPPORT.includes(execution?.taskSupport ?? "forbidden"), "Not a taskSupport");
     const lazy = isLazy(inputSchema);
     must(!lazy || inputSchema.constructor === Function, "A lazy inputSchema is sync");
-    const converter = owner._toJSONSchema();
-    const nextInput = lazy ? undefined : makeSchema(inputSchema ?? {}, "input", next, converter);
-    output = outputSchema && makeSchema(outputSchema, "output", next, converter);
+    const nextInput = lazy ? undefined : make(inputSchema ?? {}, "input", next);
+    output = outputSchema && make(outputSchema, "output", next);
     input = nextInput;
     fields = next;
   }
 
-  /** The input schema as it is now; undefined if a lazy one cannot be made. */
+  /** The input schema as it is now; undefined if it cannot be made. What is wrong is reported once. */
   function schema(): ToolSchema | undefined {
+    const { name, inputSchema, outputSchema } = fields;
+    let made: ToolSchema | undefined;
+    let problem: unknown;
     try {
-      const lazy = fields.inputSchema as LazySchema;
-      const made = input ?? makeSchema(lazy(), "input", fields, owner._toJSONSchema());
+      // One that could not be converted is tried again: what converts it may be there by now.
+      if (output?._fault) output = make(outputSchema, "output");
+      if (input?._fault) input = make(inputSchema, "input");
+      made = input ?? make((inputSchema as LazySchema)(), "input");
       tool.error = undefined;
-      return made;
+      problem = made._fault ?? output?._fault;
     } catch (error) {
-      if (String(error) !== String(tool.error)) owner._report(error, "schema", fields.name);
-      tool.error = error;
-      return undefined;
+      tool.error = problem = error;
     }
+    if (!hooks._loading && String(problem) !== reported) {
+      reported = String(problem);
+      if (problem) owner._report(problem, "schema", name);
+    }
+    return made;
   }
 
   function entry(known: ToolSchema | undefined): Tool | undefined {
     // What is not for the host is taken out.
     const { enabled, reason, jsonSchema, toJSONSchema, returnsTask, _meta, ...listed } = fields;
     if (!enabled) return undefined;
+    if (known?._fault) listed.description = [listed.description ?? [], OPEN].flat().join(" ");
     return {
       ...listed,
       inputSchema: known?._json,
-      outputSchema: output?._json,
+      outputSchema: output?._fault ? undefined : output?._json,
       _meta: {
         ..._meta,
         "transom/registration": registration,

@@ -151,16 +151,18 @@ function offerToBrowser(tool: ServedTool): (() => void) | undefined {
   const entry = offered(tool);
   if (!entry) return undefined;
   const control = new AbortController();
-  const register = async (): Promise<unknown> =>
-    registerNative!(
+  const register = async (): Promise<unknown> => {
+    if (hooks._loading) await hooks._loading;
+    return registerNative!(
       {
-        ...entry,
-        description: entry.description ?? entry.name,
+        description: entry.name,
+        ...offered(tool),
         execute: (given: unknown, { signal }: { signal?: AbortSignal } = {}) =>
           run(tool, given, signal),
       },
       { signal: control.signal },
     );
+  };
   register().catch(fireToolChange); // it refuses; who listens learns of the tool from us
   return () => {
     control.abort();

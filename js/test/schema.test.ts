@@ -54,8 +54,23 @@ test("a Standard Schema says its JSON Schema, or the author does", () => {
   assert.equal(makeSchema(says, "input")._json.title, "mine");
   assert.equal(makeSchema(standard({}), "input", { jsonSchema: json })._json.title, "mine");
   assert.equal(makeSchema(standard({}), "input", {}, () => json)._json.title, "mine");
-  assert.throws(() => makeSchema(standard({}), "input"), /A mine schema that does not say/);
   assert.throws(() => makeSchema({}, "input", { jsonSchema: json }), /goes with a Standard Schema/);
+});
+
+test("one that nothing converts is open, says why, and holds values to itself", async () => {
+  const throws = (): never => {
+    throw new Error("no JSON Schema for dates");
+  };
+  const refuses = { validate: () => ({ issues: [{ message: "no" }] }) };
+  for (const [members, reason] of [
+    [refuses, /A mine schema that does not say its JSON Schema/],
+    [{ ...refuses, jsonSchema: { input: throws, output: throws } }, /no JSON Schema for dates/],
+  ] as const) {
+    const schema = makeSchema(standard(members), "input");
+    assert.deepEqual(schema._json, { type: "object", properties: {} });
+    assert.match(String(schema._fault), reason);
+    await assert.rejects(schema._parse({}, "Invalid:"), { message: "Invalid:\n- no" });
+  }
 });
 
 test("a Standard Schema's issues have their places", async () => {

@@ -1,11 +1,12 @@
 """Code written for the official SDK runs with `transom.js` in its place, as it stands.
 
 The samples import `@modelcontextprotocol/ext-apps` and `zod`. The first becomes `transom.js`; zod
-is the real one, so tools get schemas of a library we know nothing of.
+is the real one, of every version that has Standard Schemas.
 """
 
 import re
 
+import pytest
 from playwright.async_api import BrowserContext
 
 from tests.browser.bundling import EXT_APPS, bundled_page
@@ -31,9 +32,21 @@ EDITOR = """
 """
 
 
-def page_of(sample: str) -> str:
+ZODS = ("zod", "zod-3", "zod-3/v4", "zod-4.0", "zod-4.1")
+
+
+def page_of(sample: str, zod: str = "zod") -> str:
     """A page that runs a sample, bundled as the author of a View would."""
-    return bundled_page(PAGES / "samples" / sample, alias=(EXT_APPS,), body=EDITOR)
+    alias = (EXT_APPS,) if zod == "zod" else (EXT_APPS, f"zod={zod}")
+    return bundled_page(PAGES / "samples" / sample, alias=alias, body=EDITOR)
+
+
+def page_with_valibot(sample: str) -> str:
+    """The same, with its schema written for Valibot."""
+    code = (PAGES / "samples" / sample).read_text()
+    code = code.replace('import { z } from "zod"', 'import * as z from "valibot"')
+    assert "valibot" in code
+    return bundled_page(code, alias=(EXT_APPS,), body=EDITOR)
 
 
 def page_with_names_alone() -> str:
@@ -54,8 +67,9 @@ def page_that_lists_its_form() -> str:
     return bundled_page(code, alias=(EXT_APPS,), body=EDITOR)
 
 
-async def test_the_example_from_end_to_end(context: BrowserContext):
-    async with mounted(context, page_of("end_to_end.ts")) as view:
+@pytest.mark.parametrize("zod", ZODS)
+async def test_the_example_from_end_to_end(context: BrowserContext, zod: str):
+    async with mounted(context, page_of("end_to_end.ts", zod)) as view:
         [hello] = await view.seen("ui/initialize")
         assert hello["params"]["appInfo"] == {"name": "DocEditor", "version": "1.0.0"}
         assert hello["params"]["appCapabilities"] == {"tools": {"listChanged": True}}
@@ -80,6 +94,21 @@ async def test_the_example_from_end_to_end(context: BrowserContext):
         assert answer["error"] == {"code": -32603, "message": "Tool nope failed"}
 
 
+@pytest.mark.parametrize("sample", ["end_to_end.ts", "dynamic.ts"])
+async def test_the_examples_with_valibot_whose_schemas_are_not_listed(
+    context: BrowserContext, sample: str
+):
+    async with mounted(context, page_with_valibot(sample)) as view:
+        insert = (await view.tools())[0]
+        assert insert["name"] == "insert-text"
+        assert insert["inputSchema"] == {"type": "object", "properties": {}}
+        assert "Its parameters are not listed" in insert["description"]
+        assert await view.text("insert-text", {"text": "Hello"}) == "Inserted"
+        assert await view.run("inserted") == ["Hello"]
+        refused = await view.text("insert-text", {"text": 5})
+        assert refused.startswith("Invalid arguments for tool insert-text:\n- text: ")
+
+
 async def test_a_static_list(context: BrowserContext):
     async with mounted(context, page_of("static_list.ts")) as view:
         assert await view.names() == ["get-selection", "insert-text"]
@@ -99,8 +128,9 @@ async def test_errors_are_returned(context: BrowserContext):
         assert await view.text("anything else") == "Done."
 
 
-async def test_a_registry_that_changes(context: BrowserContext):
-    async with mounted(context, page_of("dynamic.ts")) as view:
+@pytest.mark.parametrize("zod", ZODS)
+async def test_a_registry_that_changes(context: BrowserContext, zod: str):
+    async with mounted(context, page_of("dynamic.ts", zod)) as view:
         assert await view.names() == ["insert-text", "refresh"]
         assert (await view.tools())[1]["_meta"]["ui"] == {"visibility": ["app"]}
         refused = await view.call("save")

@@ -3,14 +3,24 @@
 import pytest
 from playwright.async_api import BrowserContext
 
-from tests.browser.bundling import bundled_page
-from tests.browser.transomjs_host import LIBRARY, View, mounted
+from tests.browser.bundling import bundle, bundled_page
+from tests.browser.transomjs_host import (
+    LIBRARY,
+    VIEW_URL,
+    View,
+    host_page,
+    mounted,
+    page_with,
+)
 
+PROBLEM = "transom/notifications/problem"
 ALIAS = (f"transom={LIBRARY}",)
 IMPORTS = """
   import { App } from "transom";
   import { z } from "zod";
   import { z as z3 } from "zod-3";
+  import { z as z3v4 } from "zod-3/v4";
+  import { z as z40 } from "zod-4.0";
   import { z as z41 } from "zod-4.1";
   import * as v from "valibot";
   import { toJsonSchema, toStandardJsonSchema } from "@valibot/to-json-schema";
@@ -23,10 +33,13 @@ IMPORTS = """
     app.onerror = (error) => errors.push(error.message);
     return app;
   };
+  const ofZod = (z) => z.object({ text: z.string(), times: z.number().int().default(2) });
   const schemas = {
-    zod: z.object({ text: z.string(), times: z.number().int().default(2) }),
-    zod3: z3.object({ text: z3.string(), times: z3.number().int().default(2) }),
-    zod41: z41.object({ text: z41.string(), times: z41.number().int().default(2) }),
+    zod: ofZod(z),
+    zod3: ofZod(z3),
+    zod3v4: ofZod(z3v4),
+    zod40: ofZod(z40),
+    zod41: ofZod(z41),
     valibot: v.object({ text: v.string(), times: v.optional(v.pipe(v.number(), v.integer()), 2) }),
     arktype: type({ text: "string", times: "number.integer = 2" }),
     handmade: { "~standard": { version: 1, vendor: "by hand", validate: (value) =>
@@ -34,7 +47,7 @@ IMPORTS = """
         : { issues: [{ message: "text is text", path: ["text"] }] } } },
   };
   const repeat = ({ text, times }) => text.repeat(times);
-  Object.assign(globalThis, { errors, make, schemas, repeat, z, z41, v, toJsonSchema,
+  Object.assign(globalThis, { errors, make, schemas, repeat, z, z3, z41, v, toJsonSchema,
     toStandardJsonSchema, zodToJsonSchema });
 """
 
@@ -76,34 +89,125 @@ async def test_schemas_that_say_what_they_are_need_nothing(context: BrowserConte
         assert await view.run("errors") == []
 
 
-async def test_others_are_refused_with_the_vendor_and_the_way_out(context: BrowserContext):
-    script = """
+OLDER_ZOD = ("zod3", "zod3v4", "zod40", "zod41")
+
+
+async def test_zod_of_every_version_needs_nothing(context: BrowserContext):
+    script = f"""
       const app = make();
-      globalThis.said = {};
-      for (const name of ["zod3", "zod41", "valibot", "handmade"]) {
-        for (const field of ["inputSchema", "outputSchema"]) {
-          try { app.registerTool(name, { [field]: schemas[name] }, repeat); }
-          catch (error) { said[`${name} ${field}`] = error.message; }
-        }
-      }
-      const handle = app.registerTool("kept", { inputSchema: schemas.zod }, repeat);
-      try { handle.update({ inputSchema: schemas.zod41 }); }
-      catch (error) { said.update = error.message; }
-      await document.fonts.ready;
+      for (const name of {[*OLDER_ZOD]}) {{
+        app.registerTool(name, {{ inputSchema: schemas[name] }}, repeat);
+        app.registerTool(`lazy-${{name}}`, {{ inputSchema: () => schemas[name] }}, repeat);
+      }}
+      app.registerTool("out", {{ outputSchema: z3.array(z3.string()) }}, () => ["x"]);
+      globalThis.text = app.registerTool("text", {{ inputSchema: z3.string() }}, repeat);
       await app.connect();
     """
     async with mounted(context, page(script)) as view:
-        said = await view.run("said")
-        vendors = {"zod3": "zod", "zod41": "zod", "valibot": "valibot", "handmade": "by hand"}
-        assert len(said) == 2 * len(vendors) + 1
-        for name, text in said.items():
-            vendor = vendors.get(name.split()[0], "zod")
-            assert text == (
-                f"A {vendor} schema that does not say its JSON Schema: give toJSONSchema (as "
-                f"z.toJSONSchema) or jsonSchema beside it, or take a newer {vendor}"
+        tools = {tool["name"]: tool for tool in await view.tools()}
+        for name in OLDER_ZOD:
+            await repeats(view, name)
+            await repeats(view, f"lazy-{name}")
+            assert "description" not in tools[name]
+        assert tools["out"]["outputSchema"]["properties"]["result"]["items"] == {"type": "string"}
+        assert (await view.call("out"))["structuredContent"] == {"result": ["x"]}
+        # Only a converted schema shows that it is not for an object.
+        assert "text" not in tools
+        assert await view.run("errors") == ["An inputSchema describes an object"]
+        assert await view.run("text.error.message") == "An inputSchema describes an object"
+
+
+async def test_a_page_that_has_transom_js_inline_converts_zod_too(context: BrowserContext):
+    zod = bundle('import { z } from "zod-3"; globalThis.z = z;').replace("</script", "<\\/script")
+    script = """
+      const inputSchema = z.object({ text: z.string(), times: z.number().int().default(2) });
+      const app = new App({ name: "a", version: "1" });
+      app.registerTool("zod3", { inputSchema }, ({ text, times }) => text.repeat(times));
+      await app.connect();
+    """
+    body = f'<script type="module">{zod}</script>'
+    async with mounted(context, page_with(script, body=body)) as view:
+        await repeats(view, "zod3")
+
+
+async def test_where_nothing_can_be_loaded_the_tool_is_there_all_the_same(context: BrowserContext):
+    zod = bundle('import { z } from "zod-3"; globalThis.z = z;').replace("</script", "<\\/script")
+    html = f"""<!doctype html><body><script type="module" nonce="x">{zod}</script>
+      <script type="module" nonce="x">
+      import("./transom.js").then(async ({{ App }}) => {{
+        globalThis.errors = [];
+        const app = new App({{ name: "a", version: "1" }});
+        app.onerror = (error) => errors.push(error.message);
+        app.registerTool("t", {{ inputSchema: z.object({{ text: z.string() }}) }}, () => "ran");
+        await app.connect();
+      }});
+    </script>"""
+    csp = "default-src 'none'; script-src 'nonce-x' 'strict-dynamic'"
+    async with mounted(context, html, csp=csp) as view:
+        [tool] = await view.tools()
+        assert tool["description"] == NOT_LISTED
+        assert await view.text("t", {"text": "x"}) == "ran"
+        assert (await view.call("t", {"text": 1}))["isError"]
+        [said] = await view.run("errors")
+        assert said.startswith("A zod schema that does not say its JSON Schema")
+
+
+NOT_LISTED = "Its parameters are not listed; they are checked when it is called."
+
+
+async def test_schemas_of_others_are_open_and_hold_arguments_to_themselves(
+    context: BrowserContext,
+):
+    script = """
+      const app = make();
+      for (const name of ["valibot", "handmade"]) {
+        app.registerTool(name, { description: "Repeat.", inputSchema: schemas[name] }, repeat);
+        app.registerTool(`lazy-${name}`, { inputSchema: () => schemas[name] }, repeat);
+        app.registerTool(`out-${name}`, { outputSchema: schemas[name] },
+          ({ arguments: given }) => given);
+      }
+      app.registerTool("list", { outputSchema: v.array(v.string()) }, () => ["x"]);
+      const kept = app.registerTool("kept", { inputSchema: schemas.zod }, repeat);
+      kept.update({ inputSchema: schemas.valibot });
+      await app.connect();
+    """
+    async with host_page(context, view=page(script)) as view:
+        capabilities = {"experimental": {"transom/problems": {}}}
+        await view.page.evaluate(
+            "offered => { answers['ui/initialize'].hostCapabilities = offered }",
+            capabilities,
+        )
+        await view.page.evaluate("url => mount(url)", VIEW_URL)
+        await view.heard("ui/notifications/initialized")
+        await view.tools()
+        tools = {tool["name"]: tool for tool in await view.tools()}
+        problems = [message["params"] for message in await view.seen(PROBLEM)]
+        assert [problem["tool"] for problem in problems] == list(tools)  # once each
+        assert {problem["kind"] for problem in problems} == {"schema"}
+        vendors = {"handmade": "by hand"}
+        for name in ("valibot", "handmade"):
+            described = {"type": "object", "properties": {}}
+            assert tools[name]["inputSchema"] == described
+            assert tools[name]["description"] == f"Repeat. {NOT_LISTED}"
+            assert tools[f"lazy-{name}"]["description"] == NOT_LISTED
+            [problem] = [each for each in problems if each["tool"] == name]
+            assert problem["message"] == (
+                f"Error: A {vendors.get(name, name)} schema that does not say its JSON Schema, so "
+                "that models do not see its members: give toJSONSchema (as z.toJSONSchema) or "
+                "jsonSchema beside it"
             )
-        assert await view.names() == ["kept"]
-        await repeats(view, "kept")
+            for each in (name, f"lazy-{name}"):
+                assert await view.text(each, {"text": "ab"}) == "abab"  # with its default
+                refused = await view.text(each, {"text": 5})
+                assert refused.startswith(f"Invalid arguments for tool {each}:\n- text")
+            out = f"out-{name}"
+            assert "outputSchema" not in tools[out]
+            made = {"text": "a", "times": 2}
+            assert (await view.call(out, {"text": "a"}))["structuredContent"] == made
+            failed = await view.ask("tools/call", {"name": out, "arguments": {"text": 1}})
+            assert failed["error"]["code"] == -32603
+        assert (await view.call("list"))["structuredContent"] == {"result": ["x"]}
+        assert tools["kept"]["description"] == NOT_LISTED
 
 
 CONVERTED = {
@@ -154,22 +258,6 @@ async def test_a_converter_for_all_tools_of_an_app_is_for_schemas_that_need_one(
         [out] = [tool for tool in await view.tools() if tool["name"] == "out"]
         assert out["outputSchema"]["properties"]["result"]["items"] == {"type": "string"}
         assert (await view.call("out"))["structuredContent"] == {"result": ["x"]}
-
-
-async def test_a_lazy_one_that_cannot_be_listed_hides_its_tool_and_says_why(
-    context: BrowserContext,
-):
-    script = """
-      const app = make();
-      globalThis.handle = app.registerTool("lazy", { inputSchema: () => schemas.zod41 }, repeat);
-      app.registerTool("other", {}, () => "other");
-      await app.connect();
-    """
-    async with mounted(context, page(script)) as view:
-        assert await view.names() == ["other"]
-        [said] = await view.run("errors")
-        assert said.startswith("A zod schema that does not say its JSON Schema")
-        assert await view.run("handle.error.message") == said
 
 
 @pytest.mark.parametrize("config", ["{ jsonSchema: j }", "{ inputSchema: j, jsonSchema: j }"])

@@ -64,6 +64,32 @@ def test_the_declarations_compile_and_a_page_that_uses_all_of_them_does():
     assert compiled("-p", str(TYPES)) == ""
 
 
+GLOBALS = """
+declare const editor: { on(name: string, listener: () => void): void };
+declare function insertAtCursor(text: string): void;
+declare function saveHandler(extra: object): { content: [] };
+declare function refreshHandler(): { content: [{ type: "text"; text: string }] };
+declare function formIsValid(): boolean;
+declare function getSelectedText(): string;
+declare function formatText(given: unknown): string;
+"""
+
+
+@pytest.mark.parametrize("zod", ["zod", "zod-3", "zod-3/v4", "zod-4.0", "zod-4.1"])
+def test_samples_for_the_official_sdk_compile_with_every_zod(tmp_path: Path, zod: str):
+    for file in (PAGES / "samples").glob("*.ts"):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "globals.d.ts").write_text(GLOBALS)
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    config = json.loads((TYPES / "tsconfig.json").read_text())
+    config["compilerOptions"]["paths"] = {
+        "@modelcontextprotocol/ext-apps": [f"{STATIC}/transom"],
+        "zod": [f"./node_modules/{zod}"],
+    }
+    (tmp_path / "tsconfig.json").write_text(json.dumps(config))
+    assert compiled("-p", str(tmp_path)) == ""
+
+
 def test_a_mistake_is_found(tmp_path: Path):
     """That nothing is said of the page above means something."""
     for file in TYPES.iterdir():

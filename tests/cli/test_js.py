@@ -26,7 +26,7 @@ def test_the_files_are_copied_into_a_folder_that_is_made(tmp_path: Path):
 def test_every_module_of_a_view_is_among_them_with_all_declarations():
     for_applications = {"elements.d.ts", "messages.d.ts"}
     declared = {file.name for file in STATIC.glob("*.d.ts")} - for_applications
-    assert set(FILES) == declared | {"transom.js", "webmcp.js", "react.js"}
+    assert set(FILES) == declared | {"transom.js", "webmcp.js", "react.js", "zod.js"}
 
 
 def test_earlier_copies_are_replaced(tmp_path: Path):

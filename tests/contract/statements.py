@@ -106,7 +106,11 @@ ORDERS = _SAMPLES + "a_helper_of_the_server_answers_its_view_and_not_the_model"
 # What proves several statements, on the wire.
 THEIR_HOOKS = _REACT + "a_page_written_for_their_hooks_runs_in_our_host_with_theirs_and_with_ours"
 GOOD_SCHEMAS = _JS_STANDARD + "schemas_that_say_what_they_are_need_nothing"
-BAD_SCHEMAS = _JS_STANDARD + "others_are_refused_with_the_vendor_and_the_way_out"
+OLDER_ZOD = _JS_STANDARD + "zod_of_every_version_needs_nothing"
+OPEN_SCHEMAS = _JS_STANDARD + "schemas_of_others_are_open_and_hold_arguments_to_themselves"
+SAMPLES_WITH_ZOD = _JS_SAMPLES + "the_example_from_end_to_end"
+SAMPLES_WITH_VALIBOT = _JS_SAMPLES + "the_examples_with_valibot_whose_schemas_are_not_listed"
+SAMPLES_COMPILE = _JS_TYPES + "samples_for_the_official_sdk_compile_with_every_zod"
 GIVEN_SCHEMAS = _JS_STANDARD + "what_is_given_beside_them_is_the_way_out"
 LATE_JS = _JS_WIRE + "a_handler_of_tools_after_connect_without_the_capability_throws"
 LATE = _TOOLS + "registering_after_connect_without_the_capability_raises_every_time"
@@ -221,9 +225,10 @@ STATEMENTS = [
     Statement("000-17", "The sample of `onlisttools`.", LISTS, (STATIC,)),
     Statement("000-18", "Tools take any Standard Schema (Zod, ArkType, Valibot).",
               f"{_JS}registerTool schema/schema.py:Validator",
-              (GOOD_SCHEMAS, GIVEN_SCHEMAS,
+              (GOOD_SCHEMAS, OLDER_ZOD, OPEN_SCHEMAS, GIVEN_SCHEMAS, SAMPLES_WITH_ZOD,
+               SAMPLES_WITH_VALIBOT,
                _SCHEMAS + "an_object_describes_and_validates_by_itself"),
-              "one that cannot be listed as JSON Schema needs that beside it, and says so"),
+              "one that cannot be converted to JSON Schema is listed without its parameters"),
     Statement("000-19", "The registry fills `onlisttools` and `oncalltool`.",
               f"{BUILDS} view/tool_service.py:ToolService", (REGISTRY,)),
     Statement("000-20", "The sample of `registerTool` with Zod.", REGISTERS, (REGISTRY,)),
@@ -316,7 +321,8 @@ STATEMENTS = [
               "types.py:Tool", (BY_NAME, STATIC, LISTED)),
     Statement("001-10", "Handlers are set before `connect`.", CONNECTS, (LATE_JS, STATIC)),
     Statement("001-11", "The sample of a static list.", LISTS, (STATIC, BY_NAME)),
-    Statement("001-12", "The sample that follows `selectionchange`.", LISTS, (SELECTION,)),
+    Statement("001-12", "The sample that follows `selectionchange`.", LISTS,
+              (SELECTION, SAMPLES_COMPILE)),
     Statement("001-13", "The sample of the pair `onlisttools`, `oncalltool`.",
               f"{LISTS} {ANSWERS}", (BY_NAME,)),
     Statement("001-14", "What is listed must be handled.", ANSWERS,
@@ -496,7 +502,7 @@ STATEMENTS = [
               (_GATEWAY + "context_comes_with_the_next_result_and_replaces_what_was_told_before",
                _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, BAD_CODE)),
     Statement("003-36", "Any Standard Schema will do.", f"{_JS}registerTool",
-              (GOOD_SCHEMAS, GIVEN_SCHEMAS)),
+              (GOOD_SCHEMAS, OLDER_ZOD, OPEN_SCHEMAS, GIVEN_SCHEMAS)),
     Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.",
               "js/src/schema.ts:jsonSchema",
               (GOOD_SCHEMAS, REGISTRY)),
@@ -513,12 +519,14 @@ STATEMENTS = [
               (_JS_TASKS + "a_task_that_was_handed_to_the_server_outlives_its_view",
                _HOST + "a_task_that_was_handed_to_the_server_outlives_its_view")),
     Statement("003-41", "Zod 3.25 is listed with the help of `z.toJSONSchema`.",
-              "js/src/schema.ts:toJSONSchema", (GIVEN_SCHEMAS, BAD_SCHEMAS),
-              "transom.js loads nothing by itself: the function is given to it, and an error says "
-              "so where it is not"),
+              "js/src/zod.ts:zodToJsonSchema js/src/schema.ts:toJSONSchema",
+              (OLDER_ZOD, SAMPLES_WITH_ZOD, GIVEN_SCHEMAS),
+              "its definitions are converted by a module of ours, so that no other zod is needed"),
     Statement("003-42", "Others without `jsonSchema` are a clear error.",
               "js/src/schema.ts:jsonSchema",
-              (BAD_SCHEMAS,)),
+              (OPEN_SCHEMAS,),
+              "the error is a problem that the author sees; the tool is there without its "
+              "parameters, so that the page does not stop"),
     Statement("003-43", "`update` counts for calls.",
               f"{_HANDLE}update {_JS_TOOL}update", (HANDLE,)),
     Statement("003-44", "Without an `inputSchema` the callback gets `extra` alone.",

@@ -24,6 +24,7 @@ FILES: Final = (
     "webmcp.d.ts",
     "react.d.ts",
     # what these import
+    "zod.js",
     "app.d.ts",
     "errors.d.ts",
     "standard_schema.d.ts",

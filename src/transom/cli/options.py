@@ -551,9 +551,9 @@ def _js() -> Command:
         """\
 Copy Transom's JavaScript files into a project that builds its View with a bundler, such as Vite.
 
-These are `transom.js`, `webmcp.js`, `react.js` and their TypeScript declarations. Run it again
-after an update of Transom. A page without a bundler needs no copies: the server puts `transom.js`
-into it.
+These are `transom.js`, `webmcp.js`, `react.js`, their TypeScript declarations, and `zod.js`, which
+`transom.js` imports when it is needed. Run it again after an update of Transom. A page without a
+bundler needs no copies: the server puts `transom.js` into it.
 
 Exit codes: 0 copied, 1 there is another file of one of these names, or the folder cannot be
 written to.""",

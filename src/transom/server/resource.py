@@ -6,8 +6,8 @@
    `import { App } from "transom"` in an inline module. Either way it gets one inline classic script
    that sets `window.transom`; an import becomes a destructuring of it. Nothing else runs under
    `script-src 'unsafe-inline'`: no data: or blob: module, no import map.
-3. `inline.js` is that script, `inline-webmcp.js` the same with WebMCP, for pages that mention it.
-   Both are built from `js/src`.
+3. `inline.js` is that script. What only some pages need follows in it, for pages that mention it:
+   WebMCP, and what converts schemas of zod. All are built from `js/src`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _IMPORT: Final = re.compile(
         (?P<quote>["'])(?:transom|(?:\./)?transom\.js)(?P=quote)[ \t]*;?""",
     re.VERBOSE,
 )
-_WEBMCP: Final = re.compile(r"\bmodelContext|\btoolname\b")
+_MENTIONED: Final = {
+    "inline-webmcp.js": re.compile(r"\bmodelContext|\btoolname\b"),
+    "inline-zod.js": re.compile(r"\bzod\b", re.IGNORECASE),
+}
 
 
 class _Script(NamedTuple):
@@ -92,17 +95,17 @@ def inline_transom(text: str, uri: str = "the page") -> str:
     if "transom" not in text:
         return text
     edits: list[tuple[int, int, str]] = []
-    webmcp = _WEBMCP.search(text) is not None
+    library = _library(tuple(name for name, word in _MENTIONED.items() if word.search(text)))
     for script in _Scripts(text).found:
         if script.source is not None:
             if script.source.strip() in _SCRIPT_NAMES:
-                edits.append((script.start, script.close, "" if edits else _library(webmcp)))
+                edits.append((script.start, script.close, "" if edits else library))
         elif script.kind == "module":
             body = text[script.body : script.end]
             rewritten = _IMPORT.sub(functools.partial(_destructured, uri), body)
             if rewritten != body:
                 if not edits:
-                    edits.append((script.start, script.start, _library(webmcp)))
+                    edits.append((script.start, script.start, library))
                 edits.append((script.body, script.end, rewritten))
     for start, end, replacement in reversed(edits):
         text = text[:start] + replacement + text[end:]
@@ -124,11 +127,13 @@ def _destructured(uri: str, match: re.Match[str]) -> str:
 
 
 @functools.cache
-def _library(webmcp: bool) -> str:
+def _library(additions: tuple[str, ...]) -> str:
     # By path inside the package: importing transom.web from here would go up a layer.
     static = importlib.resources.files("transom").joinpath("web", "static")
     try:
-        script = static.joinpath("inline-webmcp.js" if webmcp else "inline.js").read_text("utf-8")
+        script = "".join(
+            static.joinpath(name).read_text("utf-8") for name in ("inline.js", *additions)
+        )
     except OSError:
         raise RegistrationError(
             "the page asks for transom.js, and this installation of Transom does not have it. "

@@ -277,9 +277,14 @@ export interface AppOptions {
     toJSONSchema?: ToJsonSchema;
 }
 export type Handler<Params> = ((params: Params) => unknown) | undefined;
+/** A tool as `onlisttools` describes it: a name alone, or what is to be listed. */
+export type DescribedTool = string | (Omit<Tool, "inputSchema" | "outputSchema"> & {
+    inputSchema?: JsonSchema;
+    outputSchema?: JsonSchema;
+});
 /** What `onlisttools` returns. */
-export type ListedTools = (Tool | string)[] | {
-    tools: (Tool | string)[];
+export type ListedTools = DescribedTool[] | {
+    tools: DescribedTool[];
     nextCursor?: string;
 };
 export type ListHandler = (params: {
