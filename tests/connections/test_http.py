@@ -87,6 +87,74 @@ async def test_a_server_from_2026_gets_the_headers_it_routes_by() -> None:
         )
 
 
+class Modern:
+    """A 2026-07-28 server that has these tools, and keeps every request that it gets."""
+
+    def __init__(self, *tools: dict[str, Any]) -> None:
+        self.tools = list(tools)
+        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/mcp", self._handle, methods=["POST"])])
+
+    async def _handle(self, request: Request) -> Response:
+        message = await request.json()
+        self.requests.append((dict(request.headers), message))
+        results: dict[str, dict[str, Any]] = {
+            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+            "tools/list": {"tools": self.tools},
+            "tools/call": {"content": []},
+        }
+        result = {**results[message["method"]], "resultType": "complete"}
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+def tool(name: str, **annotated: Any) -> dict[str, Any]:
+    """A tool with one property."""
+    return {"name": name, "inputSchema": {"type": "object", "properties": {"a": annotated}}}
+
+
+async def test_every_request_says_who_makes_it_also_the_one_that_looks_for_a_server() -> None:
+    server = Modern(tool("add", type="integer"))
+    async with serving(server.app()) as url, connected(url) as connection:
+        await call(connection, "add", a=1)
+    assert len(server.requests) == 3  # who is there, the introduction, the call
+    for headers, message in server.requests:
+        meta = message["params"]["_meta"]
+        assert headers["mcp-protocol-version"] == "2026-07-28"
+        assert headers["mcp-method"] == message["method"]
+        assert meta["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+        assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "transom"
+        assert meta["io.modelcontextprotocol/clientCapabilities"].keys() == {"extensions"}
+
+
+INVALID = [
+    tool("empty", **{"type": "string", "x-mcp-header": ""}),
+    tool("spaced", **{"type": "string", "x-mcp-header": "a b"}),
+    tool("object", **{"type": "object", "x-mcp-header": "A"}),
+    tool("nested", type="array", items={"type": "string", "x-mcp-header": "A"}),
+]
+
+
+@pytest.mark.parametrize("invalid", INVALID, ids=[each["name"] for each in INVALID])
+async def test_a_tool_with_an_invalid_header_is_neither_listed_nor_called(
+    invalid: dict[str, Any],
+) -> None:
+    server = Modern(tool("valid", **{"type": "string", "x-mcp-header": "A"}), invalid)
+    async with serving(server.app()) as url, connected(url) as connection:
+        assert list(await connection.tools()) == ["valid"]
+        with pytest.raises(ProtocolError, match=f"{invalid['name']} cannot be called") as refused:
+            await call(connection, invalid["name"])
+        assert refused.value.code == -32602
+        await call(connection, "valid", a="x")
+        called = [each for each in server.requests if each[1]["method"] == "tools/call"]
+        assert [headers["mcp-param-a"] for headers, _ in called] == ["x"]
+        server.tools = [tool(invalid["name"], type="string")]  # its author has mended it
+        await connection.tool_cache.relist()
+        assert list(await connection.tools()) == [invalid["name"]]
+        await call(connection, invalid["name"])
+
+
 # --- servers that go and come ----------------------------------------------------------------
 
 
@@ -215,11 +283,11 @@ def _error(text: str, code: int = -32600) -> dict[str, Any]:
 
 
 def answering(answer: Callable[[Any], Response]) -> Starlette:
-    """An MCP server as far as a `ping` goes; then it answers as it is told to."""
+    """An MCP server as far as `server/discover` goes; then it answers as it is told to."""
 
     async def handle(request: Request) -> Response:
         message = await request.json()
-        if message["method"] == "ping":
+        if message["method"] == "server/discover":
             return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         return answer(message)
 

@@ -229,6 +229,7 @@ async def test_over_http_an_older_server_serves_newer_clients_without_sessions()
         call = {"name": "greet", "arguments": {}}
         wanted = (await post(http, url, "tools/call", call)).json()["result"]
         [key] = wanted["inputRequests"]
+        assert (await post(http, url, "initialize")).status_code == 404  # and changes nothing
         again = {
             **call,
             "inputResponses": {key: ACCEPTED},

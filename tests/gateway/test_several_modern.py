@@ -77,7 +77,7 @@ async def test_discovery_is_merged_when_all_servers_speak_it():
     info = found.pop("_meta")[f"{META}serverInfo"]
     assert info["name"] == "transom-gateway"
     assert found == {
-        "supportedVersions": ["2026-07-28", "2027-01-01"],
+        "supportedVersions": ["2026-07-28"],
         "capabilities": {
             "tools": {"listChanged": True},
             "prompts": {"listChanged": True},
@@ -88,6 +88,20 @@ async def test_discovery_is_merged_when_all_servers_speak_it():
         "instructions": "# one\n\n> Use one.\n\n# two\n\n> Use two.",
         **COMPLETE,
     }
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "tasks/list"])
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_a_method_of_an_earlier_version_is_not_found_and_changes_nothing(
+    method: str, servers: int
+):
+    behind = [modern(each, "look", capabilities={"logging": {}}) for each in "ab"[:servers]]
+    async with gateway(*behind, greet=False) as client:
+        await client.result("server/discover", stamped())
+        refused = await client.ask(method, stamped({"level": "debug"}))
+        assert refused["error"] == {"code": -32601, "message": "Method not found", "data": method}
+        assert "look" in names(await client.result("tools/list", stamped()))
+        assert not any(each.got(method) for each in behind)
 
 
 async def test_a_task_of_the_extension_is_asked_about_where_it_was_given():

@@ -219,6 +219,35 @@ async def test_a_header_that_is_there_twice_is_refused() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
 
 
+@pytest.mark.parametrize("asked_before", [True, False])
+@pytest.mark.parametrize(
+    ("given", "arguments", "accepted"),
+    [
+        ({"Mcp-Param-Region": "north"}, {"region": "north"}, True),
+        ({"mcp-param-region": "=?base64?WsO8cmljaA==?="}, {"region": "Zürich"}, True),
+        ({}, {"region": "north"}, False),
+        ({"Mcp-Param-Region": "south"}, {"region": "north"}, False),
+        ({"Mcp-Param-Region": "=?base64?%%%?="}, {"region": "north"}, False),
+        ({"Mcp-Param-Region": "north"}, {}, False),
+    ],
+)
+async def test_an_argument_that_a_header_repeats_must_be_what_the_header_says(
+    given: dict[str, str], arguments: dict[str, str], accepted: bool, asked_before: bool
+) -> None:
+    async with gateway(in_memory(chatty())) as (url, _), httpx2.AsyncClient() as http:
+        if asked_before:
+            await post(http, url, "tools/list")
+        params = stamped(call("region_of", **arguments))
+        message = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}
+        headers = headers_for("tools/call", params, **given)
+        answer = await http.post(url, json=message, headers=headers)
+        if accepted:
+            assert (answer.status_code, answer.json()["result"]["isError"]) == (200, False)
+        else:
+            assert answer.status_code == 400
+            assert (answer.json()["id"], answer.json()["error"]["code"]) == (3, -32020)
+
+
 @pytest.mark.parametrize(
     ("meta", "version", "code"),
     [
@@ -239,6 +268,40 @@ async def test_a_request_without_its_envelope_or_of_another_version_is_refused(
         if code == -32022:
             assert answer.json()["error"]["data"]["supported"][0] == "2026-07-28"
         assert not served.principals
+
+
+REMOVED = [
+    *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
+    *("tasks/list", "tasks/result"),
+]
+"""Methods of earlier versions that 2026-07-28 does not have."""
+
+
+@pytest.mark.parametrize("enveloped", [True, False])
+@pytest.mark.parametrize("method", REMOVED)
+async def test_a_method_that_the_version_does_not_have_is_404_and_begins_nothing(
+    method: str, enveloped: bool
+) -> None:
+    async with gateway(in_memory(chatty())) as (url, served), httpx2.AsyncClient() as http:
+        params = stamped() if enveloped else INITIALIZE["params"]
+        message = {"jsonrpc": "2.0", "id": 9, "method": method, "params": params}
+        answer = await http.post(url, json=message, headers=headers_for(method, None))
+        assert answer.status_code == 404
+        assert (answer.json()["id"], answer.json()["error"]["code"]) == (9, -32601)
+        assert not served.principals
+        assert not served.clients
+
+
+async def test_versions_in_a_refusal_are_those_of_discovery() -> None:
+    server = modern("one")  # it knows a version that the gateway does not
+    async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
+        meta = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2027-01-01"}
+        headers = headers_for("tools/list", None, **{"mcp-protocol-version": "2027-01-01"})
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+        refused = (await http.post(url, json=message, headers=headers)).json()["error"]["data"]
+        found = (await post(http, url, "server/discover")).json()["result"]
+        assert refused == {"supported": ["2026-07-28"], "requested": "2027-01-01"}
+        assert found["supportedVersions"] == ["2026-07-28"]
 
 
 async def test_a_name_that_no_header_can_have_is_encoded() -> None:

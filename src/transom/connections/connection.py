@@ -31,16 +31,15 @@ from transom.connections.handshake import IntroductionRefused, introduce
 from transom.connections.upstream import CachingServer, InputRequired, announced_lists
 from transom.connections.versions import (
     CAPABILITIES_KEY,
-    CLIENT_KEY,
+    CLIENT_INFO,
     DISCOVERY_VERSION,
     HANDSHAKE_VERSIONS,
-    PROTOCOL_KEY,
     TASKS_EXTENSION,
+    own_envelope,
     subscription_of,
     wants_task,
     with_envelope,
     with_extension,
-    with_ui,
     without_task,
 )
 from transom.errors import (
@@ -56,7 +55,6 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.protocol.peer import Peer
 from transom.session import OnProgress, SentRequest, Session
-from transom.version import __version__
 
 _log = logging.getLogger("transom.connections")
 
@@ -73,7 +71,6 @@ _MAX_IN_FLIGHT: Final = 10_000
 _LOOKS: Final = 20  # how often to see whether a server that may hang has sent something
 _DISCOVER_WITHIN: Final = 10.0
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-_CLIENT: Final = {"name": "transom", "version": __version__}
 
 
 class ConnectionState(Enum):
@@ -496,16 +493,11 @@ class ServerConnection(CachingServer):
         Raises:
             NotConnected: the server does not answer in time, refuses, or is gone.
         """
-        capabilities = with_ui(None)
-        envelope = {
-            PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
-            CLIENT_KEY: wire.raw(_CLIENT),
-            CAPABILITIES_KEY: capabilities,
-        }
+        envelope = own_envelope()
         params = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": capabilities,
-            "clientInfo": _CLIENT,
+            "capabilities": envelope[CAPABILITIES_KEY],
+            "clientInfo": CLIENT_INFO,
         }
         introductions = [
             ("server/discover", with_envelope(None, envelope)),

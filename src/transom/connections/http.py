@@ -2,16 +2,19 @@
 
 1. The SDK's transport carries the messages. This module adds the headers that the SDK's session
    would have added.
-2. Before the first message one `ping` is sent, to find out whether an MCP server listens there.
+2. Before the first message one `server/discover` is sent, to find out whether an MCP server listens
+   there. A server of an earlier version refuses it, which tells as much.
 3. A request that fails with an HTTP status is answered with a JSON-RPC error.
 4. When the server cannot be reached any more, or has lost the session, the channel ends, and its
    owner reconnects. Nothing times out once it is connected, so slow answers are fine; the operating
    system probes idle connections, so that a dead network is noticed.
+5. A tool of a 2026-07-28 server whose `x-mcp-header` is invalid is neither listed nor called.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -49,8 +52,14 @@ from transom.background import stop
 from transom.channel import memory_pair
 from transom.connections.login import LoginOptions, ServerLogin, is_challenge, tls_context
 from transom.connections.urls import server_of
-from transom.connections.versions import PROTOCOL_KEY
+from transom.connections.versions import (
+    DISCOVERY_VERSION,
+    PROTOCOL_KEY,
+    own_envelope,
+    with_envelope,
+)
 from transom.errors import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     SERVER_ERROR,
@@ -60,6 +69,8 @@ from transom.errors import (
 from transom.protocol import wire
 from transom.recent import Recent
 
+_log = logging.getLogger("transom.connections")
+
 MAX_BYTES = 32 * 1024 * 1024
 _SIZES = wire.SizeLimits(max_bytes=MAX_BYTES)
 _MAX_CONNECTIONS = 1000
@@ -67,8 +78,15 @@ _CONNECT_WITHIN = 15.0
 _LEAVE_WITHIN = 2.0
 _MAX_RENEWALS = 2  # of the login for one request: by another process, then by us
 _ACCEPT = "application/json, text/event-stream"
-_PING = wire.encode_request("transom-ping", "ping", None)
-_PING_HEADERS = {"accept": _ACCEPT, "content-type": "application/json"}
+_PROBE = wire.encode_request(
+    "transom-probe", "server/discover", with_envelope(None, own_envelope())
+)
+_PROBE_HEADERS = {
+    "accept": _ACCEPT,
+    "content-type": "application/json",
+    MCP_PROTOCOL_VERSION_HEADER: DISCOVERY_VERSION,
+    MCP_METHOD_HEADER: "server/discover",
+}
 _NO_SESSION = re.compile(rb"session.{0,3}id", re.IGNORECASE)
 _NO_METHOD = str(METHOD_NOT_FOUND).encode()
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -134,7 +152,12 @@ class HttpChannel:
         try:
             message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(data, by_name=False)
         except ValidationError:
-            await self._refuse(data)
+            text = "This message cannot be sent to an HTTP server"
+            await self._refuse(data, INVALID_REQUEST, text)
+            return
+        unusable = self._headers.why_not(message)
+        if unusable is not None:
+            await self._refuse(data, INVALID_PARAMS, unusable)
             return
         headers = self._headers.headers_for(message)
         metadata = ClientMessageMetadata(headers=headers) if headers else None
@@ -143,12 +166,11 @@ class HttpChannel:
         except Exception as error:
             raise ChannelClosed(self._reason or "the connection is closed") from error
 
-    async def _refuse(self, data: bytes) -> None:
+    async def _refuse(self, data: bytes, code: int, text: str) -> None:
         """Answer a message that cannot be sent as an HTTP request, so that nobody waits for it."""
         id = wire.refused_id(data, _SIZES)
         if id is not None:
-            text = "This message cannot be sent to an HTTP server"
-            await self._theirs.send(wire.encode_error(id, INVALID_REQUEST, text))
+            await self._theirs.send(wire.encode_error(id, code, text))
 
     async def receive(self) -> bytes:
         """The next message."""
@@ -354,7 +376,7 @@ async def _probe(client: _WatchedClient, url: str) -> None:
     """Check that an MCP server listens there."""
     name = server_of(url)
     try:
-        request = client.build_request("POST", url, content=_PING, headers=_PING_HEADERS)
+        request = client.build_request("POST", url, content=_PROBE, headers=_PROBE_HEADERS)
         # Not the watched `send`: there is no connection yet that could be lost.
         response = await client.send_authorized(request, within=_CONNECT_WITHIN, stream=True)
         try:
@@ -475,18 +497,20 @@ class HttpHeaders:
 
     def __init__(self) -> None:
         self._version: str | None = None
-        # Requests whose results decide later headers; cancelled ones may never be answered.
-        self._pending: Recent[RequestId, str] = Recent(_MAX_PENDING)
+        # Requests whose results decide later headers, and whether each is of 2026-07-28; cancelled
+        # ones may never be answered.
+        self._pending: Recent[RequestId, tuple[str, bool]] = Recent(_MAX_PENDING)
         self._parameters: dict[str, dict[tuple[str, ...], str]] = {}  # by tool: path -> header
+        self._unusable: dict[str, str] = {}  # by tool: what is wrong with its headers
 
     def headers_for(self, message: JSONRPCMessage) -> dict[str, str]:
         """The headers for a message to the server."""
         if not isinstance(message, JSONRPCRequest | JSONRPCNotification):
             return {}  # the transport sends the last version again
-        if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
-            self._pending[message.id] = message.method
         params = message.params or {}
         version = _object(params.get("_meta")).get(PROTOCOL_KEY)
+        if isinstance(message, JSONRPCRequest) and message.method in ("initialize", "tools/list"):
+            self._pending[message.id] = (message.method, isinstance(version, str))
         if isinstance(version, str):
             return self._modern(version, message.method, params)
         return {} if self._version is None else {MCP_PROTOCOL_VERSION_HEADER: self._version}
@@ -505,30 +529,49 @@ class HttpHeaders:
                 headers |= mcp_param_headers(self._parameters[name], arguments)
         return headers
 
+    def why_not(self, message: JSONRPCMessage) -> str | None:
+        """Why a message cannot be sent: it calls a tool whose headers are invalid."""
+        if not isinstance(message, JSONRPCRequest) or message.method != "tools/call":
+            return None
+        name: object = (message.params or {}).get("name")
+        reason = self._unusable.get(name) if isinstance(name, str) else None
+        return None if reason is None else f"Tool {name} cannot be called by HTTP: {reason}"
+
     def learn(self, message: JSONRPCMessage) -> None:
-        """Read from a message of the server what later headers need."""
+        """Read from a message of the server what later headers need.
+
+        Tools whose headers are invalid are taken out of it.
+        """
         if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
             return
-        method = self._pending.pop(message.id, None)
-        if method is None or isinstance(message, JSONRPCError):
+        pending = self._pending.pop(message.id, None)
+        if pending is None or isinstance(message, JSONRPCError):
             return
+        method, modern = pending
         if method == "initialize":
             version: object = message.result.get("protocolVersion")
             self._version = version if isinstance(version, str) else None
-        else:
-            self._learn_tools(message.result.get("tools"))
+        elif modern and isinstance(message.result.get("tools"), list):
+            tools = cast("list[object]", message.result["tools"])
+            message.result["tools"] = [each for each in tools if self._learn_tool(_object(each))]
 
-    def _learn_tools(self, tools: object) -> None:
-        for tool in cast("list[object]", tools) if isinstance(tools, list) else []:
-            name: object = _object(tool).get("name")
-            schema: object = _object(tool).get("inputSchema")
-            if not isinstance(name, str):
-                continue
-            self._parameters.pop(name, None)
-            if len(self._parameters) < _MAX_TOOLS and find_invalid_x_mcp_header(schema) is None:
-                marked = x_mcp_header_map(schema)
-                if marked:
-                    self._parameters[name] = marked
+    def _learn_tool(self, tool: Mapping[str, Any]) -> bool:
+        """Whether a tool that was listed can be called."""
+        name: object = tool.get("name")
+        schema: object = tool.get("inputSchema")
+        if not isinstance(name, str):
+            return True
+        self._parameters.pop(name, None)
+        self._unusable.pop(name, None)
+        reason = find_invalid_x_mcp_header(schema)
+        room = len(self._parameters) + len(self._unusable) < _MAX_TOOLS
+        if reason is not None:
+            _log.warning("a server's tool %.128r is left out: %.500s", name, reason)
+            if room:
+                self._unusable[name] = reason
+        elif room and (marked := x_mcp_header_map(schema)):
+            self._parameters[name] = marked
+        return reason is None
 
 
 def _object(value: object) -> dict[str, Any]:

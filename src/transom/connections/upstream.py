@@ -140,6 +140,7 @@ class ToolCache:
         self._list_tools = list_tools
         self._announced = announced
         self._tools: dict[str, Tool] = {}
+        self._mirrored: set[str] = set()
         self._relisting = Relisting(self._list)
 
     @property
@@ -150,6 +151,10 @@ class ToolCache:
     def known(self, name: str) -> Tool | None:
         """A tool, if it is cached and up to date."""
         return self._tools.get(name) if self._relisting.current else None
+
+    def mirrors_arguments(self, name: str | None) -> bool:
+        """Whether arguments of a tool are repeated in HTTP headers (`x-mcp-header`)."""
+        return name in self._mirrored
 
     def invalidate(self) -> None:
         """The tools may have changed: list them again when they are next needed."""
@@ -184,13 +189,15 @@ class ToolCache:
 
     def _store(self, entries: Iterable[Raw]) -> None:
         found: dict[str, Tool] = {}
+        mirrored: set[str] = set()
         for entry in entries:
             try:
                 tool = msgspec.json.decode(entry, type=Tool)
             except msgspec.DecodeError:
                 continue  # it has no name to call it by
-            found.setdefault(tool.name, tool)
-        self._tools = found
+            if found.setdefault(tool.name, tool) is tool and b'"x-mcp-header"' in bytes(entry):
+                mirrored.add(tool.name)
+        self._tools, self._mirrored = found, mirrored
 
 
 class CachingServer:

@@ -21,6 +21,7 @@ from transom.json_values import Members, as_object, member, members
 from transom.protocol import wire
 from transom.protocol.messages import UI_EXTENSION, VIEW_MIME_TYPE
 from transom.types import Task
+from transom.version import __version__
 
 PROTOCOL_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
@@ -33,6 +34,9 @@ HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 
 DISCOVERY_VERSION: Final = "2026-07-28"
 """The version that opens with `server/discover`."""
+
+CLIENT_INFO: Final = {"name": "transom", "version": __version__}
+"""Who Transom says that it is, where no client of its own speaks through it."""
 
 _HOP_KEYS: Final = ("resultType", "ttlMs", "cacheScope")
 
@@ -52,6 +56,15 @@ def with_extension(capabilities: Raw | bytes | None, name: str, settings: object
     extensions[name] = wire.raw(settings)
     given["extensions"] = wire.raw(extensions)
     return wire.raw(given)
+
+
+def own_envelope() -> dict[str, Raw]:
+    """The envelope of requests that Transom makes for itself."""
+    return {
+        PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
+        CLIENT_KEY: wire.raw(CLIENT_INFO),
+        CAPABILITIES_KEY: with_ui(None),
+    }
 
 
 def with_envelope(params: Raw | bytes | None, envelope: Mapping[str, Raw] | None) -> bytes | None:

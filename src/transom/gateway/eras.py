@@ -69,7 +69,7 @@ from transom.errors import (
     ProtocolError,
     TransomError,
 )
-from transom.json_values import Members, as_list, member, members, with_member
+from transom.json_values import Members, member, members, with_member
 from transom.protocol import wire
 from transom.protocol.messages import CreateTaskResult, TaskRequest
 from transom.recent import Recent
@@ -120,8 +120,8 @@ class Era:
     """Whether a client is asked for input in the answer to its request."""
     opens_during_call = True
     """Whether a View opens while a call runs; else when it has ended, after rounds of input."""
-    lists_tasks = True
-    """Whether there is `tasks/list`."""
+    removed_methods: frozenset[str] = frozenset()
+    """Methods of earlier versions that it does not have: nobody is asked, and nothing changes."""
     resource_not_found = RESOURCE_NOT_FOUND
     """The code of that error."""
     task_result_method = "tasks/result"
@@ -202,14 +202,19 @@ class _Stateless(Era):
     has_streams = True
     asks_in_answers = True
     opens_during_call = False
-    lists_tasks = False
+    removed_methods = frozenset(
+        {
+            *("initialize", "ping", "logging/setLevel", "tasks/list", "tasks/result"),
+            *("resources/subscribe", "resources/unsubscribe"),
+        }
+    )
     resource_not_found = INVALID_PARAMS
     task_result_method = "tasks/get"
 
     def introduced(self, answer: bytes, name: str, requested: str) -> bytes:
         given = members(answer)
         if "supportedVersions" in given:
-            return answer
+            return with_member(answer, "supportedVersions", [DISCOVERY_VERSION])
         found: dict[str, Any] = {
             "supportedVersions": [DISCOVERY_VERSION],
             "capabilities": given.get("capabilities", _NONE),
@@ -221,9 +226,7 @@ class _Stateless(Era):
         return self.own_result(wire.encode(found))
 
     def merged(self, answers: Sequence[bytes], info: Mapping[str, str]) -> dict[str, Any]:
-        offered = [as_list(member(each, "supportedVersions")) for each in answers]
-        common = [v for v in offered[0] if all(v in each for each in offered)]
-        return {"supportedVersions": common, "_meta": {_SERVER_INFO: info}}
+        return {"supportedVersions": [DISCOVERY_VERSION], "_meta": {_SERVER_INFO: info}}
 
     def own_result(self, result: bytes) -> bytes:
         return wire.encode({**members(result), **_COMPLETE, **_UNCACHED})

@@ -6,7 +6,8 @@
 2. Since 2026-07-28 there are no sessions: any request may come on any connection. Servers and Views
    belong to a principal: the token of a request, or else the user of this machine. Its first
    request creates it, and it ends like a session, except that no client can end it.
-3. A 2026-07-28 request repeats its method and name in headers, and is refused if these differ.
+3. A 2026-07-28 request repeats its method and name in headers, and those arguments that its tool's
+   schema marks (`x-mcp-header`). It is refused if they differ.
 4. With several replicas of a gateway behind a load balancer, any of them accepts any request. Each
    session and principal is at one replica, which has a lease for it; the others check the token and
    forward the request there, never twice: if that replica is lost meanwhile, the answer says so. A
@@ -46,6 +47,7 @@ from transom.connections.versions import (
 from transom.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     SERVER_ERROR,
     BusError,
     MessageRefused,
@@ -57,6 +59,7 @@ from transom.errors import (
 )
 from transom.gateway.client import MAX_BYTES, MAX_DEPTH
 from transom.gateway.client_host import ViewOptions, ViewRecords
+from transom.gateway.eras import STATELESS
 from transom.gateway.http_session import (
     HEADER_MISMATCH,
     SESSION_HEADER,
@@ -293,7 +296,8 @@ class HttpGateway:
                 lambda: self._principal(key, message), lambda: request.forward(_PRINCIPAL + key)
             )
             if principal is not None:
-                await principal.serve(principal.post(message, request.receive, request.send))
+                post = principal.post(message, request.headers, request.receive, request.send)
+                await principal.serve(post)
             return
         principal = self.principals.get(key)
         if principal is not None and not principal.ending:
@@ -338,6 +342,7 @@ class HttpGateway:
                 client_name=client_name,
                 records=records,
                 hung_after=self._hung_after,
+                check_call=client.check_call if isinstance(client, Principal) else None,
             )
             await proxy.run()
         except TransomError as error:
@@ -462,6 +467,8 @@ def _checked_message(message: wire.Message, headers: Headers) -> wire.Request | 
     """The message, unless it cannot be served or does not match its headers."""
     version = headers.get("mcp-protocol-version")
     if isinstance(message, wire.Request):
+        if message.method in STATELESS.removed_methods:
+            raise HttpRefusal(404, METHOD_NOT_FOUND, "Method not found", message.method)
         meta = members(members(message.params).get("_meta"))
         missing = [key for key in (PROTOCOL_KEY, CAPABILITIES_KEY) if key not in meta]
         if missing:
@@ -476,8 +483,7 @@ def _checked_message(message: wire.Message, headers: Headers) -> wire.Request | 
     elif not isinstance(message, wire.Notification):
         raise HttpRefusal(400, INVALID_REQUEST, "A client sends requests and notifications only")
     if version != DISCOVERY_VERSION:
-        supported = [DISCOVERY_VERSION, *reversed(HANDSHAKE_VERSIONS)]
-        data = {"supported": supported, "requested": version}
+        data = {"supported": [DISCOVERY_VERSION], "requested": version}
         raise HttpRefusal(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     return message
 

@@ -26,6 +26,7 @@ from itertools import count
 from typing import Any, Final
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Send
 
@@ -37,10 +38,13 @@ from transom.errors import (
     PARSE_ERROR,
     SERVER_ERROR,
     ChannelClosed,
+    ProtocolError,
     TransomError,
 )
+from transom.gateway.eras import ClientRequest
 from transom.json_values import member, members, with_member
 from transom.protocol import wire
+from transom.types import Tool
 
 _log = logging.getLogger("transom.gateway")
 
@@ -85,9 +89,11 @@ _read_outgoing = msgspec.json.Decoder(_Outgoing).decode
 class _Messages:
     """Messages on their way: to the client in one HTTP response or the next, or from it."""
 
-    def __init__(self, request: wire.Request | None = None) -> None:
+    def __init__(self, request: wire.Request | None = None, headers: Headers | None = None) -> None:
         self.request = request
         """The id of the request that is answered here."""
+        self.headers = headers
+        """The headers of that request."""
         self.token = self.meta(_PROGRESS)
         """The progress token of that request."""
         self.status = 200
@@ -432,15 +438,28 @@ class Principal(HttpClient):
         super().__init__(name, idle)
         self._ids = count(1)
 
-    async def post(self, request: wire.Request, receive: Receive, send: Send) -> None:
+    async def post(
+        self, request: wire.Request, headers: Headers, receive: Receive, send: Send
+    ) -> None:
         """Answer a request."""
         id = next(self._ids)
-        stream = _Messages(request)
+        stream = _Messages(request, headers)
         params = request.params
         if params is not None and stream.token is not None:
             params = _with_meta(params, _PROGRESS, id)
         body = wire.encode_request(id, request.method, None if params is None else bytes(params))
         await self._respond(id, stream, body, receive, send)
+
+    def check_call(self, request: ClientRequest, tool: Tool) -> None:
+        """Refuse a call whose `Mcp-Param-*` headers are not what its arguments are."""
+        # The SDK takes a while to load, and few tools need this.
+        from mcp.shared.inbound import validate_mcp_param_headers  # noqa: PLC0415
+
+        stream = self._in_flight.get(request.id)
+        if stream is not None and stream.headers is not None:
+            wrong = validate_mcp_param_headers(tool.input_schema, request.arguments, stream.headers)
+            if wrong is not None:
+                raise ProtocolError(HEADER_MISMATCH, wrong.message)
 
     async def notify(self, notification: wire.Notification, body: bytes) -> None:
         """Pass a notification on, except cancellations: their ids are the client's, not ours."""

@@ -39,7 +39,7 @@ from transom.errors import (
 from transom.gateway.client import Client, progress_relay
 from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.client_views import STANDING_TOOLS, ClientViews
-from transom.gateway.eras import ERAS, INTRODUCTIONS, ClientRequest
+from transom.gateway.eras import ERAS, INTRODUCTIONS, STATELESS, ClientRequest
 from transom.gateway.inputs import Inputs
 from transom.gateway.lists import MergedLists
 from transom.gateway.members import LISTS, Member, Members
@@ -64,6 +64,8 @@ _TASK_METHODS = ("tasks/get", "tasks/result", "tasks/update", "tasks/cancel")
 _FIRST_REQUESTS = frozenset({"ping", *INTRODUCTIONS})
 
 Handler = Callable[[ClientRequest], Awaitable[bytes]]
+CheckCall = Callable[[ClientRequest, Tool], object]
+"""Raises ProtocolError if a call of a server's tool did not come as its transport demands."""
 
 
 class _ServerTask(msgspec.Struct, frozen=True):
@@ -84,6 +86,7 @@ class Proxy:
         client_name: what the user sees the client as.
         records: of the Views that the client had at another replica of the gateway.
         hung_after: seconds of silence after which a server that owes an answer is restarted.
+        check_call: checks calls of tools whose arguments are repeated in HTTP headers.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Proxy:
         client_name: str = "",
         records: ViewRecords | None = None,
         hung_after: float = 300.0,
+        check_call: CheckCall | None = None,
     ) -> None:
         self.closing = False
         """Whether it is being closed; a signal is then ignored."""
@@ -110,6 +114,7 @@ class Proxy:
             views, client, inputs, self._subscriptions, client_name=client_name, records=records
         )
         self._lists = MergedLists(self._members, self._views)
+        self._check_call = check_call
         self._introducing: asyncio.Future[Any] | None = None
         self._tasks: Recent[str, _ServerTask] = Recent(_MAX_TASKS)
         self._handlers: dict[str, Handler] = {
@@ -155,7 +160,10 @@ class Proxy:
         if only is None or not only.connection.up or not request.fits(only.era):
             return None
         if method == "tools/call":
-            if self._views.has_part_in(only.connection, request):
+            cache = only.connection.tool_cache
+            if self._views.has_part_in(only.connection, request) or (
+                self._check_call is not None and cache.mirrors_arguments(request.name)
+            ):
                 return None
         elif method in self._handlers:
             return None
@@ -165,6 +173,8 @@ class Proxy:
 
     async def handle_request(self, request: ClientRequest) -> bytes:
         """Answer a request of the client's; the result as JSON."""
+        if request.method in request.era.removed_methods:
+            raise ProtocolError(METHOD_NOT_FOUND, "Method not found", request.method)
         self._client.identity.take(request)
         only = self._members.only
         # A single server gets what its own era needs: a handshake is passed on like any request.
@@ -282,7 +292,8 @@ class Proxy:
         only = self._members.only
         unknown = request.era.introduction != request.method
         if only is not None and (unknown or only.era is request.era):
-            return with_own_capabilities(await self._members.forward(request, only))
+            answer = await self._members.forward(request, only)
+            return with_own_capabilities(STATELESS.introduced(answer, only.name, ""))
         if only is not None:
             if only.era is None:
                 await self._introduce(self._introduce_only(only, request.params))
@@ -358,6 +369,9 @@ class Proxy:
         tool = server.connection.tool_cache.known(own)
         if tool is not None and not model_may_call(tool):
             raise self._members.unknown("tool", name)
+        mirrors = server.connection.tool_cache.mirrors_arguments(own)
+        if self._check_call is not None and mirrors and tool is not None:
+            self._check_call(call, tool)
 
         async def forward() -> bytes:
             result = await self._members.forward(call, server)
@@ -449,8 +463,7 @@ class Proxy:
     # --- tasks -------------------------------------------------------------------------------
 
     async def _list_tasks(self, request: ClientRequest) -> bytes:
-        optional = request.era.lists_tasks
-        result, listed, last = await self._lists.list_page(request, "tasks", optional=optional)
+        result, listed, last = await self._lists.list_page(request, "tasks", optional=True)
         if listed is None:
             return result
         entries: list[Raw | bytes] = []
