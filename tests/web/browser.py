@@ -26,6 +26,11 @@ def music() -> MCPServer:
         """Play a song."""
         return f"playing {song}"
 
+    @views.helper
+    def song() -> str:
+        """Say what is playing."""
+        return "nothing"
+
     return MCPServer("music", extensions=[views])
 
 

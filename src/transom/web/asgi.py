@@ -29,13 +29,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.background import stop
 from transom.errors import PeerError, Refused
+from transom.web.fair_share import FairShare, PageTurns
 from transom.web.mounted_views import MountedView, Sandboxes
 from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage
 
 _HELLO_WITHIN = 5.0
 _MAX_REPORT = 16 * 1024
-_BURST = 64  # frames handled before other tasks get a turn
 _STAGE = ("stage.js", "views.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
@@ -144,7 +144,7 @@ class PageSocket:
     """Connects one socket of a page to its link, both ways.
 
     `connect` returns the link for a page's `Hello`, and whether it is a resumed one. `moves` says
-    whether a page whose link has ended should reconnect.
+    whether a page whose link has ended should reconnect. `share` is the user's part of the time.
     """
 
     def __init__(
@@ -152,8 +152,10 @@ class PageSocket:
         websocket: WebSocket,
         connect: Callable[[Hello], tuple[Link, bool]],
         moves: Callable[[], bool] = lambda: False,
+        share: FairShare | None = None,
     ) -> None:
         self._websocket = websocket
+        self._turns = PageTurns(share or FairShare(1.0))
         self._moves = moves
         self._connect = connect
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
@@ -182,9 +184,9 @@ class PageSocket:
         try:
             link.attach(self._outbox.put_nowait, hello.received if resumed else 0, self._hang_up)
             while True:
-                for _ in range(_BURST):
-                    link.feed(await self._websocket.receive_text())
-                await asyncio.sleep(0)  # a flood must not starve everyone else
+                if (pause := self._turns.next()) is not None:
+                    await pause
+                link.feed(await self._websocket.receive_text())
         except WebSocketDisconnect as gone:
             leaving = gone.code in (_LEAVING, _GOING_AWAY)
         except RuntimeError:

@@ -55,6 +55,11 @@ class UserLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the Host of a user without a page is closed."""
     show_within: float = 10.0
     """Seconds a View waits for a page to show it."""
+    max_share: float = 0.25
+    """Share of a worker's time that the messages of one user's pages may take, beyond a burst.
+
+    A user who sends more waits; nothing is lost, and the log has a warning.
+    """
 
 
 class UserSetup(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from transom.errors import BusError, NoOwner, OutcomeUnknown, OwnerGone, Refused
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
+from transom.web.fair_share import FairShares, PageTurns
 from transom.web.mounted_views import Sandboxes, Violation
 from transom.web.remote_host import RemoteHost, refuse
 from transom.web.sandbox import Sandbox
@@ -121,6 +122,7 @@ class WebViews:
             sandboxes=sandboxes,
         )
         self._users = Users(self._setup)
+        self._shares = FairShares(self._setup.limits.max_share)
         self._pages_app = Starlette(
             routes=[
                 *(Route(f"/{name}", static_file(name)) for name in ("elements.js", "views.js")),
@@ -292,9 +294,11 @@ class WebViews:
         connect = await websocket.receive()
 
         async def reach() -> None:
-            first = [connect]
+            first, turns = [connect], PageTurns(self._shares.of(user))
 
             async def receive() -> Message:
+                if (pause := turns.next()) is not None:
+                    await pause
                 return first.pop() if first else await websocket.receive()
 
             try:
@@ -332,6 +336,7 @@ class WebViews:
             websocket,
             lambda hello: user.pages.connect(hello, origin, make_stage),
             lambda: user.moving,
+            self._shares.of(user.name),
         ).run()
 
     async def _who(self, connection: HTTPConnection) -> str | None:
