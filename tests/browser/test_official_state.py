@@ -13,6 +13,7 @@ from playwright.async_api import FrameLocator, Page, Route, expect
 
 from tests.browser.hosting import User, lasting_browser
 from tests.gateway.raw_client import GATEWAY, PACKAGES, ROOT, RawClient
+from tests.pdf import pdf_of
 
 pytestmark = pytest.mark.processes
 
@@ -54,24 +55,6 @@ globalThis.Cesium = {
 """
 
 ROME = {"west": 12.4, "south": 41.8, "east": 12.6, "north": 42.0, "duration": 0}
-
-
-def book(pages: int) -> bytes:
-    """A PDF with so many empty pages."""
-    kids = " ".join(f"{number + 3} 0 R" for number in range(pages))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Count {pages} /Kids [{kids}] >>",
-        *["<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] >>"] * pages,
-    ]
-    made, places = b"%PDF-1.4\n", []
-    for number, text in enumerate(objects, 1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n{text}\nendobj\n".encode()
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(objects) + 1
-    end = f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n"
-    return made + f"{end}startxref\n{len(made)}\n%%EOF\n".encode()
 
 
 class Run:
@@ -161,7 +144,7 @@ async def run(folder: Path) -> AsyncIterator[Run]:
 def folder(tmp_path: Path) -> Path:
     """A configuration with the two servers, and a document."""
     document = tmp_path / "book.pdf"
-    document.write_bytes(book(9))
+    document.write_bytes(pdf_of([""] * 9))
     script = "dist/index.js"
     servers = {
         "pdf": ["node", str(PACKAGES / "server-pdf" / script), "--stdio", str(document)],

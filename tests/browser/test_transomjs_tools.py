@@ -279,6 +279,8 @@ class TestChanging:
             }  # fmt: skip
             await view.run("async () => { handles.b.enable(); await app.sendToolListChanged(); }")
             assert await changes(view) == 2
+            await view.run("""() => { app.registerTool("alone", {}, () => ""); }""")
+            assert await changes(view) == 3
 
     async def test_only_real_changes_are_told(self, node: Node):
         page = app_with(f"""

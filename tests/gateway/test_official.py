@@ -16,6 +16,7 @@ from tests.browser.hosting import descendants
 from tests.browser.opening import server_with
 from tests.gateway.memory import Raw, words
 from tests.gateway.raw_client import GATEWAY, PACKAGES, alive, raw_client
+from tests.pdf import pdf_of
 from transom.channel import memory_pair
 from transom.check.schemas import fitting_arguments
 from transom.gateway.client_host import ViewOptions
@@ -24,6 +25,7 @@ from transom.gateway.display import SharedDisplay
 from transom.gateway.members import connect_to
 from transom.gateway.proxy import Proxy
 from transom.host.tool_names import view_stem
+from transom.host.ui_resource import links_view
 from transom.web import HeadlessRenderer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.processes]
@@ -34,13 +36,25 @@ HELLO = {
     "capabilities": {},
 }
 
-# By server: the tool that opens its View, and a tool of that View, where it has any.
+# By server: a tool of its View, where it has any. `map` loads a library from the internet before it
+# connects: see tests/contract/test_official_views.py.
 SERVERS = {
-    "budget-allocator": ("get-budget-data", "get-allocations"),
-    "debug": ("debug-tool", None),
-    "pdf": ("display_pdf", "interact"),
-    "system-monitor": ("get-system-info", None),
-    "wiki-explorer": ("get-first-degree-links", "get-current-article"),
+    **dict.fromkeys(
+        f"basic-{kind}" for kind in ("preact", "react", "solid", "svelte", "vanillajs", "vue")
+    ),
+    "budget-allocator": "get-allocations",
+    "cohort-heatmap": None,
+    "customer-segmentation": None,
+    "debug": None,
+    "pdf": "interact",
+    "scenario-modeler": None,
+    "shadertoy": "get-shader-info",
+    "sheet-music": None,
+    "system-monitor": None,
+    "threejs": "get-scene-info",
+    "transcript": None,
+    "video-resource": None,
+    "wiki-explorer": "get-current-article",
 }
 
 
@@ -91,9 +105,10 @@ async def tools_of(client: Raw) -> dict[str, Any]:
 async def test_an_official_servers_view_opens_and_its_tools_are_called(
     name: str, screen: SharedDisplay
 ) -> None:
-    opens, calls = SERVERS[name]
+    calls = SERVERS[name]
     async with client_of(name, screen) as client:
         listed = await tools_of(client)
+        opens = next(key for key, tool in listed.items() if links_view(tool.get("_meta")))
         arguments = fitting_arguments(listed[opens]["inputSchema"]) or {}
         result = await client.ask("tools/call", {"name": opens, "arguments": arguments})
         view = f"{view_stem(name)}-1"
@@ -112,6 +127,27 @@ async def test_an_official_servers_view_opens_and_its_tools_are_called(
             "tools/call", {"name": "screenshot_view", "arguments": {"view_id": view}}
         )
         assert picture["content"][0]["type"] == "image"
+
+
+async def test_the_model_reads_and_turns_the_pages_of_a_pdf(
+    screen: SharedDisplay, tmp_path: Path
+) -> None:
+    document = tmp_path / "book.pdf"
+    document.write_bytes(pdf_of(["A first page", "The middle", "The end"]))
+    async with client_of("pdf", screen, [*command("pdf"), str(document)]) as client:
+        await client.ask("tools/list")
+
+        async def ask(**arguments: Any) -> str:
+            params = {"name": "pdf-1__interact", "arguments": arguments}
+            return "\n".join(words(await client.ask("tools/call", params)))
+
+        opened = {"name": "display_pdf", "arguments": {"url": document.as_uri()}}
+        await client.ask("tools/call", opened)
+        while "No document loaded" in await ask(action="get_document_info"):
+            pass  # the View fetches it in parts, by calls of its server
+        assert "The middle" in await ask(action="get_text", page=2)
+        await ask(action="navigate", page=3)
+        assert '"currentPage":3' in (await ask(action="get_document_info")).replace(" ", "")
 
 
 async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedDisplay) -> None:

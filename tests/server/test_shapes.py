@@ -70,6 +70,23 @@ async def test_the_tool_for_the_view_alone(framework: str):
 
 
 @every_framework
+async def test_a_client_gets_an_error_in_place_of_a_result_that_breaks_the_output_schema(
+    framework: str,
+):
+    def totals() -> list[int]:
+        return ["not a number"]  # type: ignore[list-item]
+
+    server = server_with(views_with(totals), framework)
+    async with clients.memory_client(server, SHOWS_VIEWS) as client:
+        tool = (await clients.tools_of(client))["totals"]
+        result = await clients.call(client, "totals", {})
+    assert tool["outputSchema"]["properties"]["result"]["items"] == {"type": "integer"}
+    assert result.is_error
+    assert result.structured_content is None
+    assert "not a number" not in str(result.content)
+
+
+@every_framework
 @pytest.mark.parametrize("client", ["shows Views", "no extensions"])
 async def test_a_plain_tool_is_only_marked_as_the_models_alone(framework: str, client: str):
     bare: Any = MCPServer("x") if framework == "official" else fastmcp.FastMCP("x")
