@@ -304,7 +304,8 @@ STATEMENTS = [
     Statement("001-3", "The tools capability must be declared.", f"view/app.py:App {_JS}App",
               (LATE_JS, _JS_WIRE
                + "with_the_capability_it_is_in_time_and_before_connect_it_declares_it",
-               NO_TOOLS), "a handler that is set before `connect` declares it"),
+               NO_TOOLS, _BRIDGE + "a_view_without_tools_is_not_asked_for_them"),
+              "a handler that is set before `connect` declares it"),
     Statement("001-4", "With `listChanged`, the host lists again on notice.", NOTIFIES,
               (SELECTION,)),
     Statement("001-5", "It is a request: the host waits for the answer.",

@@ -184,16 +184,16 @@ async def test_a_list_without_end_ends():
 
 
 async def test_all_pages_together_have_one_time_limit():
-    slow = asyncio.Event()
+    asked: list[object] = []
 
-    async def stall(params: dict[str, Any]) -> dict[str, Any]:
-        if "cursor" in params:
-            await slow.wait()
-        return {"tools": [], "nextCursor": "1"}
+    async def trickle(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params)
+        await asyncio.sleep(0.02)  # each page takes less than all of them may take
+        return {"tools": [], "nextCursor": str(len(asked))}
 
-    async with ready(answers={"tools/list": stall}) as (bridge, _, _):
+    async with ready(answers={"tools/list": trickle}) as (bridge, _, _):
         with pytest.raises(RequestTimeout, match="tools/list: no answer"):
-            await bridge.list_tools(timeout=0.05)
+            await bridge.list_tools(timeout=0.1)
 
 
 @pytest.mark.parametrize("answer", [{}, {"tools": {}}, {"tools": [], "nextCursor": 5}])

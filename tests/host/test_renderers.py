@@ -341,6 +341,49 @@ async def test_the_error_of_a_view_that_failed_always_says_why(
         assert str(error).startswith(f"View orders-1 {said}")
 
 
+class Throwing:
+    """A script of its pages throws; then they connect, if there is an App."""
+
+    def __init__(self, kind: str, app: App | None = None) -> None:
+        problem = {"kind": kind, "message": "TypeError: secret is undefined"}
+        self._problem = wire.encode_notification(
+            "transom/notifications/problem", bytes(wire.raw(problem))
+        )
+        self._app = app
+
+    async def open(self, page: UIResource) -> Channel:
+        ours, self.theirs = memory_pair()
+        await self.theirs.send(self._problem)
+        if self._app is not None:
+            self.connecting = asyncio.create_task(self._app.connect(self.theirs))
+        return ours
+
+
+@pytest.mark.parametrize("kind", ["error", "rejection", "blocked"])
+async def test_a_page_that_fails_before_it_connects_is_not_waited_for(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0.01)
+    problems: list[str] = []
+    async with Host(renderer=Throwing(kind), open_timeout=10_000) as host:
+        host.on_view_problem = lambda _, problem: problems.append(problem.message)
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"] == {
+            "id": "orders-1",
+            "state": "failed",
+            "error": "its page failed before `connect()`",
+        }
+        assert problems == ["TypeError: secret is undefined"]
+
+
+async def test_a_page_that_connects_although_a_script_failed_is_used():
+    async with Host(renderer=Throwing("error", editor()())) as host:
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders")
+        assert result.meta["transom/view"]["state"] == "live"
+
+
 async def test_the_error_of_a_view_that_was_closed_while_it_opened_says_so():
     failed: list[BaseException] = []
     async with Host(renderer=Silent()) as host:

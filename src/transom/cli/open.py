@@ -169,7 +169,6 @@ def _safe(text: str) -> str:
 
 _INTERRUPTED = 130
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
-_RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
 _LOOK_EVERY = 0.3  # seconds between two looks at the files that are watched
 _WATCHED = {".py", ".html", ".htm", ".js", ".mjs", ".css", ".json", ".svg", ".toml"}
 _MOST_WATCHED = 5000
@@ -350,7 +349,6 @@ class OpenCommand:
         self._before = before
         self._timeout = timeout
         self._view: View | None = None
-        self._page_failed = asyncio.Event()
         self._shown_tools: list[Tool] | None = None
         self.opened = False
         """Whether the View was there."""
@@ -428,16 +426,7 @@ class OpenCommand:
         if problem := schema_error(schema):
             text = f"its input schema is not valid JSON Schema: {problem}"
             self._event("problem", kind="schema", tool=tool, message=text)
-        calling = asyncio.ensure_future(host.call_tool(tool, arguments))
-        failing = asyncio.ensure_future(self._fail_early())
-        try:
-            await asyncio.wait((calling, failing), return_when=asyncio.FIRST_COMPLETED)
-            if not calling.done():
-                raise TransomError(f"{tool} opened no View: its page failed before `connect()`")
-        finally:
-            failing.cancel()
-            calling.cancel()
-        result = calling.result()
+        result = await host.call_tool(tool, arguments)
         view = next(iter(host.views.values()), None)
         if view is None or not view.takes_calls:
             note = (result.meta or {}).get("transom/view", {})
@@ -447,12 +436,6 @@ class OpenCommand:
         self.failed = result.is_error
         self._opened(view, result)
         return view
-
-    async def _fail_early(self) -> None:
-        """Returns when an error in the page has most likely kept it from connecting."""
-        self._page_failed.clear()
-        await self._page_failed.wait()
-        await asyncio.sleep(_RECOVERS_WITHIN)
 
     @staticmethod
     def _tool_to_open(tool: str | None, tools: Sequence[Tool]) -> str:
@@ -519,8 +502,6 @@ class OpenCommand:
     # --- what goes wrong beside the steps ----------------------------------------------------
 
     def _on_problem(self, view: View, problem: ViewProblem) -> None:
-        if problem.kind == "error":
-            self._page_failed.set()
         if problem.kind != "blocked":  # a violation, which comes by another way
             self._event("problem", view=view.id, **msgspec.to_builtins(problem))
 

@@ -82,6 +82,7 @@ _REQUESTS = (
     "on_create_message",
 )
 _NOTIFICATIONS = ("on_size_changed", "on_log")
+_KEEP_FROM_CONNECTING = ("error", "rejection", "blocked")  # problems of a page that may do so
 
 _MB = 1024 * 1024
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
@@ -171,7 +172,7 @@ class Host(ToolHost):
         info: Implementation | None = None,
         context: HostContext | None = None,
         call_timeout: float | None = 300.0,
-        open_timeout: float = 15.0,
+        open_timeout: float = 30.0,
         max_page_bytes: int = 10 * _MB,
         max_context_bytes: int = 256 * 1024,
     ) -> None:
@@ -674,6 +675,8 @@ class Host(ToolHost):
     def _problem(self, view: View, problem: ViewProblem) -> None:
         if problem.kind == "tools":  # only the host itself finds these, and its user reads them
             problem = msgspec.structs.replace(problem, kind="error")
+        if problem.kind in _KEEP_FROM_CONNECTING:
+            view.page_failed()
         self._record_problem(view, problem)
 
     def _record_problem(self, view: View, problem: ViewProblem) -> None:

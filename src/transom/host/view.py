@@ -77,6 +77,7 @@ from transom.types import (
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 _MAX_LEFT_OUT = 5  # tools named in a report of those that are left out
+_RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
 
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
@@ -524,6 +525,15 @@ class View(CallsTools):
     def begin_opening(self, room: list[View] | Refused) -> None:
         """Open it in a task of its own, while the Views that make room for it are closed."""
         self.opening = asyncio.create_task(self._open(room))
+
+    def page_failed(self) -> None:
+        """A script of its page failed: it is not waited for much longer if it does not connect."""
+        if self.opening is not None and self.app is None:
+            asyncio.get_running_loop().call_later(_RECOVERS_WITHIN, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.opening is not None and self.app is None:
+            self.opening.cancel("its page failed before `connect()`")
 
     async def _open(self, room: list[View] | Refused) -> None:
         began, timeout = time.perf_counter(), self._env.open_timeout
