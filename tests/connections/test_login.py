@@ -8,18 +8,22 @@ import socket
 import stat
 import sys
 import time
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import httpx2
+import jwt as pyjwt
 import keyring
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from fastmcp import FastMCP
 from keyring.backend import KeyringBackend
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -33,11 +37,13 @@ from tests.connections.login_servers import (
     Picky,
     Site,
     nothing_kept,
+    with_tool,
 )
 from transom.connections import login
 from transom.connections.login import LoginStore
+from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer
-from transom.errors import NotConnected, ProtocolError
+from transom.errors import NotConnected, ProtocolError, UsageError
 from transom.host.host import Host
 
 
@@ -73,6 +79,103 @@ def expire(url: str) -> None:
     assert found is not None
     found.expires_at = time.time() - 1
     store.write(found)
+
+
+# --- clients that were registered by hand ----------------------------------------------------
+
+
+class Taking(Hostile):
+    """Gives a token to any client, and lets it in; keeps what identified the client."""
+
+    def __init__(self, methods: list[str] | None) -> None:
+        methods_supported = {"token_endpoint_auth_methods_supported": methods} if methods else {}
+        super().__init__(issuer=methods_supported)
+        self.identified: list[tuple[str, dict[str, str]]] = []
+        self.answers["/authorize"] = lambda request: RedirectResponse(
+            "{redirect_uri}?code=c&state={state}".format(**request.query_params), 302
+        )
+        self.answers["/token"] = self._give
+        self.app = self._guard
+        self._behind = with_tool(FastMCP("behind")).http_app(stateless_http=True)
+
+    def _give(self, request: Any) -> Response:
+        form = dict(parse_qsl(request._body.decode()))
+        self.identified.append((request.headers.get("authorization", ""), form))
+        return JSONResponse({"access_token": "t", "token_type": "Bearer"})
+
+    async def _guard(self, scope: Any, receive: Any, send: Any) -> None:
+        token = (b"authorization", b"Bearer t") in scope.get("headers", [])
+        inside = scope["type"] == "lifespan" or (scope["path"] == "/mcp" and token)
+        await (self._behind if inside else self._answer)(scope, receive, send)
+
+
+BASIC = f"Basic {b64encode(b'us:p%25st').decode()}"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    ("methods", "basic"),
+    [
+        (None, True),
+        (["client_secret_basic", "client_secret_post"], True),
+        (["client_secret_post", "none"], False),
+    ],
+)
+async def test_a_secret_is_sent_as_the_issuer_supports_it(
+    methods: list[str] | None, basic: bool, alone: bool
+) -> None:
+    async with Taking(methods) as site:
+        browser = Browser()
+        client = OAuthClient(id="us", secret="p%st", issuer=site.origin, client_credentials=alone)
+        ask = None if alone else browser
+        assert await greet(site.url, ask, client=client, scope="read") == "Hello, Ada"
+        [(header, form)] = site.identified
+        assert (header, form.get("client_secret")) == ((BASIC, None) if basic else ("", "p%st"))
+        assert form["grant_type"] == ("client_credentials" if alone else "authorization_code")
+        assert len(browser.pages) == (0 if alone else 1)
+        asked = form["scope"] if alone else parse_qs(urlsplit(browser.pages[0]).query)["scope"][0]
+        assert asked == "read"
+
+
+async def test_a_client_with_a_key_signs_who_it_is_for_its_issuer_alone() -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    plain = serialization.NoEncryption()
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain
+    ).decode()
+    async with Taking(["private_key_jwt"]) as site, Taking(None) as other:
+        client = OAuthClient(id="us", private_key=pem, issuer=site.origin, client_credentials=True)
+        assert await greet(site.url, client=client) == "Hello, Ada"
+        [(_, form)] = site.identified
+        claims = pyjwt.decode(
+            form["client_assertion"], key.public_key(), ["ES256"], audience=site.origin
+        )
+        assert claims["iss"] == claims["sub"] == "us"
+        assert "issuer mismatch" in await refusal(other.url, client=client)
+        assert not other.identified
+
+
+async def test_the_secret_of_a_client_goes_to_no_other_issuer() -> None:
+    async with Taking(None) as site:
+        client = OAuthClient(id="us", secret="pst", issuer="https://issuer.example")
+        assert "the client is for https://issuer.example" in await refusal(
+            site.url, Browser(), client=client
+        )
+        assert not site.identified
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"client_credentials": True, "secret": "s"},
+        {"client_credentials": True, "issuer": "https://i.example"},
+        {"client_credentials": True, "issuer": "https://i", "secret": "s", "private_key": "k"},
+        {"private_key": "k"},
+    ],
+)
+def test_a_client_that_could_not_log_in_is_refused_when_it_is_made(options: Any) -> None:
+    with pytest.raises(UsageError, match="client_credentials"):
+        OAuthClient(id="us", **options)
 
 
 # --- the life of a login ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 
 from transom.cli import run_async
 from transom.cli.options import LoginCommandOptions, LogoutOptions
+from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer, Target
 from transom.connections.urls import server_of
 from transom.errors import TransomError, UsageError
@@ -47,10 +48,12 @@ def _checked(url: str) -> str:
 async def _log_in(url: str, options: LoginCommandOptions) -> None:
     http: Any = import_module("transom.connections.http")
     module: Any = import_module("transom.connections.login")
+    client = None
+    if options.client_id is not None:
+        client = OAuthClient(id=options.client_id, secret=os.environ.get(_SECRET))
     login = module.LoginOptions(
         ask=page_opener("transom login", url, opens=not options.no_open, waits=True),
-        client_id=options.client_id,
-        client_secret=os.environ.get(_SECRET),
+        client=client,
         port=options.port,
         scope=options.scope,
         again=True,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ServerConnection,
         ServerListener,
     )
+    from transom.connections.oauth_client import OAuthClient
     from transom.connections.sdk_client import ListChangedHandler
     from transom.connections.targets import RemoteServer, Target, connect
     from transom.connections.upstream import InputRequired, Observer, Server
@@ -25,6 +26,7 @@ __all__ = [
     "ConnectionState",
     "InputRequired",
     "ListChangedHandler",
+    "OAuthClient",
     "Observer",
     "RemoteServer",
     "Server",
@@ -38,6 +40,7 @@ __getattr__, __dir__ = load_on_use(
     __name__,
     {
         ".connection": "Connect ConnectionState ServerConnection ServerListener",
+        ".oauth_client": "OAuthClient",
         ".sdk_client": "ListChangedHandler",
         ".targets": "RemoteServer Target connect",
         ".upstream": "InputRequired Observer Server",

@@ -36,13 +36,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import msgspec
-from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
-    OAuthClientMetadata,
     OAuthMetadata,
     OAuthToken,
     ProtectedResourceMetadata,
@@ -51,6 +50,8 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from pydantic import AnyUrl
 
 from transom.background import retrieve
+from transom.connections.oauth_client import OAuthClient
+from transom.connections.oauth_flows import flow_for, registered, with_secret_in_body
 from transom.connections.urls import server_of
 from transom.errors import NotConnected
 from transom.json_values import as_list, as_object, clean
@@ -227,9 +228,7 @@ class LoginOptions(msgspec.Struct, frozen=True, kw_only=True):
         ask: shows the user a login page. None: nobody can be asked; if a login is needed, an error
             says how to log in.
         folder: where logins are stored; by default in the user's state folder.
-        client_id: the client id, if the issuer has no automatic registration; or the https URL of a
-            client-id metadata document.
-        client_secret: the secret of the client id, if it has one.
+        client: the client, if the issuer has no automatic registration.
         port: the port for the redirect back to this machine; 0: any free one.
         scope: the scopes to request; by default what the server needs.
         again: ask the user even if an earlier login failed.
@@ -237,8 +236,7 @@ class LoginOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ask: Ask | None = None
     folder: Path | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
+    client: OAuthClient | None = None
     port: int = 0
     scope: str | None = None
     again: bool = False
@@ -370,19 +368,16 @@ class _Renewal:
             follow_redirects=False, timeout=_ANSWER_WITHIN, verify=tls_context()
         )
         self._answer = ""  # the error in the last answer
-        client_id = options.client_id or (kept.client_id if kept else None)
+        client = options.client
+        client_id = client.id if client is not None else (kept.client_id if kept else None)
         self._client_id = client_id
-        self._provider = OAuthClientProvider(
+        self._provider = flow_for(
             server,
-            OAuthClientMetadata(
-                client_name="Transom",
-                redirect_uris=[AnyUrl("http://127.0.0.1/callback")],
-                token_endpoint_auth_method="none",  # noqa: S106 - no password
-            ),
+            client,
             self,
-            redirect_handler=self._show_page,
-            callback_handler=self._redirect.result,
-            client_metadata_url=client_id if client_id and "://" in client_id else None,
+            metadata_url=client_id if client_id and "://" in client_id else None,
+            show_page=self._show_page,
+            wait_for_code=self._redirect.result,
         )
 
     async def aclose(self) -> None:
@@ -431,11 +426,15 @@ class _Renewal:
             while step is not request or (self._tokens is None and challenge is not None):
                 if step is not request or challenge is None:
                     answer = await self._send(step)
+                    refused = answer.status_code == 401 and self._options.client is not None
+                    again = with_secret_in_body(step, context) if refused else None
+                    answer = answer if again is None else await self._send(again)
                     if refreshing and answer.status_code >= 500:
                         raise self._failure(self._answer, "try again later")
                 else:
                     refreshing = False
-                    await self._prepare_to_ask(challenge)
+                    if self._options.client is None or not self._options.client.client_credentials:
+                        await self._prepare_to_ask(challenge)
                     answer = self._with_scope(challenge)
                 step = await flow.asend(answer)
         finally:
@@ -482,14 +481,11 @@ class _Renewal:
     def _given_client(self) -> OAuthClientInformationFull | None:
         if self._client_id is None or "://" in self._client_id:
             return None
-        secret = self._options.client_secret
-        kept = self._kept
-        if secret is None and kept is not None and kept.client_id == self._client_id:
+        given, kept = self._options.client, self._kept
+        has_secret = given is not None and given.secret is not None
+        if not has_secret and kept is not None and kept.client_id == self._client_id:
             return OAuthClientInformationFull.model_validate(kept.secret and kept.secret.client)
-        method = "none" if secret is None else "client_secret_post"
-        return OAuthClientInformationFull(
-            client_id=self._client_id, client_secret=secret, token_endpoint_auth_method=method
-        )
+        return registered(given or OAuthClient(id=self._client_id))
 
     def _with_scope(self, challenge: httpx2.Response) -> httpx2.Response:
         scope = self._options.scope

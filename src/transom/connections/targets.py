@@ -15,6 +15,7 @@ import msgspec
 
 from transom.channel import Channel
 from transom.connections.connection import Connect, ServerConnection, ServerListener
+from transom.connections.oauth_client import OAuthClient
 from transom.connections.process import MAX_LINE, ServerProcess
 from transom.connections.upstream import Server
 from transom.connections.urls import server_of
@@ -38,12 +39,17 @@ class RemoteServer(msgspec.Struct, frozen=True):
             does. None: nobody can be asked, and a missing login is an error.
         logins: the folder in which logins are stored, for a program with many users; by default
             that of the process's user.
+        client: the client for logins, where the server's issuer does not register one by itself.
+        scope: the scopes that a login asks for, with spaces between them; by default what the
+            server needs.
     """
 
     url: str
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     ask: Callable[[str], object] | None = None
     logins: Path | None = None
+    client: OAuthClient | None = None
+    scope: str | None = None
 
 
 async def connect(
@@ -164,7 +170,9 @@ async def reach_remote(remote: RemoteServer, *, max_bytes: int = MAX_LINE) -> Ch
     """Connect to a server by its URL; NotConnected if that fails."""
     # In a thread, because loading the SDK takes half a second.
     http: Any = await asyncio.to_thread(import_module, "transom.connections.http")
-    login = http.LoginOptions(ask=remote.ask, folder=remote.logins)
+    login = http.LoginOptions(
+        ask=remote.ask, folder=remote.logins, client=remote.client, scope=remote.scope
+    )
     channel = await http.connect_http(
         remote.url, headers=remote.headers, login=login, max_bytes=max_bytes
     )
