@@ -1,6 +1,7 @@
 """Views in an application of several workers that share a Redis: each worker is a `WebViews`."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -234,6 +235,44 @@ async def test_a_page_is_served_by_the_worker_that_has_its_user_and_goes_on_on_a
         assert (await call).text == view
         assert one.views.users == three.views.users == []
         assert (await host.call_tool(f"{view}__key")).text == view
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+@pytest.mark.parametrize("lost_at", ["websocket.accept", "websocket.send"])
+async def test_a_page_that_is_gone_while_it_is_sent_something_is_no_error(
+    redis_url: str, caplog: pytest.LogCaptureFixture, forwarded: bool, lost_at: str
+) -> None:
+    async with asyncio.timeout(60), fleet(redis_url) as (here, there), here.page("ada"):
+        await owner(here)
+        session = here.sign_in("ada")
+        headers = {"host": here.origin[7:], "origin": here.origin, "cookie": f"session={session}"}
+        scope = {
+            "type": "websocket",
+            "path": "/transom/socket",
+            "root_path": "",
+            "query_string": b"",
+            "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
+            "subprotocols": [],
+        }
+        hello = json.dumps({"token": "", "page": None, "received": 0})
+        messages = iter(
+            [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": hello}]
+        )
+        gone = asyncio.Event()
+
+        async def receive() -> Any:
+            for message in messages:
+                return message
+            await gone.wait()
+            return {"type": "websocket.disconnect", "code": 1006}
+
+        async def send(message: Any) -> None:
+            if message["type"] == lost_at:
+                gone.set()
+                raise OSError("gone")
+
+        await (there if forwarded else here).views(scope, receive, send)
+    assert caplog.records == []
 
 
 async def test_any_worker_serves_the_frame_of_a_view_and_of_none_that_is_not_there(

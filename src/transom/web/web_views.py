@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from transom.background import logs_errors, stop
 from transom.bus import Bus, forward, serve_forwarded
@@ -51,6 +51,7 @@ _PAGE, _SANDBOX = "web-page", "web-sandbox"  # kinds of channels between workers
 _UNKNOWN, _ELSEWHERE, _FULL = 4401, 4403, 4410  # close codes of sockets; the same as in link.ts
 _FAILED = 1011  # after which a page retries
 _UNIDENTIFIED = "The user could not be identified"
+_GONE = (WebSocketDisconnect, OSError)  # what sending raises when the page is gone
 
 
 class WebViews:
@@ -281,6 +282,8 @@ class WebViews:
             await _turn_away(websocket, _FULL, str(error))
         except BusError as error:
             await _turn_away(websocket, _FAILED, str(error))
+        except _GONE:
+            pass  # while it was sent something, or before it was accepted
         finally:
             await stop(checking)
 
@@ -331,7 +334,10 @@ class WebViews:
     async def _run_page(self, websocket: WebSocket, user: User, template: str) -> None:
         origin = websocket.headers.get("origin", "")
         make_stage = partial(self._make_stage, user.name, origin, template)
-        await websocket.accept()
+        try:
+            await websocket.accept()
+        except _GONE:
+            return
         await PageSocket(
             websocket,
             lambda hello: user.pages.connect(hello, origin, make_stage),
@@ -357,7 +363,8 @@ class WebViews:
         except Exception as error:  # noqa: BLE001 - whatever the application raises
             _report(error)
             code, reason = _FAILED, _UNIDENTIFIED
-        await websocket.close(code, reason)
+        with suppress(RuntimeError, *_GONE):
+            await websocket.close(code, reason)
 
     def _make_stage(self, user: str, origin: str, template: str, listener: StageListener) -> Stage:
         report = self._on_violation
@@ -373,7 +380,7 @@ class WebViews:
 
 
 async def _turn_away(websocket: WebSocket, code: int, reason: str) -> None:
-    with suppress(RuntimeError, OSError):  # it is gone already
+    with suppress(RuntimeError, *_GONE):
         await websocket.accept()
         await websocket.close(code, reason.encode()[:120].decode(errors="ignore"))
 
