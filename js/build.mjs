@@ -18,7 +18,7 @@ const target = join(root, "src/transom/web/static");
 const tsc = join(root, "node_modules/typescript-7/bin/tsc");
 
 /** Modules that bundlers import. */
-const PACKAGE = { transom: "transom", webmcp: "webmcp", react: "react" };
+const PACKAGE = { transom: "transom", webmcp: "webmcp_bundle", react: "react" };
 /** What these load. */
 const LOADED = { zod: "zod" };
 /** Modules of pages that show Views; bundlers import `views` as well, as `transom/elements`. */
@@ -27,6 +27,7 @@ const SHOWING = { views: "views_bundle", stage: "stage", elements: "elements_scr
 const SCRIPTS = {
   inline: "inline",
   "inline-webmcp": "inline-webmcp",
+  "inline-forms": "inline-forms",
   "inline-zod": "inline-zod",
   sandbox: "sandbox",
 };
@@ -80,7 +81,7 @@ const follow = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^\.\/transom\.js$/ }, ({ path }) => ({ path, namespace: "follow" }));
     onLoad({ filter: /./, namespace: "follow" }, () => ({
-      contents: "export const { App } = globalThis.transom;",
+      contents: "export const { App, ToolError } = globalThis.transom;",
     }));
   },
 };

@@ -130,7 +130,8 @@ export class App {
   async connect(_transport?: unknown, requestOptions?: RequestOptions): Promise<void> {
     must(!this.#declared, "App is already connected");
     const declared = {
-      ...(this.#tools._isUsed() || hooks._native ? { tools: { listChanged: true } } : {}),
+      // With WebMCP tools may come at any time.
+      ...(this.#tools._isUsed() || hooks._makeApp ? { tools: { listChanged: true } } : {}),
       ...this.#capabilities,
     };
     this.#declared = declared;

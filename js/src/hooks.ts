@@ -1,6 +1,6 @@
 /**
  * What the App of a page and the modules that a page may have beside it know of each other: WebMCP,
- * and what converts schemas of zod. They are modules of the package, so this is a member of `App`.
+ * forms, and what converts schemas of zod. They are modules of the package, so this is a member of `App`.
  */
 import type { App } from "./app.js";
 import type { ServedTool } from "./tools.js";
@@ -17,8 +17,10 @@ export interface Hooks {
   _current?: App | undefined;
   /** The same, if it was made for a page that has tools and no App. */
   _automatic?: App | undefined;
-  /** The browser's own WebMCP. */
-  _native?: object | undefined;
+  /** The App of the page; one is made if it has none. */
+  _makeApp?: () => App;
+  /** There with `webmcp.js`: whether the browser has WebMCP of its own. */
+  _isNative?: boolean;
   _toolChanged: (tool: ServedTool) => void;
   /** The tools that the browser has of this page. */
   _browserTools: () => Tool[] | Promise<Tool[]>;

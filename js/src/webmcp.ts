@@ -28,6 +28,7 @@ export interface ModelContextTool extends Omit<
   "enabled" | "reason" | "returnsTask" | "execution"
 > {
   name: string;
+  description: string;
   disabled?: boolean;
   execute: (input: any, extra: ToolExtra) => unknown;
 }
@@ -43,7 +44,11 @@ export interface ListedModelContextTool {
 }
 
 export interface ModelContext extends EventTarget {
-  registerTool(tool: ModelContextTool, options?: { signal?: AbortSignal }): Promise<void>;
+  /** `exposedTo` has the origins of other documents that may use it, where browsers have WebMCP. */
+  registerTool(
+    tool: ModelContextTool,
+    options?: { signal?: AbortSignal; exposedTo?: readonly string[] },
+  ): Promise<void>;
   unregisterTool(name: string): Promise<void>;
   updateTool(
     name: string,
@@ -74,7 +79,7 @@ declare global {
 
 /** What browsers have called `modelContext`, in all its forms. */
 interface NativeContext extends EventTarget {
-  registerTool(tool: object, options: { signal: AbortSignal }): unknown;
+  registerTool(tool: object, options: { signal: AbortSignal; exposedTo?: string[] }): unknown;
   unregisterTool?(name: string): void;
   getTools?(): Promise<NativeTool[]>;
   executeTool?(tool: NativeTool, given: unknown, options: { signal: AbortSignal }): unknown;
@@ -145,6 +150,8 @@ function fireToolChange(): void {
 // --- beside the browser's own -------------------------------------------------------------------
 
 const removers = new WeakMap<ServedTool, () => void>(); // of a tool: takes it from the browser again
+const exposures = new WeakMap<ServedTool, string[]>(); // of a tool: who else may use it there
+let exposing: string[] | undefined; // while one is registered
 
 /** Offer a tool to the browser as it is now; how to take it back. Not if a model may not see it. */
 function offerToBrowser(tool: ServedTool): (() => void) | undefined {
@@ -160,7 +167,7 @@ function offerToBrowser(tool: ServedTool): (() => void) | undefined {
         execute: (given: unknown, { signal }: { signal?: AbortSignal } = {}) =>
           run(tool, given, signal),
       },
-      { signal: control.signal },
+      { signal: control.signal, exposedTo: exposures.get(tool) ?? [] },
     );
   };
   register().catch(fireToolChange); // it refuses; who listens learns of the tool from us
@@ -180,8 +187,10 @@ async function listBrowserTools(): Promise<NativeTool[]> {
 }
 
 Object.assign(hooks, {
-  _native: native,
+  _makeApp: speaker,
+  _isNative: Boolean(native),
   _toolChanged(tool) {
+    if (exposing) exposures.set(tool, exposing);
     if (!native) {
       fireToolChange();
       return;
@@ -211,21 +220,42 @@ Object.assign(hooks, {
 
 // --- what the page uses -------------------------------------------------------------------------
 
+/** The origin of an address, which must be one that nobody on the network can imitate. */
+function originOf(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isLocal = /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(url?.hostname ?? "");
+  if (!url || (url.protocol !== "https:" && !isLocal)) {
+    throw new DOMException(`exposedTo has no secure origin: ${address}`, "SecurityError");
+  }
+  return url.origin;
+}
+
 /** What used to be part of WebMCP answers with what to use now. */
 const gone = (name: string, instead: string) => (): never => {
   throw new Error(`${name} is gone from WebMCP: use ${instead}`);
 };
 
 Object.assign(modelContext, {
-  async registerTool({ name, execute, disabled, ...config }, { signal } = {}) {
-    const tool = speaker().registerTool(
-      name,
-      { inputSchema: {}, ...config, enabled: !disabled },
-      execute,
-    );
-    signal?.addEventListener("abort", () => {
-      tool.remove();
-    });
+  async registerTool({ name, execute, disabled, ...config }, { signal, exposedTo = [] } = {}) {
+    signal?.throwIfAborted();
+    if (!config.description || typeof execute !== "function") {
+      throw new TypeError("A tool needs a description and execute()");
+    }
+    exposing = Array.from(exposedTo, originOf);
+    try {
+      const tool = speaker().registerTool(
+        name,
+        { inputSchema: {}, ...config, enabled: !disabled },
+        execute,
+      );
+      signal?.addEventListener("abort", () => {
+        tool.remove();
+      });
+    } finally {
+      exposing = undefined;
+    }
+    await Promise.resolve();
+    signal?.throwIfAborted(); // it may have been aborted in this turn
   },
   async unregisterTool(name) {
     find(name)?.remove();

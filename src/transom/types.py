@@ -224,13 +224,18 @@ class Icon(Wire, frozen=True):
 
 
 class ToolAnnotations(Wire, frozen=True):
-    """Hints about what a tool does. They are as trustworthy as the author of the tool."""
+    """Hints about what a tool does. They are as trustworthy as the author of the tool.
+
+    `untrusted_content_hint` is WebMCP's: what the tool returns was written by others. A host marks
+    the results of such a tool of a View for the model.
+    """
 
     title: str | None = None
     read_only_hint: bool | None = None
     destructive_hint: bool | None = None
     idempotent_hint: bool | None = None
     open_world_hint: bool | None = None
+    untrusted_content_hint: bool | None = None
 
 
 class ToolExecution(Wire, frozen=True):

@@ -13,7 +13,12 @@ KILOBYTE = 1024
 
 @pytest.mark.parametrize(
     ("asks", "most"),
-    [("", 20), ("document.modelContext.registerTool({})", 23), ("import('zod')", 24)],
+    [
+        ("", 20),
+        ("document.modelContext.registerTool({})", 23),
+        ("import('zod')", 24),
+        ("'<form toolname>'", 27),
+    ],
 )
 def test_a_page_carries_twenty_kilobytes_and_more_for_what_it_mentions(asks: str, most: int):
     tag = '<script src="transom.js"></script>'
@@ -23,12 +28,14 @@ def test_a_page_carries_twenty_kilobytes_and_more_for_what_it_mentions(asks: str
     assert len(carried.encode()) - len(page.replace(tag, "<script></script>")) <= most * KILOBYTE
 
 
-@pytest.mark.parametrize(("module", "most"), [("react.js", 5), ("webmcp.js", 3), ("zod.js", 4)])
-def test_a_module_beside_it_does_not_carry_it_again(module: str, most: int):
+@pytest.mark.parametrize(("module", "most"), [("react.js", 5), ("webmcp.js", 7.5), ("zod.js", 4)])
+def test_a_module_beside_it_does_not_carry_it_again(module: str, most: float):
     assert (STATIC / module).stat().st_size <= most * KILOBYTE
 
 
-@pytest.mark.parametrize("name", ["inline.js", "inline-webmcp.js", "inline-zod.js"])
+@pytest.mark.parametrize(
+    "name", ["inline.js", "inline-webmcp.js", "inline-forms.js", "inline-zod.js"]
+)
 def test_what_a_page_carries_depends_on_nothing_and_evaluates_nothing(name: str):
     code = (STATIC / name).read_text()
     for forbidden in (

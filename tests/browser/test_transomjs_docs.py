@@ -14,7 +14,7 @@ def blocks(language: str) -> list[str]:
 
 
 async def test_the_first_page_works_as_it_stands(context: BrowserContext):
-    [page] = blocks("html")
+    page, _ = blocks("html")
     async with mounted(context, page) as view:
         assert await view.names() == ["read", "replace"]
         assert await view.text("read") == "Some words."
@@ -29,6 +29,13 @@ async def test_the_first_page_works_as_it_stands(context: BrowserContext):
         )
         await view.tell("ui/notifications/tool-result", {"structuredContent": {"text": "New"}})
         assert await view.text("read") == "New"
+
+
+async def test_the_form_is_a_tool(context: BrowserContext):
+    _, form = blocks("html")
+    async with mounted(context, f'<script src="transom.js"></script>{form}') as view:
+        assert await view.names() == ["book_table"]
+        assert await view.text("book_table", {"who": "Ann", "seats": 2}) == "Booked."
 
 
 async def test_the_other_code_runs_in_order(context: BrowserContext):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import pytest_asyncio
@@ -159,10 +159,12 @@ class TestByItself:
                 "(promise) => promise.then(() => '', (error) => `${error.name}: ${error.message}`)"
             )
             for attempt, said in {
-                "registerTool({ name: 'a', execute() {} })": "Error: Tool a is already registered",
-                "registerTool({ name: 'b c', execute() {} })": "Error: Not a tool name: b c",
-                "registerTool({ name: 'b', inputSchema: { type: 'string' }, execute() {} })":
-                    "Error: An inputSchema describes an object",
+                "registerTool({ name: 'a', description: 'A', execute() {} })":
+                    "Error: Tool a is already registered",
+                "registerTool({ name: 'b c', description: 'B', execute() {} })":
+                    "Error: Not a tool name: b c",
+                "registerTool({ name: 'b', description: 'B', inputSchema: { type: 'string' }, "
+                "execute() {} })": "Error: An inputSchema describes an object",
                 "updateTool('b', { disabled: true })": "Error: Tool b is not registered",
                 "updateTool('a', { execute: () => 1 })":
                     "TypeError: updateTool cannot change execute: use update() of the handle",
@@ -170,13 +172,58 @@ class TestByItself:
                 assert await view.run(f"({say})(document.modelContext.{attempt})") == said
             assert await view.names() == ["a"]
 
+    REFUSED: ClassVar = {
+        "{ name: 'r', execute() {} }": "TypeError",
+        "{ name: 'r', description: 'R' }": "TypeError",
+        "{ name: 'r', description: 'R', execute: 5 }": "TypeError",
+        "{ name: 'r', description: 'R', execute() {} }, { signal: AbortSignal.abort() }":
+            "AbortError",
+        "{ name: 'r', description: 'R', execute() {} }, { exposedTo: ['nowhere'] }":
+            "SecurityError",
+        "{ name: 'r', description: 'R', execute() {} }, { exposedTo: ['http://a.example'] }":
+            "SecurityError",
+        "{ name: 'r', description: 'R', execute() {} }, "
+        "{ exposedTo: ['https://a.example', 'data:,x'] }": "SecurityError",
+    }  # fmt: skip
+    TAKEN = """{ name: 't', description: 'T', execute() {} },
+      { exposedTo: ['https://a.example/path', 'http://localhost:3', 'http://127.0.0.1'] }"""
+
+    @pytest.mark.parametrize("own", [False, True], ids=["ours", "the browser's"])
+    async def test_what_chromium_refuses_is_refused(
+        self, context: BrowserContext, webmcp: BrowserContext, own: bool
+    ):
+        """With the same kinds of errors; `own` tries Chromium's, without `transom.js`."""
+        script = "globalThis.ready = document.modelContext;"
+        page = "<!doctype html><body>" if own else page_with(f"{APP}{script} await app.connect();")
+        async with host_page(webmcp if own else context, view=page) as view:
+            attributes = {"allow": "tools", "sandbox": "allow-scripts allow-same-origin"}
+            await view.page.evaluate("given => mount(...given)", [VIEW_URL, attributes])
+            say = "(promise) => promise.then(() => '', (error) => error.name)"
+            for attempt, error in self.REFUSED.items():
+                call = f"document.modelContext.registerTool({attempt})"
+                assert await view.run(f"({say})({call})") == error, attempt
+            assert (
+                await view.run(f"({say})(document.modelContext.registerTool({self.TAKEN}))") == ""
+            )
+            aborted = """async () => {
+              const control = new AbortController();
+              const tool = { name: "u", description: "U", execute() {} };
+              const promise = document.modelContext.registerTool(tool, { signal: control.signal });
+              control.abort();
+              return promise.then(() => "", (error) => error.name);
+            }"""
+            assert await view.run(aborted) == "AbortError"
+            names = "async () => (await document.modelContext.getTools()).map(({ name }) => name)"
+            assert await view.run(names) == ["t"]
+
     async def test_a_developer_sees_every_tool_and_a_model_only_what_it_may_call(
         self, context: BrowserContext
     ):
         page = page_with(f"""{APP}
           const {{ modelContext }} = document;
           modelContext.registerTool({{ name: "on", description: "O", execute: ({{ x }}) => x }});
-          modelContext.registerTool({{ name: "off", disabled: true, execute() {{}} }});
+          modelContext.registerTool({{ name: "off", description: "-", disabled: true,
+            execute() {{}} }});
           app.registerTool("save", {{}}, () => "").disable("nothing to save");
           app.registerTool("plumbing", {{ _meta: {{ ui: {{ visibility: ["app"] }} }} }}, () => "");
           await app.connect();
@@ -212,7 +259,8 @@ class TestByItself:
     async def test_the_event_has_a_handler_of_its_own(self, context: BrowserContext):
         page = page_with(f"""{APP}
           document.modelContext.ontoolchange = ({{ type }}) => {{ globalThis.changed = type; }};
-          await document.modelContext.registerTool({{ name: "a", execute() {{}} }});
+          await document.modelContext.registerTool({{ name: "a", description: "A",
+            execute() {{}} }});
           await app.connect();
         """)
         async with mounted(context, page) as view:
@@ -248,7 +296,8 @@ class TestByItself:
             const app = new App({ name: "a", version: "1" });
             app.registerTool("early", {}, () => "early");
             await import("./webmcp.js");
-            document.modelContext.registerTool({ name: "late", execute: () => "late" });
+            document.modelContext.registerTool({ name: "late", description: "L",
+              execute: () => "late" });
             await app.connect();
           });
         </script>"""
@@ -394,7 +443,8 @@ class TestBesideTheBrowsersOwn:
 
             # `registerTool` of the browser's own gives a promise, and so does ours.
             assert await view.run(
-                "document.modelContext.registerTool({ name: 'n', execute() {} }) instanceof Promise"
+                "document.modelContext.registerTool({ name: 'n', description: 'N', execute() {} }) "
+                "instanceof Promise"
             )
             await view.run("document.modelContext.unregisterTool('n')")
 

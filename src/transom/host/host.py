@@ -47,10 +47,11 @@ from transom.host.refresh import Refresh, wait_refreshed
 from transom.host.renderers import Renderer
 from transom.host.server_tools import ServerTools
 from transom.host.surface import Change, Entry, Naming, Surface
-from transom.host.tasks import MAX_TASKS, TaskServers, owned_task
+from transom.host.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, owner_of
+from transom.host.tool_texts import mark_untrusted
 from transom.host.view import (
     ModelContext,
     View,
@@ -708,9 +709,7 @@ class Host(ToolHost):
     async def request_task(self, method: str, task_id: str, timeout: float | None = None) -> Any:
         """Send a request about a task to the View or the server that has it."""
         self._check_open()
-        owner, slash, inner = task_id.partition("/")
-        if not slash:
-            raise ProtocolError(INVALID_PARAMS, f"Task {task_id[:128]} not found")
+        owner, inner, untrusted = parse_task_id(task_id)
         params, view = {"taskId": inner}, self._views.get(owner)
         answer: Task | ToolResult | None = None
         if view is not None and view.bridge is not None:
@@ -723,10 +722,12 @@ class Host(ToolHost):
             raw = await self._servers.request(server, method, params, timeout)
             answer = HOST[method].read_result(raw)
         if isinstance(answer, Task):
-            return owned_task(owner, answer)
+            return owned_task(owner, answer, untrusted=untrusted)
         if isinstance(answer, ToolResult):
             answer = without_our_meta(answer)
             await self._views.deliver_task(task_id, answer)
+            if untrusted:
+                answer = mark_untrusted(answer, owner)
         return answer
 
     # --- events ------------------------------------------------------------------------------

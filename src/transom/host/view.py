@@ -50,7 +50,7 @@ from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
-from transom.host.tool_texts import Provenance
+from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted
 from transom.host.ui_resource import load_ui_resource
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
@@ -335,9 +335,12 @@ class View(CallsTools):
             liveness.end()
             if self.state is LIVE:
                 self._tools.called()
+        untrusted = is_untrusted(tool)
         if isinstance(result, Task):
-            return owned_task(self.id, result)
-        return result if result.meta is None else without_our_meta(result)
+            return owned_task(self.id, result, untrusted=untrusted)
+        if result.meta is not None:
+            result = without_our_meta(result)
+        return mark_untrusted(result, self.id) if untrusted else result
 
     async def _find_and_ask(
         self,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypedDict, cast
 
 import mcp.types as mcp
+import msgspec
 import pydantic
 
 from transom.errors import RegistrationError
@@ -29,7 +30,7 @@ PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite", "
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _PAGE_KEYWORDS: Final = ("csp", "permissions", "domain", "prefers_border", "prefersBorder", "html")
-_HINTS: Final = tuple(ToolAnnotations.__struct_encode_fields__)
+_HINTS: Final = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 # --- origins ---------------------------------------------------------------------------------
@@ -256,8 +257,7 @@ def to_annotations(tool: str, given: object) -> mcp.ToolAnnotations | None:
     if given is None or isinstance(given, mcp.ToolAnnotations):
         return given
     if isinstance(given, ToolAnnotations):
-        fields = zip(_HINTS, ToolAnnotations.__struct_fields__, strict=True)
-        given = {name: getattr(given, field) for name, field in fields}
+        given = cast("object", msgspec.to_builtins(given))
     if not isinstance(given, Mapping):
         raise RegistrationError(
             f"tool {tool}: annotations is a mapping, not {type(given).__name__}. "

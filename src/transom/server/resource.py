@@ -7,7 +7,7 @@
    that sets `window.transom`; an import becomes a destructuring of it. Nothing else runs under
    `script-src 'unsafe-inline'`: no data: or blob: module, no import map.
 3. `inline.js` is that script. What only some pages need follows in it, for pages that mention it:
-   WebMCP, and what converts schemas of zod. All are built from `js/src`.
+   WebMCP, forms that are its tools, and what converts schemas of zod. All are built from `js/src`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _IMPORT: Final = re.compile(
     re.VERBOSE,
 )
 _MENTIONED: Final = {
-    "inline-webmcp.js": re.compile(r"\bmodelContext|\btoolname\b"),
+    "inline-webmcp.js": re.compile(r"\bmodelContext|(?i:\btoolname\b)"),
+    "inline-forms.js": re.compile(r"\btoolname\b", re.IGNORECASE),
     "inline-zod.js": re.compile(r"\bzod\b", re.IGNORECASE),
 }
 

@@ -1,6 +1,7 @@
 // Prints what the modules really have, as JSON, for a test that holds the declarations to it.
 const folder = process.argv[2];
-globalThis.document = {};
+globalThis.document = { forms: [] };
+globalThis.MutationObserver = class { observe() {} };
 globalThis.addEventListener = () => {};
 Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
 

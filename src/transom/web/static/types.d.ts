@@ -84,6 +84,8 @@ export interface ToolAnnotations {
     destructiveHint?: boolean;
     idempotentHint?: boolean;
     openWorldHint?: boolean;
+    /** WebMCP: what the tool returns comes from others, whom the page does not vouch for. */
+    untrustedContentHint?: boolean;
 }
 export interface ToolMeta {
     ui?: {

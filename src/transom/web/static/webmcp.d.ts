@@ -1,6 +1,7 @@
 import { type LazySchema, type RegisteredAppTool, type Schema, type ToolConfig, type ToolExtra } from "./transom.js";
 export interface ModelContextTool extends Omit<ToolConfig, "enabled" | "reason" | "returnsTask" | "execution"> {
     name: string;
+    description: string;
     disabled?: boolean;
     execute: (input: any, extra: ToolExtra) => unknown;
 }
@@ -14,8 +15,10 @@ export interface ListedModelContextTool {
     readonly origin?: string;
 }
 export interface ModelContext extends EventTarget {
+    /** `exposedTo` has the origins of other documents that may use it, where browsers have WebMCP. */
     registerTool(tool: ModelContextTool, options?: {
         signal?: AbortSignal;
+        exposedTo?: readonly string[];
     }): Promise<void>;
     unregisterTool(name: string): Promise<void>;
     updateTool(name: string, changes: {

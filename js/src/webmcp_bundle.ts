@@ -1,0 +1,3 @@
+/** What becomes `webmcp.js`: WebMCP, and forms that are tools. */
+import "./webmcp.js";
+import "./forms.js";
