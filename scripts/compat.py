@@ -4,7 +4,8 @@
 
 With names, only those are shown and the page is left alone. Each server runs behind `Host` and
 `HeadlessRenderer`, in real Chromium: its View must initialise and get its tool's input and result;
-its tools are listed, and each is called once with arguments that fit and once with others.
+its tools are listed, and each is called once with arguments that fit and once with others. Then the
+same servers get wrong input behind the gateway: the page has what a model reads of it.
 """
 
 import asyncio
@@ -13,9 +14,13 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transom import Host, Policy, Tool, ToolResult, __version__
+import mcp
+from mcp.types import TextContent
+
+from transom import Host, Policy, ToolResult, __version__
 from transom.check.schemas import fitting_arguments, unfitting_arguments
 from transom.errors import TransomError
+from transom.host.ui_resource import links_view
 from transom.host.view import View
 from transom.web import HeadlessRenderer, Violation
 
@@ -31,6 +36,7 @@ SERVERS = (
 OTHERS = {"fastmcp with prefab-ui": [sys.executable, str(ROOT / "tests" / "servers" / "prefab.py")]}
 TIMEOUT = 20.0
 CALL_TIMEOUT = 8.0
+MOST_READ = 700  # characters of what a model reads
 
 NOTES = {
     "map": "waits for CesiumJS from its CDN before it connects; complete once the CDN answers",
@@ -58,6 +64,34 @@ and how many of the bad calls were refused.
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
+# By server: what is wrong with a call of the tool that opens its View, and the call's arguments.
+BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "basic-react": ("an argument it does not have", {"nonsense": True}),
+    "budget-allocator": ("an argument it does not have", {"nonsense": True}),
+    "cohort-heatmap": ("a metric that there is not", {"metric": "nonsense"}),
+    "customer-segmentation": ("a segment that there is not", {"segment": "nonsense"}),
+    "debug": ("a kind of content that there is not", {"contentType": "nonsense"}),
+    "map": ("no network for its library; north below south", {"north": -10, "south": 10}),
+    "pdf": ("a document that there is not", {"url": "file:///nowhere/book.pdf"}),
+    "scenario-modeler": ("an argument of the wrong type", {"customInputs": "nonsense"}),
+    "shadertoy": ("a shader that does not compile", {"fragmentShader": "nonsense"}),
+    "sheet-music": ("no ABC notation", {"abcNotation": "\u2205 nonsense ["}),
+    "threejs": ("a scene that throws", {"code": "throw new Error('no scene today')"}),
+    "transcript": ("an argument it does not have", {"nonsense": True}),
+    "video-resource": ("a video that there is not", {"videoId": "nonsense"}),
+    "wiki-explorer": ("an address without a network", {"url": "https://en.wikipedia.org/wiki/MCP"}),
+}
+BROKEN_OPENING = """
+## What a model reads when something is wrong
+
+Each View was opened by a plain MCP client through `transom gateway --headless`, without access to
+the internet and with input that is wrong. What the View or its server says of it, and no more, has
+to be in the result of that call. Texts are cut.
+
+| server | wrong | error | what the model reads |
+| --- | --- | --- | --- |
+"""
+
 
 class Seen(NamedTuple):
     """What came of one server."""
@@ -71,15 +105,6 @@ class Seen(NamedTuple):
     good: str = ""
     bad: str = ""
     problem: str = ""
-
-
-def opening_tool(tools: list[Tool]) -> Tool | None:
-    """The first tool that opens a View."""
-    for tool in tools:
-        meta: Any = tool.meta or {}
-        if "ui/resourceUri" in meta or "resourceUri" in (meta.get("ui") or {}):
-            return tool
-    return None
 
 
 async def outcome(view: View, tool: str, arguments: dict[str, Any]) -> ToolResult | TransomError:
@@ -112,7 +137,6 @@ async def show(name: str) -> Seen:
     """Open one server's View and try its tools."""
     violations: list[Violation] = []
     renderer = HeadlessRenderer(on_violation=violations.append, timeout=TIMEOUT)
-    official = ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
     async with Host(
         renderer=renderer, policy=Policy.trusting(), audit=None, open_timeout=TIMEOUT
     ) as host:
@@ -121,8 +145,8 @@ async def show(name: str) -> Seen:
         host.on_tools_changed = changed.set
         failures: list[str] = []
         host.on_view_failed = lambda _, error: failures.append(str(error))
-        await host.add_server(name.partition(" ")[0], OTHERS.get(name, official))
-        tool = opening_tool(await host.list_tools())
+        await host.add_server(name.partition(" ")[0], OTHERS.get(name) or command_of(name))
+        tool = next((t for t in await host.list_tools() if links_view(t.meta)), None)
         if tool is None:
             return Seen(name, problem="it has no tool that opens a View")
         arguments = fitting_arguments(tool.input_schema) or {}
@@ -174,6 +198,26 @@ def row(seen: Seen) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
+def command_of(name: str) -> list[str]:
+    """How an official server is started."""
+    return ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
+
+
+async def show_broken(name: str) -> str:
+    """Open a View with wrong input, as a client of the gateway; the line of the table."""
+    wrong, arguments = BROKEN[name]
+    gateway = ["-m", "transom", "gateway", "--headless", "--", *command_of(name)]
+    started = mcp.StdioServerParameters(command=sys.executable, args=gateway)
+    async with mcp.Client(started) as client:
+        listed = await client.list_tools()
+        opens = next(tool for tool in listed.tools if links_view(tool.meta))
+        result = await client.call_tool(opens.name, arguments)
+    texts = [block.text for block in result.content if isinstance(block, TextContent)]
+    read = " ⏎ ".join(" ".join(text.split()) for text in texts).replace("|", "\\|")
+    cut = read if len(read) <= MOST_READ else f"{read[:MOST_READ]}…"
+    return f"| `{name}` | {wrong} | {'yes' if result.is_error else 'no'} | {cut} |\n"
+
+
 async def main(names: list[str]) -> int:
     """Show them all; how many failed without a known reason."""
     found: list[Seen] = []
@@ -190,6 +234,10 @@ async def main(names: list[str]) -> int:
         for seen in found:
             if seen.tools:
                 page += f"- `{seen.name}`: {', '.join(f'`{tool}`' for tool in seen.tools)}\n"
+        page += BROKEN_OPENING
+        for name in BROKEN:
+            page += (line := await show_broken(name))
+            sys.stderr.write(line)
         PAGE.write_text(page)
     return sum(bool(seen.problem) and seen.name not in NOTES for seen in found)
 

@@ -240,6 +240,7 @@ class Screen:
         self.pictures = pictures
         self.renderer = renderer
         """Shows Views in place of a `Seat`."""
+        self.address: str | None = "http://stage.test/"
         self.broken = False
         self.asked: list[ApprovalRequest] = []
         self.decision: Decision = Deny("no")
@@ -250,8 +251,8 @@ class Screen:
     async def seat(self, client: str) -> Renderer:
         return self.renderer or Seat(self._apps, self)
 
-    def where(self) -> str:
-        return "http://stage.test/"
+    def where(self) -> str | None:
+        return self.address
 
 
 class Shop:

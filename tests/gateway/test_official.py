@@ -154,7 +154,7 @@ async def test_a_budget_that_the_model_sets_is_set_in_the_view(screen: SharedDis
     async with client_of("budget-allocator", screen) as client:
         await client.ask("tools/list")
         await client.ask("tools/call", {"name": "get-budget-data", "arguments": {}})
-        view = "budget-alloc-1"
+        view = "budget-1"
         params = {"name": f"{view}__set-total-budget", "arguments": {"amount": 250_000}}
         answer = await client.ask("tools/call", params)
         assert answer.get("isError") is not True, answer

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from base64 import b64encode
 from typing import Any
 
@@ -325,6 +326,17 @@ async def test_a_picture_of_a_view_is_an_image():
         missing = await at.call("screenshot_view", view_id="nothing-1")
         assert missing["isError"] is True
         assert (await at.call("screenshot_view"))["code"] == -32602
+
+
+@pytest.mark.parametrize("modern", [False, True])
+async def test_the_text_about_a_view_says_how_to_picture_it(modern: bool):
+    async with gateway(pictures=True, modern=modern) as at:
+        at.screen.address = None
+        said = words(await at.open())[-1]
+        given = re.search(r'screenshot_view with view_id "([^"]+)" shows it', said)
+        assert given is not None, said
+        result = await at.call("screenshot_view", view_id=given[1])
+        assert result["content"][0]["type"] == "image"
 
 
 async def test_a_screen_that_takes_no_pictures_offers_none():

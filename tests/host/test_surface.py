@@ -58,6 +58,24 @@ def test_every_name_is_one_that_model_apis_take_and_keeps_its_owner(
     assert MODEL_NAME.fullmatch(plain_name(tool))
 
 
+@pytest.mark.parametrize(
+    ("server", "stem"),
+    [
+        ("orders", "orders"),
+        ("server-shadertoy", "shadertoy"),
+        ("mcp_server_wiki", "wiki"),
+        ("budget-allocator", "budget"),
+        ("my-own-shop", "my-own-shop"),
+        ("customersegmentation", "customersegm"),
+        ("mcp-server", "mcp-server"),
+        ("a--b_", "a-b"),
+        ("Server", "Server"),
+    ],
+)
+def test_the_ids_of_views_have_whole_words_of_the_servers_name(server: str, stem: str):
+    assert view_stem(server) == stem
+
+
 @given(st.lists(st.text("ab._-é", min_size=1, max_size=80), unique=True, max_size=20))
 def test_different_tools_never_share_a_name(tools: list[str]):
     assert len({owned_name("orders-1", tool) for tool in tools}) == len(tools)

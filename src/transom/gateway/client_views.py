@@ -409,7 +409,8 @@ class ClientViews:
         if where is not None:
             lines[0] += f", and the user sees it at {where}"
         elif self._options.screen.pictures:
-            lines[0] += f" in a browser without a window; {SCREENSHOT_VIEW} shows it"
+            by_id = f'{SCREENSHOT_VIEW} with view_id "{self._name(view.id, era)}"'
+            lines[0] += f" in a browser without a window; {by_id} shows it"
         if shown.reused:
             lines.append("It was open already, and shows this call now.")
         names = [tool.name for tool in host.view_tools(view.id)]

@@ -28,6 +28,8 @@ _DIGEST = 6
 _FITS = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_NAME}}}")
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 _DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGEST}}}", re.DOTALL)
+_WORD = re.compile(r"(?:^|[-_])[^-_]+")
+_SAYS_NOTHING = {"mcp", "server"}  # words in the name of a server
 _VIEW_ID = re.compile(r"[A-Za-z0-9_-]+-\d+")
 
 
@@ -42,8 +44,18 @@ def check_server_name(name: str) -> None:
 
 
 def view_stem(server: str) -> str:
-    """The beginning of the ids of a server's Views: `orders` in `orders-1`."""
-    return server[:_MAX_VIEW_STEM].rstrip("-_")
+    """The beginning of the ids of a server's Views: `orders` in `orders-1`.
+
+    It has whole words, if they are short enough, without those that say nothing.
+    """
+    words = _WORD.findall(server)
+    telling = [word for word in words if word.strip("-_").lower() not in _SAYS_NOTHING] or words
+    stem = telling[0].lstrip("-_")[:_MAX_VIEW_STEM]
+    for word in telling[1:]:
+        if len(stem) + len(word) > _MAX_VIEW_STEM:
+            break
+        stem += word
+    return stem
 
 
 def plain_name(tool: str) -> str:
