@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo quick test nightly check lint format docs docs-site js pictures bench faults soak fuzz compat dist test-all
+.PHONY: help setup demo quick test nightly check lint format docs docs-site js pictures bench faults soak fuzz compat conformance dist test-all
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -32,7 +32,7 @@ quick: ## the tests without processes, load and agent frameworks: what to run at
 	@$(PYTEST) -n 4 --tier quick $(ARGS)
 
 test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
-	@scripts/setup python node servers chromium redis
+	@scripts/setup python node servers conformance chromium redis
 	@scripts/test $(ARGS)
 
 nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
@@ -100,7 +100,11 @@ fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
 
 compat: ## show the official example servers' Views in Chromium and write docs/compatibility.md
 	@scripts/setup
-	@$(PYTHON_IN_VENV) scripts/compat.py $(ARGS)
+	@$(PYTHON_IN_VENV) -m scripts.compat $(ARGS)
+
+conformance: ## run the official conformance suite and write its table; ARGS name legs: ARGS="url host"
+	@scripts/setup python conformance
+	@$(PYTHON_IN_VENV) -m scripts.conformance $(ARGS)
 
 dist: ## build wheel, sdist and npm package, install the wheel into an empty environment, run the demo
 	@scripts/setup python node chromium

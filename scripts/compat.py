@@ -1,6 +1,6 @@
 """Shows the Views of the official example servers and writes docs/compatibility.md.
 
-    .venv/bin/python scripts/compat.py [NAME …]
+    .venv/bin/python -m scripts.compat [NAME …]
 
 With names, only those are shown and the page is left alone. Each server runs behind `Host` and
 `HeadlessRenderer`, in real Chromium: its View must initialise and get its tool's input and result;
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import mcp
 from mcp.types import TextContent
+from scripts.conformance import HEADING
 
 from transom import Host, Policy, ToolResult, __version__
 from transom.check.schemas import fitting_arguments, unfitting_arguments
@@ -238,7 +239,8 @@ async def main(names: list[str]) -> int:
         for name in BROKEN:
             page += (line := await show_broken(name))
             sys.stderr.write(line)
-        PAGE.write_text(page)
+        _, heading, conformance = PAGE.read_text().partition(HEADING)
+        PAGE.write_text(f"{page}\n{heading}{conformance}" if heading else page)
     return sum(bool(seen.problem) and seen.name not in NOTES for seen in found)
 
 

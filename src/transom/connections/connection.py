@@ -86,6 +86,11 @@ class ConnectionState(Enum):
 class ServerListener(Protocol):
     """What a connection asks of its owner, and notifies it of. Derive from it for its defaults."""
 
+    @property
+    def client_capabilities(self) -> Mapping[str, Any]:
+        """What the server is told at the handshake that it may ask for; by default nothing."""
+        return {}
+
     def on_request(self, request: wire.Request) -> bytes | Awaitable[bytes | Raw]:
         """Answer a request of the server; by default only `ping`."""
         if request.method == "ping":
@@ -493,7 +498,7 @@ class ServerConnection(CachingServer):
         Raises:
             NotConnected: the server does not answer in time, refuses, or is gone.
         """
-        envelope = own_envelope()
+        envelope = own_envelope(self._listener.client_capabilities)
         params = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
             "capabilities": envelope[CAPABILITIES_KEY],

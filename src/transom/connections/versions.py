@@ -58,12 +58,12 @@ def with_extension(capabilities: Raw | bytes | None, name: str, settings: object
     return wire.raw(given)
 
 
-def own_envelope() -> dict[str, Raw]:
-    """The envelope of requests that Transom makes for itself."""
+def own_envelope(capabilities: Mapping[str, Any] | None = None) -> dict[str, Raw]:
+    """The envelope of requests that Transom makes for itself; it can show Views, and these."""
     return {
         PROTOCOL_KEY: wire.raw(DISCOVERY_VERSION),
         CLIENT_KEY: wire.raw(CLIENT_INFO),
-        CAPABILITIES_KEY: with_ui(None),
+        CAPABILITIES_KEY: with_ui(wire.encode(capabilities or {})),
     }
 
 

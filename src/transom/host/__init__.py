@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from transom.host.bridge import Bridge, BridgeListener
     from transom.host.downloads import Download
+    from transom.host.elicitation import ElicitRequest
     from transom.host.grants import GivenGrant, Grant, Grantee
     from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
@@ -62,6 +63,7 @@ __all__ = [
     "Decision",
     "Deny",
     "Download",
+    "ElicitRequest",
     "GivenGrant",
     "Grant",
     "Grantee",
@@ -105,6 +107,7 @@ __getattr__, __dir__ = load_on_use(
         ".bridge": "Bridge BridgeListener",
         ".downloads": "Download",
         ".grants": "GivenGrant Grant Grantee",
+        ".elicitation": "ElicitRequest",
         ".host": "AttachesToHost Host",
         ".limits": "Limits",
         ".liveness": "ViewState",

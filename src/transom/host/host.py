@@ -138,7 +138,10 @@ class Host(ToolHost):
     `on_request_display_mode(view, mode)`, `on_create_message(view, params)`,
     `on_request_pin(view, reason)`: return whether a View that asks to stay open may; without a
     handler it may only with `Policy.trusting()`. Set these before a View opens: at the handshake it
-    learns what the host can do.
+    learns what the host can do. And one of a server, to be set before it is added:
+    `on_elicit(server, request)` asks the user what an `ElicitRequest` says, and returns the fields
+    of the form (True: as the schema's defaults have them, or that the page was opened), False if
+    the user declines, None if they just close it.
     """
 
     on_tools_changed = Event["Host"]()
@@ -149,6 +152,7 @@ class Host(ToolHost):
     on_view_responsive = Event["Host"]()
     on_view_changed = Event["Host"]()
     on_server_lost = Event["Host"]()
+    on_elicit = Event["Host"]()
     on_message = Event["Host"]()
     on_open_link = Event["Host"]()
     on_download_file = Event["Host"]()
@@ -211,6 +215,7 @@ class Host(ToolHost):
             on_changed=lambda name, change: self._surface_changed(name, None, change),
             on_lost=partial(self._fire, "on_server_lost"),
             on_error=self._report,
+            on_elicit=self.on_elicit,
         )
         self._environment = ViewEnvironment(
             limits=self.limits,

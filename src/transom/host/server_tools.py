@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from transom.background import Background
-from transom.connections.connection import ServerConnection, ServerListener
+from transom.connections.connection import ServerConnection
 from transom.connections.targets import Target, connect, connected_server
 from transom.connections.upstream import TOOLS_CHANGED, Server
 from transom.connections.versions import task_in
@@ -24,9 +24,10 @@ from transom.errors import (
     TransomError,
     UsageError,
 )
-from transom.events import is_awaitable
+from transom.events import Slot, is_awaitable
 from transom.host.audit import AuditLog
 from transom.host.bridge import OutgoingCall
+from transom.host.elicitation import ElicitListener
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface
 from transom.host.tasks import owned_task
@@ -66,22 +67,12 @@ class _Connected:
             await self.connection.aclose()
 
 
-class _LossListener(ServerListener):
-    """Calls `lost` with the reason when a server goes away."""
-
-    def __init__(self, lost: Callable[[str], None]) -> None:
-        self._lost = lost
-
-    def on_lost(self, reason: str) -> None:
-        """See `ServerListener`."""
-        self._lost(reason)
-
-
 class ServerTools:
     """Connects servers, keeps their tools on the surface, and calls them.
 
     `on_changed` is called with a server and the change of its tools, `on_lost` with a server that
     disconnected and the reason, `on_error` with the error when a server could not be listed.
+    `on_elicit` answers what servers ask the user.
     """
 
     def __init__(
@@ -94,6 +85,7 @@ class ServerTools:
         on_changed: Callable[[str, Change], object],
         on_lost: Callable[[str, str], object],
         on_error: Callable[[BaseException], object],
+        on_elicit: Slot,
     ) -> None:
         self._surface = surface
         self._audit = audit
@@ -102,6 +94,7 @@ class ServerTools:
         self._on_changed = on_changed
         self._on_lost = on_lost
         self._on_error = on_error
+        self._on_elicit = on_elicit
         self._servers: dict[str, _Connected] = {}
         self._gone: dict[str, str] = {}
         self._background = Background(on_error)
@@ -158,7 +151,12 @@ class ServerTools:
                     target,
                     name=name,
                     timeout=timeout,
-                    listener=_LossListener(partial(self._lost, entry)),
+                    listener=ElicitListener(
+                        name,
+                        self._on_elicit,
+                        lost=partial(self._lost, entry),
+                        on_error=self._on_error,
+                    ),
                 )
             entry.unsubscribe = server.subscribe(partial(self._list_changed, entry))
             tools = await self._first_listing(name, server, timeout)

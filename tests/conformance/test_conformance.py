@@ -1,0 +1,50 @@
+"""Some scenarios of the official conformance suite; `make conformance` runs all of them."""
+
+import pytest
+from scripts.conformance import LEGS, WIRES, Outcome, differences, server_of, try_client, try_server
+
+from tests.conformance.expected import FAILURES
+
+OLDER, NEWER = WIRES
+
+
+@pytest.mark.processes
+async def test_the_gateway_passes_as_a_server() -> None:
+    async with server_of("stdio") as url:
+        for wire, scenario in (
+            (OLDER, "tools-call-elicitation"),
+            (NEWER, "http-custom-header-server-validation"),
+            (NEWER, "input-required-result-multi-round"),
+        ):
+            [outcome] = await try_server("stdio", wire, url, scenario)
+            assert outcome == Outcome("stdio", wire, scenario, (), ())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("wire", "scenario"),
+    [(OLDER, "auth/pre-registration"), (NEWER, "http-invalid-tool-headers")],
+)
+async def test_a_host_passes_as_a_client(wire: str, scenario: str) -> None:
+    assert await try_client("host", wire, scenario) == Outcome("host", wire, scenario, (), ())
+
+
+def test_an_unexpected_pass_is_an_error_as_an_unexpected_failure_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(FAILURES, ("url", NEWER, "expected"), "a reason")
+    as_expected = [
+        Outcome("url", NEWER, "expected", ("x",), ()),
+        Outcome("url", NEWER, "a", (), ()),
+    ]
+    assert differences(as_expected) == []
+    [passes] = differences([Outcome("url", NEWER, "expected", (), ("y",))])
+    assert "passes" in passes
+    [fails] = differences([Outcome("url", NEWER, "other", ("x", "y"), ())])
+    assert "fails: x, y" in fails
+
+
+def test_every_expected_failure_has_a_leg_and_a_reason() -> None:
+    for (leg, _, _), reason in FAILURES.items():
+        assert leg in LEGS
+        assert reason
