@@ -12,7 +12,7 @@ from agents import ModelResponse as OpenAIResponse
 from agents import RunConfig, Runner, RunState, Usage
 from langchain.agents import create_agent
 from langchain.chat_models import BaseChatModel
-from langchain.messages import AIMessage, ToolMessage
+from langchain.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -26,7 +26,13 @@ from openai.types.responses import (
 )
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import BinaryContent, DeferredToolRequests, DeferredToolResults, ToolDenied
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from transom import App, Host, InProcessRenderer, Policy
@@ -73,9 +79,18 @@ class Script:
         self.offered: list[dict[str, str]] = []
         self.schemas: list[dict[str, Any]] = []
         self.read: list[Read] = []
+        self.prompts: list[list[str]] = []
+        """What users said to it, as it read that turn by turn."""
 
-    def turn(self, tools: dict[str, str], schemas: dict[str, Any], read: list[Read]) -> list[Call]:
+    def turn(
+        self,
+        tools: dict[str, str],
+        schemas: dict[str, Any],
+        read: list[Read],
+        prompts: list[str],
+    ) -> list[Call]:
         """What to call now; nothing: it is done."""
+        self.prompts.append(prompts)
         self.offered.append(tools)
         self.schemas.append(schemas)
         self.read = read
@@ -124,7 +139,15 @@ class PydanticAI:
                 for part in message.parts
                 if isinstance(part, ToolReturnPart)
             ]
-            calls = script.turn(tools, schemas, read)
+            prompts = [
+                text
+                for message in messages
+                for part in message.parts
+                if isinstance(part, UserPromptPart)
+                for text in ([part.content] if isinstance(part.content, str) else part.content)
+                if isinstance(text, str) and not text.startswith("<system>")  # the framework's
+            ]
+            calls = script.turn(tools, schemas, read, prompts)
             parts = [ToolCallPart(call.name, call.arguments or {}) for call in calls]
             return ModelResponse(parts=parts or [TextPart("done")])
 
@@ -135,7 +158,8 @@ class PydanticAI:
         )
 
     async def run(self) -> list[Question]:
-        return self._questions(await self.agent.run("go"))
+        history = None if self.result is None else self.result.all_messages()
+        return self._questions(await self.agent.run("go", message_history=history))
 
     async def resume(self, answers: dict[str, Any]) -> list[Question]:
         results = DeferredToolResults(metadata=answers.pop("metadata", {}))
@@ -171,7 +195,11 @@ class OpenAIAgents(OpenAIModel):
         self._script = script
         self._ids = iter(range(1_000_000))
         self.result: Any = None
-        self.agent = OpenAIAgent(name="a", model=self, mcp_servers=[HostServer(host)])
+        self.server = HostServer(host)
+        self.agent = OpenAIAgent(name="a", model=self, mcp_servers=[self.server])
+        self.config = RunConfig(
+            tracing_disabled=True, call_model_input_filter=self.server.add_words
+        )
 
     async def run(self) -> list[Question]:
         return await self._run("go")
@@ -187,8 +215,9 @@ class OpenAIAgents(OpenAIModel):
         return await self._run(state)
 
     async def _run(self, given: Any) -> list[Question]:
-        config = RunConfig(tracing_disabled=True)
-        self.result = await Runner.run(self.agent, given, run_config=config)
+        if self.result is not None and isinstance(given, str):  # it goes on
+            given = [*self.result.to_input_list(), {"role": "user", "content": given}]
+        self.result = await Runner.run(self.agent, given, run_config=self.config)
         if not self.result.interruptions:
             assert self.result.final_output == "done"
         return [
@@ -215,7 +244,9 @@ class OpenAIAgents(OpenAIModel):
         ]
         described = {tool.name: tool.description for tool in tools}
         schemas = {tool.name: tool.params_json_schema for tool in tools}
-        calls = self._script.turn(described, schemas, read)
+        said = [input] if isinstance(input, str) else [it.get("content") for it in input]
+        prompts = [text for content in said for text in _openai_prompts(content)]
+        calls = self._script.turn(described, schemas, read, prompts)
         output: list[Any] = [
             ResponseFunctionToolCall(
                 call_id=f"c{next(self._ids)}",
@@ -236,6 +267,12 @@ class OpenAIAgents(OpenAIModel):
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("nobody here asks for a stream")
+
+
+def _openai_prompts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [part["text"] for part in content or () if part["type"] == "input_text"]
 
 
 def _openai_read(output: Any) -> Read:
@@ -265,7 +302,13 @@ class _ChatModel(BaseChatModel):
         ]
         tools = {tool["name"]: tool["description"] for tool in self.offered}
         schemas = {tool["name"]: tool["parameters"] for tool in self.offered}
-        calls = self.script.turn(tools, schemas, read)
+        prompts = [
+            text
+            for message in messages
+            if isinstance(message, HumanMessage)
+            for text in _texts(message.content)
+        ]
+        calls = self.script.turn(tools, schemas, read, prompts)
         number = len(self.script.offered)
         message = AIMessage(
             "" if calls else "done",
@@ -275,6 +318,12 @@ class _ChatModel(BaseChatModel):
             ],
         )
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [block["text"] for block in content if block["type"] == "text"]
 
 
 def _langchain_read(message: ToolMessage) -> Read:

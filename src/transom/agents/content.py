@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -57,9 +58,14 @@ def linked_view(tool: Tool) -> str | None:
         return None
 
 
+def parts_of(content: Iterable[ContentBlock]) -> list[Part]:
+    """What the model reads of content."""
+    return [_part(block) for block in content]
+
+
 def parts_for_model(result: ToolResult) -> list[Part]:
     """What the model reads; there is at least one part."""
-    parts, structured = [_part(block) for block in result.content], result.structured_content
+    parts, structured = parts_of(result.content), result.structured_content
     if structured is None or (parts and (open_view(result) or result.is_error)):
         return parts or [""]
     others = [part for part in parts if not _repeats(part, structured)]

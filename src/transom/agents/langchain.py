@@ -12,11 +12,13 @@ from pydantic import Discriminator
 
 from transom.agents.content import (
     Image,
+    Part,
     as_text,
     beside_result,
     error_for_model,
     parts_for_model,
 )
+from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, ApprovalRequest, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
@@ -30,7 +32,7 @@ try:
         ToolApprovalRequest,
     )
     from langchain.agents.middleware.types import ToolCallRequest
-    from langchain.messages import ToolMessage
+    from langchain.messages import HumanMessage, ToolMessage
     from langgraph.types import Command, interrupt
 except ImportError as error:
     raise ImportError(
@@ -52,7 +54,9 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
     Use the agent's async methods. A tool of the agent's own takes precedence over one of the host
     with the same name. A failure is a `ToolMessage` with `status="error"`. The `artifact` of each
     has `structured_content` and, where the call opened a View or used one, `view`
-    (`{"id": …, "state": …}`).
+    (`{"id": …, "state": …}`). What Views tell the model (their context, their messages) is a
+    `HumanMessage` before its next step, marked as the View's: use one middleware for one
+    conversation.
 
     If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
     call that needs approval is a LangGraph interrupt, so the agent needs a checkpointer. Its value
@@ -68,6 +72,16 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.tools = []
         self._host = host
+        self._words = ViewWords(host)
+
+    async def abefore_model(
+        self,
+        state: Any,  # noqa: ARG002 - LangChain's signature
+        runtime: Any,  # noqa: ARG002
+    ) -> dict[str, Any] | None:
+        """Add what Views tell the model to the messages."""
+        words = self._words.take()
+        return {"messages": [HumanMessage(_blocks(words))]} if words else None
 
     async def awrap_model_call(
         self,
@@ -99,19 +113,21 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
             await self._host.decide(call_id, Allow(), edited=edited)
         result = await self._host.answer(name, arguments, call_id=call_id)
         return ToolMessage(
-            error_for_model(result)
-            if result.is_error
-            else [
-                {"type": "image", "base64": part.data, "mime_type": part.mime_type}
-                if isinstance(part, Image)
-                else {"type": "text", "text": as_text(part)}
-                for part in parts_for_model(result)
-            ],
+            error_for_model(result) if result.is_error else _blocks(parts_for_model(result)),
             name=name,
             tool_call_id=call_id,
             status="error" if result.is_error else "success",
             artifact=beside_result(result),
         )
+
+
+def _blocks(parts: list[Part]) -> list[str | dict[Any, Any]]:
+    return [
+        {"type": "image", "base64": part.data, "mime_type": part.mime_type}
+        if isinstance(part, Image)
+        else {"type": "text", "text": as_text(part)}
+        for part in parts
+    ]
 
 
 def _ask(

@@ -10,7 +10,8 @@ from typing import Any
 
 import mcp.types as mcp
 
-from transom.agents.content import Image, as_text, parts_for_model
+from transom.agents.content import Image, Part, as_text, parts_for_model
+from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
@@ -19,6 +20,7 @@ from transom.recent import Recent
 try:
     from agents import AgentBase, RunContextWrapper
     from agents.mcp import MCPServer, MCPToolCustomDataContext, MCPToolMetaContext
+    from agents.run_config import CallModelData, ModelInputData
     from agents.tool_context import ToolContext
 except ImportError as error:
     raise ImportError(
@@ -43,6 +45,10 @@ class HostServer(MCPServer):
     output has `custom_data` with `structured_content` and, where the call opened a View or used
     one, `view` (`{"id": …, "state": …}`).
 
+    What Views tell the model (their context, their messages) comes with the next result of a tool,
+    marked as the View's; with `RunConfig(call_model_input_filter=server.add_words)` before its next
+    step, whatever that is. Use one server for one conversation.
+
     If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
     call that needs approval interrupts the run: `result.interruptions`, `state.approve(item)` or
     `state.reject(item)`, and `Runner.run(agent, state)`. An approval is used once, for what was
@@ -58,6 +64,8 @@ class HostServer(MCPServer):
         super().__init__(tool_meta_resolver=_call_of, custom_data_extractor=_custom_data)
         self._host = host
         self._name = name
+        self._words = ViewWords(host)
+        self._adds_words = False
         # By the call that a user is asked about.
         self._asked: Recent[str, mcp.Tool] = Recent(_MAX_ASKED)
 
@@ -111,17 +119,32 @@ class HostServer(MCPServer):
             self._asked.pop(call_id, None)
             await self._host.decide(call_id, AllowAlways() if call["always"] else Allow())
         result = await self._host.answer(tool_name, arguments, call_id=call_id)
+        words = [] if self._adds_words else self._words.take()
         return mcp.CallToolResult(
             content=[
                 mcp.ImageContent(type="image", data=part.data, mime_type=part.mime_type)
                 if isinstance(part, Image)
                 else mcp.TextContent(type="text", text=as_text(part))
-                for part in parts_for_model(result)
+                for part in (*parts_for_model(result), *words)
             ],
             structured_content=result.structured_content,
             is_error=result.is_error,
             _meta=result.meta,
         )
+
+    def add_words(self, data: CallModelData[Any]) -> ModelInputData:
+        """Add what Views tell the model to what it reads at this step, as a marked user message.
+
+        For `RunConfig(call_model_input_filter=server.add_words)`. The SDK does not store what a
+        filter adds, so every step has the context of each open View as it is then.
+        """
+        self._adds_words = True
+        words = self._words.take(again=True)
+        given = data.model_data
+        if not words:
+            return given
+        message: Any = {"role": "user", "content": [_input(part) for part in words]}
+        return ModelInputData(input=[*given.input, message], instructions=given.instructions)
 
     def _get_needs_approval_for_tool(
         self,
@@ -159,6 +182,13 @@ class HostServer(MCPServer):
     ) -> mcp.GetPromptResult:
         """There are none."""
         raise LookupError(f"A host has no prompts, and so not {name}")
+
+
+def _input(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        url = f"data:{part.mime_type};base64,{part.data}"
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+    return {"type": "input_text", "text": as_text(part)}
 
 
 def _call_of(context: MCPToolMetaContext) -> dict[str, Any] | None:

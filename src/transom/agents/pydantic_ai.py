@@ -13,6 +13,8 @@ from pydantic_core import SchemaValidator, core_schema
 
 from transom.agents.content import (
     Image,
+    Part,
+    as_text,
     beside_result,
     error_for_model,
     linked_view,
@@ -20,6 +22,7 @@ from transom.agents.content import (
     parts_for_model,
     question_about,
 )
+from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, AllowAlways, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import tools_for
@@ -60,6 +63,9 @@ class HostToolset(AbstractToolset[AgentDepsT]):
     and, where the call opened a View or used one, `view` (`{"id": …, "state": …}`) and `mcp_app`,
     which Pydantic AI's adapters for AG-UI and Vercel AI send on as `mcp-apps` events.
 
+    What Views tell the model (their context, their messages) is a user message before the next
+    step, marked as the View's. Use one toolset for one conversation.
+
     If the host's policy has an approver (`Policy(approve=…)`), that is asked. If it has none, a
     call that needs approval ends the run with `DeferredToolRequests`, so add that to the agent's
     output types. `metadata` has what to show the user. An approval is used once, for what was
@@ -73,6 +79,7 @@ class HostToolset(AbstractToolset[AgentDepsT]):
     def __init__(self, host: ToolHost, *, id: str | None = None) -> None:
         self._host = host
         self._id = id
+        self._words = ViewWords(host)
 
     @property
     def id(self) -> str | None:
@@ -82,6 +89,8 @@ class HostToolset(AbstractToolset[AgentDepsT]):
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
         """The tools as they are now."""
         await self._take_refusals(ctx)
+        if ctx.pending_messages is not None and (words := self._words.take()):
+            ctx.enqueue(*(_content(part) for part in words))
         tools = await self._host.list_tools()
         return {
             tool.name: _HostTool(
@@ -120,10 +129,7 @@ class HostToolset(AbstractToolset[AgentDepsT]):
         if result.is_error:
             raise ToolFailed(error_for_model(result))
         parts = [
-            BinaryImage(data=part.bytes, media_type=part.mime_type)
-            if isinstance(part, Image)
-            else part
-            for part in parts_for_model(result)
+            part if isinstance(part, dict) else _content(part) for part in parts_for_model(result)
         ]
         return ToolReturn(
             return_value=parts[0] if len(parts) == 1 else parts,
@@ -148,6 +154,12 @@ class HostToolset(AbstractToolset[AgentDepsT]):
         wire = {"isError": False, **msgspec.to_builtins(result)}
         record = {"resource_uri": uri, "tool_input": arguments, "result": wire}
         return {"mcp_app": {**record, "toolset_id": self._id}}
+
+
+def _content(part: Part) -> str | BinaryImage:
+    if isinstance(part, Image):
+        return BinaryImage(data=part.bytes, media_type=part.mime_type)
+    return as_text(part)
 
 
 def _definition(tool: Tool, described: dict[str, Any]) -> ToolDefinition:

@@ -10,6 +10,7 @@ from transom.errors import ProtocolError, TransomError, UsageError
 from transom.host.bridge import CallsTools, OutgoingCall
 from transom.host.policy import ApprovalRequest, Decision
 from transom.host.tool_list import ModelApi, ToolList, tools_for
+from transom.host.view import ModelContext
 from transom.session import OnProgress
 from transom.types import Task, TextContent, ToolResult
 
@@ -41,6 +42,11 @@ class ToolHost(CallsTools):
             UsageError: there is no such API.
         """
         return tools_for(api, await self.list_tools())
+
+    @abstractmethod
+    def model_context(self) -> list[ModelContext]:
+        """The last context that each open View sent for the model, the oldest first."""
+        ...
 
     @abstractmethod
     async def approval_needed(
