@@ -20,7 +20,15 @@ import {
   type Trouble,
   type ViewLabel,
 } from "./messages.js";
-import { attribution, caption, grantList, sentence, troubleBar, type Acts } from "./view_parts.js";
+import {
+  attribution,
+  caption,
+  grantList,
+  leftOutNote,
+  sentence,
+  troubleBar,
+  type Acts,
+} from "./view_parts.js";
 
 export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
 
@@ -66,6 +74,7 @@ interface Mounted {
   readonly busy: HTMLElement;
   readonly buttons: Record<Exclude<IconName, "pin">, HTMLButtonElement>;
   grants: HTMLElement;
+  leftOut: HTMLElement;
   trouble?: HTMLElement;
   loads: number;
   reports: number;
@@ -170,6 +179,7 @@ export class View extends HTMLElement {
       busy,
       buttons,
       grants: grantList(this.#shown, [], () => undefined),
+      leftOut: leftOutNote(""),
       loads: 0,
       reports: 0,
       height: 0,
@@ -184,8 +194,8 @@ export class View extends HTMLElement {
     });
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
-    this.#root.append(caption(whose, pin, busy, own, all), frame);
-    this.setMarks({ pinned: false, grants: [] });
+    this.#root.append(caption(whose, pin, busy, own, all), mounted.leftOut, frame);
+    this.setMarks({ pinned: false, grants: [], leftOut: "" });
     this.#loading = setTimeout(() => {
       const reason = `${origin} did not load in the browser`;
       this.agent.notify({ do: "broken", view, reason, value: true });
@@ -280,10 +290,15 @@ export class View extends HTMLElement {
     own.title = own.textContent = `${name ? `${called} · ` : ""}${mount.uri}`;
   }
 
-  /** Whether it stays open, and which tools always run. */
-  setMarks({ pinned, grants }: Pick<Marks, "pinned" | "grants">): void {
+  /** Whether it stays open, which tools always run, and which are left out. */
+  setMarks({ pinned, grants, leftOut }: Pick<Marks, "pinned" | "grants" | "leftOut">): void {
     const mounted = this.#mounted;
     if (!mounted) return;
+    const note = leftOutNote(leftOut);
+    if (note.textContent !== mounted.leftOut.textContent) {
+      mounted.leftOut.replaceWith(note);
+      mounted.leftOut = note;
+    }
     const { pin, buttons } = mounted;
     pin.hidden = !pinned;
     buttons.key.hidden = grants.length === 0;

@@ -35,6 +35,13 @@ export function troubleBar(shown: string, text: string, acts: Acts, role = "aler
   return element("div", attributes, element("p", { text }), ...buttons);
 }
 
+/** Which tools of a View no model can call, and why; nothing is seen of it without a text. */
+export function leftOutNote(text: string): HTMLElement {
+  const about = { class: "left-out", part: "note", ...(text ? {} : { hidden: "" }) };
+  const title = element("summary", { text: "Some tools of this View are left out" });
+  return element("details", about, title, element("p", { text: sentence(text) }));
+}
+
 /** The tools that always run, with a button each to be asked again. */
 export function grantList(
   shown: string,

@@ -13,6 +13,32 @@ from tests.browser.views import page
 from transom import Host, Policy
 from transom.server import Views
 
+MANY = """
+for (let n = 0; n < 60; n += 1) tools[`tool${n}`] = () => "ran";
+tools.fewer = () => {
+  for (let n = 10; n < 60; n += 1) delete tools[`tool${n}`];
+  say({ method: "notifications/tools/list_changed" });
+  return "fewer";
+};
+"""
+
+
+async def test_the_user_reads_which_tools_are_left_out_and_how_to_change_that(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(user.renderer(), MANY) as host:
+        view = await show(host)
+        note = user.page.locator("details.left-out")
+        await expect(note).to_have_count(1)
+        await note.locator("summary").click()
+        await expect(note).to_contain_text("more than 50 tools (max_tools)")
+        await expect(note).to_contain_text("--limit NAME=NUMBER of the gateway, raises a limit")
+        assert view.bridge is not None
+        await view.bridge.call_tool("fewer")
+        await expect(note).to_be_hidden()
+        assert view.left_out == ""
+
+
 # --- whose it is -----------------------------------------------------------------------------
 
 

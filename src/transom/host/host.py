@@ -130,7 +130,8 @@ class Host(ToolHost):
     `on_tools_changed()`, `on_view_opened(view)`, `on_view_closed(view)`,
     `on_view_failed(view, error)`, `on_view_unresponsive(view)` when it became busy or gone (see its
     `state`), `on_view_responsive(view)` when it answers again,
-    `on_view_changed(view)` when its result, its pin or what the user granted it changed,
+    `on_view_changed(view)` when its result, its pin, what the user granted it or which of its
+    tools are left out changed,
     `on_server_lost(name, reason)`, `on_size_changed(view, width, height)`, `on_log(view, entry)`,
     `on_model_context(view)`, `on_view_problem(view, problem)` with what went wrong inside a page,
     for its author, and `on_error(error)`. Requests of a View, answered as on a `Bridge`:

@@ -40,6 +40,8 @@ class KnownTools:
         self.by_name: dict[str, Tool] = {}
         self.for_model: dict[str, Tool] = {}
         """Those that a model may call."""
+        self.left_out = ""
+        """Which tools no model can call, and why."""
         self._announces_changes = True
         self._reported: set[str] = set()
         self._pulled = pulled

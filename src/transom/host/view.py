@@ -254,6 +254,11 @@ class View(CallsTools):
         return [] if self._bridge is None else list(self._bridge.disabled.values())
 
     @property
+    def left_out(self) -> str:
+        """Which of its tools no model can call, and why; "" if there are none."""
+        return self._tools.left_out
+
+    @property
     def model_context(self) -> ModelContext | None:
         """The last context that it sent for the model."""
         return self._context
@@ -776,14 +781,15 @@ class View(CallsTools):
 
     def _report_left_out(self, reasons: Mapping[str, str]) -> None:
         """Tell the user and the author, once, which tools no model can call and why."""
-        if not reasons:
-            return
         told = [f"{name}: {why}" if name else why for name, why in reasons.items()]
         more = len(told) - _MAX_LEFT_OUT
         text = "; ".join(told[:_MAX_LEFT_OUT]) + (f"; and {more} more" if more > 0 else "")
         if any("(max_" in reason for reason in reasons.values()):
             text += ". Limits(...), or --limit NAME=NUMBER of the gateway, raises a limit"
-        if self._tools.report_once(text):
+        if text != self._tools.left_out:
+            self._tools.left_out = text
+            self._env.fire("on_view_changed", self)
+        if text and self._tools.report_once(text):
             self._env.on_problem(self, ViewProblem("tools", f"Tools are left out: {text}"))
 
     def _report(self, error: BaseException) -> None:

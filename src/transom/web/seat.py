@@ -293,7 +293,7 @@ class Seat:
     def _show_marks(self, view: View) -> None:
         stage, key = self._stage_of(view)
         if stage is not None:
-            stage.set_marks(key, pinned=view.pinned, grants=view.grants)
+            stage.set_marks(key, view.grants, pinned=view.pinned, left_out=view.left_out)
         self._remember(view)
 
     def _show_closed(self, view: View) -> None:

@@ -38,6 +38,7 @@ from transom.web.view_storage import readable_label
 _MAX_NAME = 60  # characters of a View's own name that are shown
 _MAX_VERSION = 20
 _MAX_TOOL_NAME = 128
+_MAX_LEFT_OUT = 2000
 _MAX_KEY = 100
 _MAX_SURROUNDINGS = 1000  # characters of each
 
@@ -347,13 +348,17 @@ class Stage:
         shown = {"reason": clean(reason, MAX_REASON), "busyFor": busy_for}
         self.send({"do": "trouble", "view": view_id, **shown})
 
-    def set_marks(self, view_id: str, *, pinned: bool, grants: Sequence[Grant]) -> None:
-        """Show whether a View is pinned, and which tools the user always allows."""
+    def set_marks(
+        self, view_id: str, grants: Sequence[Grant], *, pinned: bool, left_out: str
+    ) -> None:
+        """Show whether a View is pinned, and which tools always run, or are left out and why."""
         shown = [
             {"tool": grant.tool, "by": grant.by, "shown": clean(grant.tool, _MAX_TOOL_NAME)}
             for grant in grants
         ]
-        self.send({"do": "marks", "view": view_id, "pinned": pinned, "grants": shown})
+        note = clean(left_out, _MAX_LEFT_OUT)
+        marks = {"pinned": pinned, "grants": shown, "leftOut": note}
+        self.send({"do": "marks", "view": view_id, **marks})
 
     def save_file(self, name: str, mime: str, data: str) -> None:
         """Have the page save a file; `data` is base64."""

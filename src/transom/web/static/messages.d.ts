@@ -53,12 +53,13 @@ export interface Trouble {
     reason: string;
     busyFor: number | null;
 }
-/** Show whether a View stays open, and which tools always run. */
+/** Show whether a View stays open, which tools always run, and which are left out and why. */
 export interface Marks {
     do: "marks";
     view: string;
     pinned: boolean;
     grants: GrantedTool[];
+    leftOut: string;
 }
 /** Show what a View says of itself. */
 export interface Named {
