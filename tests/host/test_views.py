@@ -474,17 +474,17 @@ async def test_views_of_servers_with_long_names_have_short_ids_that_name_one_vie
     async with hosting(long, longer, renderer=InProcessRenderer(pages)) as host:
         for server in (long, longer):
             await host.call_tool(f"show_{server}")
-        assert list(host.views) == ["customer-seg-1", "customer-seg-2"]
+        assert list(host.views) == ["customer-1", "customer-2"]
         assert [view.server for view in host.views.values()] == [long, longer]
-        shown = [name for name in await tool_names(host) if name.startswith("customer-seg-2__")]
+        shown = [name for name in await tool_names(host) if name.startswith("customer-2__")]
         assert max(map(len, shown)) == 40
         assert [(await host.call_tool(name)).text for name in shown] == names
-        await host.views["customer-seg-2"].close()
-        with pytest.raises(ViewClosed, match="View customer-seg-2 is closed"):
+        await host.views["customer-2"].close()
+        with pytest.raises(ViewClosed, match="View customer-2 is closed"):
             await host.call_tool(shown[0])
-        with pytest.raises(UsageError, match="customer-seg-2"):
-            await host.add_server("customer-seg-2", shop("other"))
-        assert (await host.reopen("customer-seg-2")).server == longer
+        with pytest.raises(UsageError, match="customer-2"):
+            await host.add_server("customer-2", shop("other"))
+        assert (await host.reopen("customer-2")).server == longer
         assert set(shown) < set(await tool_names(host))
 
 
