@@ -85,13 +85,13 @@ bench: ## measure Transom and its peers in one run and print the ratios
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks $(ARGS)
 
-soak: ## half an hour of faults in real processes: memory must not grow, nothing may remain
+soak: ## an hour of faults in real processes, gateways and a fleet: memory must not grow, nothing may remain
 	@scripts/setup
 	@$(PYTHON_IN_VENV) -m benchmarks.soak_gateway --minutes 30 $(ARGS)
 
-faults: ## every fault of client, server and browser at every step of a call (make test runs some)
+faults: ## every fault of client, server, browser, worker and Redis at every step of a call (make test runs some)
 	@scripts/setup
-	@$(PYTEST) -n 2 --tier nightly tests/gateway/test_fault_matrix.py $(ARGS)
+	@$(PYTEST) -n 2 --tier nightly tests/gateway/test_fault_matrix.py tests/web/test_fleet_faults.py $(ARGS)
 
 fuzz: ## coverage-guided fuzzing of untrusted input, ten minutes for each target
 	@scripts/setup python

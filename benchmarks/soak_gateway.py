@@ -1,6 +1,6 @@
 """A gateway under mixed traffic while its servers, its browser and its page go away at random.
 
-    python -m benchmarks.soak_gateway                        # 10 minutes, both kinds
+    python -m benchmarks.soak_gateway                        # 10 minutes, all kinds
     python -m benchmarks.soak_gateway --minutes 0.5 --kind headless
 
 Two real `transom gateway` processes in front of examples/orders.py and examples/music.py:
@@ -19,6 +19,8 @@ median slope between any two of these points, of which the first is after a warm
 sixth as long as the rest. In a run of 25 minutes or more, what the gateway has in use may grow by
 1 MB an hour; its size by that and two steps, since Python takes memory by the megabyte. The others
 are printed: browsers and servers are killed and started all the time. Linux only.
+
+After both, `fleet` are the workers of a web application: see `benchmarks.soak_fleet`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from playwright.async_api import Browser, Error, Page, async_playwright
 from benchmarks.client import Client, client_of
 from benchmarks.probed import Probe
 from benchmarks.processes import Held, command_of, held_by, marked, share_of_memory, zombies_of
+from benchmarks.soak_fleet import FleetTally, soak_fleet
 from transom.web.headless import chromium_arguments, find_chromium
 
 __all__ = ["KINDS", "Kind", "Tally", "soak"]
@@ -817,31 +820,31 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--kind", choices=[*KINDS, "both"], default="both")
+    parser.add_argument("--kind", choices=[*KINDS, "fleet", "all"], default="all")
     parser.add_argument("--within", type=float, default=60.0, help="seconds to answer a call")
     parser.add_argument("--fault-every", type=float, default=12.0, help="seconds, on average")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    kinds = KINDS if options.kind == "both" else (options.kind,)
+    kinds = [each for each in KINDS if options.kind in (each, "all")]
+    given: dict[str, Any] = {
+        "within": options.within,
+        "fault_every": options.fault_every,
+        "seed": options.seed,
+        "say": lambda line: print(line, flush=True),
+    }
 
-    async def both() -> list[Tally]:
-        return await asyncio.gather(
-            *(
-                soak(
-                    kind,
-                    options.minutes * 60,
-                    within=options.within,
-                    fault_every=options.fault_every,
-                    seed=options.seed,
-                    say=lambda line: print(line, flush=True),
-                )
-                for kind in kinds
-            )
-        )
+    async def run() -> list[Tally | FleetTally]:
+        seconds = options.minutes * 60
+        tallies: list[Tally | FleetTally] = [
+            *await asyncio.gather(*(soak(kind, seconds, **given) for kind in kinds))
+        ]
+        if options.kind in ("fleet", "all"):
+            tallies.append(await soak_fleet(seconds, **given))
+        return tallies
 
     print(f"seed {options.seed}, load {os.getloadavg()[0]:.1f}", flush=True)
-    tallies = asyncio.run(both())
+    tallies = asyncio.run(run())
     for tally in tallies:
         print(tally.text())
     print(f"load {os.getloadavg()[0]:.1f}")

@@ -1,9 +1,12 @@
 """A Redis of the tests' own: Debian's `redis-server`, on a free port, without any file."""
 
+import asyncio
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Self
 
@@ -71,3 +74,54 @@ class RedisServer:
     def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(18)
+
+
+class Wire:
+    """A connection to Redis that can go dead: what is sent is lost, and nobody is told."""
+
+    def __init__(self, url: str) -> None:
+        address, _, self._database = url.removeprefix("redis://").partition("/")
+        host, _, port = address.partition(":")
+        self._redis = host, int(port)
+        self._open: list[asyncio.StreamWriter] = []
+        self._passes: list[asyncio.Event] = []
+        self.url = ""
+
+    def cut(self) -> None:
+        """The connections that there are go dead; later ones are fine."""
+        while self._passes:
+            self._passes.pop().clear()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Wire"]:
+        async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            self.url = f"redis://127.0.0.1:{port}/{self._database}"
+            try:
+                yield self
+            finally:
+                for each in self._open:
+                    each.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        passes = asyncio.Event()
+        passes.set()
+        self._passes.append(passes)
+        try:
+            to_reader, to_writer = await asyncio.open_connection(*self._redis)
+        except OSError:  # Redis is not there: nor is this
+            writer.transport.abort()
+            return
+        self._open += (writer, to_writer)
+        with suppress(OSError):
+            await asyncio.gather(_pump(reader, to_writer, passes), _pump(to_reader, writer, passes))
+
+
+async def _pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event
+) -> None:
+    while data := await reader.read(65536):
+        if passes.is_set():
+            writer.write(data)
+            await writer.drain()
+    writer.close()

@@ -2,67 +2,19 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import pytest
 from redis.asyncio import Redis
 
 from tests.bus.workers import Opened, answer, calls, quick, until, worker
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, Wire
 from transom.bus import Bus, Lease
 from transom.errors import BusError, ConnectionClosed, LeaseLost
 
 
 def ignore(_: object) -> None:
     pass
-
-
-class Wire:
-    """A connection to Redis that can go dead: what is sent is lost, and nobody is told."""
-
-    def __init__(self, url: str) -> None:
-        address, _, self._database = url.removeprefix("redis://").partition("/")
-        self._redis = address.split(":")
-        self._open: list[asyncio.StreamWriter] = []
-        self._passes: list[asyncio.Event] = []
-        self.url = ""
-
-    def cut(self) -> None:
-        """The connections that there are go dead; later ones are fine."""
-        while self._passes:
-            self._passes.pop().clear()
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator["Wire"]:
-        async with await asyncio.start_server(self._serve, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            self.url = f"redis://127.0.0.1:{port}/{self._database}"
-            try:
-                yield self
-            finally:
-                for each in self._open:
-                    each.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        passes = asyncio.Event()
-        passes.set()
-        self._passes.append(passes)
-        to_reader, to_writer = await asyncio.open_connection(self._redis[0], int(self._redis[1]))
-        self._open += (writer, to_writer)
-        with suppress(OSError):
-            await asyncio.gather(_pump(reader, to_writer, passes), _pump(to_reader, writer, passes))
-
-
-async def _pump(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event
-) -> None:
-    while data := await reader.read(65536):
-        if passes.is_set():
-            writer.write(data)
-            await writer.drain()
-    writer.close()
 
 
 async def other_worker(redis: Redis, bus: Bus) -> str:

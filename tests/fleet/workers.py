@@ -3,10 +3,12 @@
 import asyncio
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +17,7 @@ import httpx2
 from tests.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # else each client makes one, for long
 WITHIN = 90.0  # seconds; a busy machine takes long to start Python
 
 
@@ -67,14 +70,18 @@ class Balancer:
 
 
 class Worker:
-    """One process. It can be killed, and started again on its port."""
+    """One process. It can be killed, and started again on its port.
 
-    def __init__(self, redis: str, effects: Path) -> None:
+    What it writes to its standard error is in the file `log`, if there is one.
+    """
+
+    def __init__(self, redis: str, effects: Path, log: Path | None = None) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = (sys.executable, "-m", "tests.fleet.worker", redis, str(self.port))
         self._effects = str(effects)
+        self._log = log
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -82,9 +89,11 @@ class Worker:
         return self._process is not None
 
     async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command, self._effects, cwd=ROOT
-        )
+        with ExitStack() as stack:
+            log = None if self._log is None else stack.enter_context(self._log.open("ab"))
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, self._effects, cwd=ROOT, stderr=log
+            )
         await until(self._answers)
 
     async def _answers(self) -> bool:
@@ -95,16 +104,29 @@ class Worker:
         writer.close()
         return True
 
-    async def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
+    async def stop(self, number: signal.Signals = signal.SIGKILL) -> int | None:
+        """End it; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.send_signal(number)
+        return await process.wait()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, and wait for nothing."""
         if self._process is not None:
             self._process.send_signal(number)
-            await self._process.wait()
-            self._process = None
 
     async def call(self, user: str, tool: str, timeout: float = 20, **arguments: Any) -> Any:
         """What an agent on this worker gets for a call."""
         given = {"tool": tool, "arguments": arguments, "timeout": timeout}
-        async with httpx2.AsyncClient(timeout=60, cookies={"user": user}) as client:
+        cookies = {"user": user}
+        async with httpx2.AsyncClient(timeout=60, cookies=cookies, verify=_NO_TLS) as client:
             return (await client.post(f"{self.url}/agent", json=given)).json()
 
 
