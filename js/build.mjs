@@ -23,12 +23,14 @@ const PACKAGE = { transom: "transom", webmcp: "webmcp_bundle", react: "react" };
 const LOADED = { zod: "zod" };
 /** Modules of pages that show Views; bundlers import `views` as well, as `transom/elements`. */
 const SHOWING = { views: "views_bundle", stage: "stage", elements: "elements_script" };
-/** Classic scripts: what goes into a page, what follows in some pages, and what a sandbox loads. */
+/** Classic scripts: what goes into a page, what follows in some pages, and what the frames around a View
+ * load. */
 const SCRIPTS = {
   inline: "inline",
   "inline-webmcp": "inline-webmcp",
   "inline-forms": "inline-forms",
   "inline-zod": "inline-zod",
+  guard: "guard",
   sandbox: "sandbox",
 };
 

@@ -114,7 +114,7 @@ async def _try_chat() -> tuple[bytes, bytes] | None:
         await page.get_by_placeholder("Your name").fill("Ada")
         await page.get_by_role("button", name="Sign in").click()
         await page.get_by_role("button", name="Show the open orders").click()
-        view = page.frame_locator("iframe").frame_locator("iframe")
+        view = page.frame_locator("iframe").frame_locator("iframe").frame_locator("iframe")
         await view.get_by_text("A-1041").wait_for()
         await page.get_by_text("in all.").last.wait_for()
         await page.get_by_role("button", name="Select A-1041").click()

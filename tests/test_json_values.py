@@ -7,7 +7,7 @@ from shutil import which
 
 import pytest
 
-from transom.json_values import clean, is_clean, without_marks
+from transom.json_values import clean, is_clean, visible_json, without_marks
 
 # The names of Unicode's properties, as any engine of JavaScript knows them.
 LIST_UNSEEN = """
@@ -28,6 +28,15 @@ def test_no_character_of_unicode_that_nobody_sees_or_that_turns_text_around_is_l
     assert len(unseen) > 4000
     left = [f"U+{ord(char):04X}" for char in unseen if clean(f"a{char}b", 10) not in ("ab", "a b")]
     assert left == []
+
+
+def test_json_that_is_shown_has_all_characters_and_hides_none():
+    value = {"a\u202eb": ["\x7f\u2028\u00a0\u3164\U000e0041", "é 你好 😀", 1.5, None, "\\\n"]}
+    shown = visible_json(value)
+    assert is_clean(shown)
+    assert json.loads(shown) == value
+    assert "é 你好 😀" in shown
+    assert visible_json({"a": 1}) == '{"a":1}'
 
 
 @pytest.mark.load

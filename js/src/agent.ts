@@ -32,6 +32,7 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
   readonly link: Link;
   state: LinkState | "connecting" = "connecting";
   readonly #page: AgentPage<Other>;
+  readonly #asked = new Set<number>(); // questions that are not shown yet
 
   constructor(
     number: number,
@@ -80,11 +81,10 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
         views.clearStorage(known.origins);
         break;
       case "ask":
-        questions.ask(this, known, (value) => {
-          this.#answer(known, value);
-        });
+        void this.#ask(known);
         break;
       case "unask":
+        this.#asked.delete(known.id);
         questions.withdraw(this, known.id);
         break;
       case "download":
@@ -93,6 +93,19 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
       default:
         this.#page.onMessage(message as Other);
     }
+  }
+
+  /** What the user has just pressed in the View for, is not asked again. */
+  async #ask(question: Ask): Promise<void> {
+    const { id, kind, view } = question;
+    const onAnswer = (value: Answer): void => {
+      this.#answer(question, value);
+    };
+    this.#asked.add(id);
+    const isWanted = kind === "mode" && (await this.#page.views.get(this, view)?.wasPressed());
+    if (!this.#asked.delete(id)) return; // it was withdrawn meanwhile
+    if (isWanted) onAnswer(true);
+    else this.#page.questions.ask(this, question, onAnswer);
   }
 
   #answer(question: Ask, value: Answer): void {
@@ -104,6 +117,7 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
   }
 
   #clear(): void {
+    this.#asked.clear();
     this.#page.views.clear(this);
     this.#page.questions.clear(this);
   }

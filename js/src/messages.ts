@@ -43,6 +43,8 @@ export interface Welcome {
 export interface Mount extends ViewLabel {
   do: "mount";
   origin: string;
+  /** The origin of the guard: see `guard.ts`. */
+  guard: string;
   number: number;
   uri: string;
   html: string;
@@ -108,6 +110,7 @@ export interface QuestionKinds {
   link: { url: string };
   download: { files: { name: string; bytes: number }[] };
   pin: { reason: string };
+  mode: { mode: DisplayMode };
 }
 
 export type QuestionKind = keyof QuestionKinds;
@@ -190,7 +193,21 @@ export type PageMessage =
   | { do: "refused" | "vanished"; view: string; reason: string }
   | { do: "closed" | "reload" | "retry"; view: string };
 
-// --- the sandbox of a View ------------------------------------------------------------------------
+// --- the frames around a View ---------------------------------------------------------------------
+
+/** What the frames around a View, and the View, may do. */
+export const FLAGS = "allow-scripts allow-same-origin allow-forms";
+
+/** To the guard: whether the user has pressed something in it just now; it answers on the port. */
+export const PRESSED = "pressed";
+/** What it answers: whether there was a press, and none elsewhere that may have come after it. */
+export interface Pressed {
+  isRecent: boolean;
+  isLast: boolean;
+}
+
+/** To the guard: the user has pressed something elsewhere. */
+export const ELSEWHERE = "elsewhere";
 
 const SANDBOX = "ui/notifications/sandbox-";
 
@@ -200,6 +217,9 @@ export const PROXY_READY = `${SANDBOX}proxy-ready`;
 export const RESOURCE_READY = `${SANDBOX}resource-ready`;
 /** The document of the View is not in the sandbox any more. */
 export const VIEW_GONE = `${SANDBOX}view-gone`;
+
+/** The user pressed Tab in the View. */
+export const TAB_PRESSED = `${SANDBOX}tab-pressed`;
 
 /** What `RESOURCE_READY` has. */
 export interface SandboxedView {

@@ -7,8 +7,11 @@
  *    one is shown when the user asks for it.
  * 3. Buttons work only after a short time without a press, in which the question was visible. That
  *    time is longer if the user was using a View, which could guess the next press.
+ * 4. What is asked about is shown whole. Buttons other than the one that refuses work once its end
+ *    was visible.
  */
 import { element, rootOf, type Nodes } from "./dom.js";
+import { focusedElement } from "./focus.js";
 import type { Answer, Ask, Question, QuestionKinds } from "./messages.js";
 import type { ViewAgent } from "./view.js";
 import { attribution } from "./view_parts.js";
@@ -16,10 +19,19 @@ import { attribution } from "./view_parts.js";
 const QUIET = 500; // milliseconds
 const QUIET_AFTER_VIEW = 1500;
 const LOOK_EVERY = 100;
-const MAX_SHOWN = 20_000;
+// What nobody sees, or what turns text around; a line break and a space are seen.
+const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+const STRINGS = /("(?:[^"\\]|\\.)*")/;
 
-const cut = (text: string): string =>
-  text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}\n… (${text.length} characters)`;
+/** With an escape, as in JSON, for every character that would not be seen. */
+const visible = (text: string): string =>
+  text.replace(UNSEEN, (found) =>
+    found === "\n" || found === " "
+      ? found
+      : [...Array(found.length).keys()]
+          .map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`)
+          .join(""),
+  );
 
 function sized(bytes: number): string {
   const units = ["bytes", "KB", "MB"];
@@ -31,7 +43,14 @@ function sized(bytes: number): string {
 
 const paragraph = (text: string): HTMLElement => element("p", { text });
 const quoted = (text: string): HTMLElement => element("blockquote", { text });
-const verbatim = (text: string): HTMLElement => element("pre", { text: cut(text), tabindex: "0" });
+
+/** All of a text, which can be scrolled. Its strings do not change places, in whatever script. */
+function verbatim(text: string): HTMLElement {
+  const parts = visible(text)
+    .split(STRINGS)
+    .map((part, index) => (index % 2 ? element("bdi", { text: part }) : part));
+  return element("pre", { tabindex: "0" }, ...parts, element("span", { class: "end" }));
+}
 
 /** What asks the user. */
 export interface Asking {
@@ -50,6 +69,7 @@ interface Card {
   readonly answers: readonly (readonly [label: string, value: Answer])[];
 }
 
+const REST = "There is more. Scroll to its end to agree.";
 const REFUSE = ["Refuse", false] as const;
 
 const WITHDRAWN = (): Card => ({
@@ -89,6 +109,14 @@ function cardOf(question: Question): Card | undefined {
         title: ["Keep this View open?"],
         body: [paragraph(what), ...why],
         answers: [["Keep open", true], REFUSE],
+      };
+    }
+    case "mode": {
+      const where = question.mode === "pip" ? "in the corner of the page" : "over the whole page";
+      return {
+        title: [`Show this View ${where}?`],
+        body: [paragraph("The View asks for it. You can take it back with the buttons above it.")],
+        answers: [["Show", true], REFUSE],
       };
     }
     default:
@@ -132,13 +160,6 @@ function parsed(url: string): { href: string; host: string } {
   }
 }
 
-/** The focused element, also inside shadow roots. */
-function focusedElement(): Element | null {
-  let focused = document.activeElement;
-  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
-  return focused;
-}
-
 /** A question, shown or waiting. */
 interface Entry {
   readonly asker: ViewAgent;
@@ -153,6 +174,10 @@ interface ShownCard {
   readonly entry: Entry | undefined;
   readonly section: HTMLElement;
   readonly buttons: HTMLButtonElement[];
+  /** The ends of texts that were not visible yet. */
+  readonly unread: Set<Element>;
+  /** Says that there are such. */
+  readonly rest: HTMLElement;
   /** Says how many questions wait. */
   readonly more: HTMLElement;
 }
@@ -175,6 +200,17 @@ export class Questions implements Asking {
   #since = 0; // since when it is
   #looking: ReturnType<typeof setInterval> | undefined;
   #isReady = false;
+  readonly #reading = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) this.#shown?.unread.delete(target);
+    }
+    if (this.#shown) {
+      const { rest, unread } = this.#shown;
+      if (unread.size > 0) rest.hidden = false;
+      else rest.style.visibility = "hidden"; // nothing moves
+    }
+    this.#look();
+  });
 
   /** `place` is where a question is shown. */
   constructor(place: HTMLElement, page: QuestionsPage) {
@@ -245,6 +281,7 @@ export class Questions implements Asking {
 
   #clearCard(): void {
     clearInterval(this.#looking);
+    this.#reading.disconnect();
     this.#shown?.section.remove();
     this.#shown = undefined;
   }
@@ -260,6 +297,7 @@ export class Questions implements Asking {
       this.#look();
     }, LOOK_EVERY);
     this.#list.append(shown.section);
+    for (const end of shown.unread) this.#reading.observe(end);
     // Only the View the user is typing into may take the keyboard from it, by what it asks.
     const isOwn = entry?.question.kind !== "approve" && focused === frame;
     if (isOwn || !focused || focused === document.body) shown.section.focus();
@@ -273,10 +311,14 @@ export class Questions implements Asking {
     const buttons = answers.map(([text, value], index) => {
       const button = element("button", { type: "button", text, class: index ? "" : "main" });
       button.addEventListener("click", () => {
-        if (this.#isReady) this.#answer(value);
+        if (button.ariaDisabled !== "true") this.#answer(value);
       });
       return button;
     });
+    const unread = new Set(
+      body.flatMap((part) => (part instanceof Element ? [...part.querySelectorAll(".end")] : [])),
+    );
+    const rest = element("p", { class: "rest", text: REST, hidden: "" });
     const whose = entry?.question.server ? attribution(entry.question) : "";
     const label = heading.textContent;
     const section = element(
@@ -291,6 +333,7 @@ export class Questions implements Asking {
       element("div", { class: "asker" }, whose, more),
       heading,
       ...body,
+      rest,
       element("div", { class: "buttons" }, ...buttons),
     );
     section.addEventListener("keydown", (event) => {
@@ -298,7 +341,7 @@ export class Questions implements Asking {
       event.stopPropagation();
       this.#answer(answers.at(-1)![1]);
     });
-    return { entry, section, buttons, more };
+    return { entry, section, buttons, unread, rest, more };
   }
 
   #count(): void {
@@ -321,6 +364,10 @@ export class Questions implements Asking {
     if (document.hidden || !document.hasFocus()) this.#since = now;
     this.#isReady = now - this.#since >= this.#quiet;
     // Not `disabled`, which would take the keyboard's focus away.
-    for (const button of this.#shown?.buttons ?? []) button.ariaDisabled = String(!this.#isReady);
+    const { buttons = [], unread } = this.#shown ?? {};
+    for (const button of buttons) {
+      const isRead = unread?.size === 0 || button === buttons.at(-1);
+      button.ariaDisabled = String(!this.#isReady || !isRead);
+    }
   }
 }

@@ -5,16 +5,17 @@
  */
 import { asText } from "./json.js";
 import {
+  FLAGS,
   isAboutSandbox,
   methodOf,
   PROXY_READY,
   RESOURCE_READY,
+  TAB_PRESSED,
   VIEW_GONE,
   type SandboxedView,
 } from "./messages.js";
 import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.js";
 
-const FLAGS = "allow-scripts allow-same-origin allow-forms";
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
 const MAX_SOURCE = 500; // characters of the address of a script
 const ALIVE = "transom-alive";
@@ -22,8 +23,9 @@ const ALIVE = "transom-alive";
 // eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with a window
 const { addEventListener: listen, dispatchEvent: dispatch } = EventTarget.prototype;
 
-/** `stage` is the origin of the page that shows the View. */
+/** `stage` is the origin of the page that shows the View, around the guard. */
 function start(stage: string): void {
+  const page = window.parent.parent;
   let inner: HTMLIFrameElement | undefined;
 
   function show({ html, allow }: SandboxedView): void {
@@ -43,7 +45,7 @@ function start(stage: string): void {
   }
 
   const toStage = (message: unknown): void => {
-    window.parent.postMessage(message, stage);
+    page.postMessage(message, stage);
   };
 
   const notify = (method: string, params: object): void => {
@@ -98,15 +100,19 @@ function start(stage: string): void {
   });
 
   function watch({ contentWindow }: HTMLIFrameElement): void {
-    const page = contentWindow as Window & typeof globalThis;
-    if (isWatched(page)) return;
-    watchEvents(page, (...found) => {
+    const view = contentWindow as Window & typeof globalThis;
+    if (isWatched(view)) return;
+    watchEvents(view, (...found) => {
       problems._add(...found);
       return true; // when there were too many, the page does not go on either
     });
-    watchConsole(page, (text) => {
+    watchConsole(view, (text) => {
       problems._add("console", text);
     });
+    const onKey = ({ key, isTrusted }: KeyboardEvent): void => {
+      if (key === "Tab" && isTrusted) notify(TAB_PRESSED, {});
+    };
+    listen.call(view, "keydown", onKey as EventListener, true);
   }
 
   /** Not after the View has navigated away: another origin cannot be inspected. */
@@ -121,7 +127,7 @@ function start(stage: string): void {
   // --- messages -------------------------------------------------------------------------------------
 
   window.addEventListener("message", ({ source, origin, data }: MessageEvent<unknown>) => {
-    if (source === window.parent && origin === stage) {
+    if (source === page && origin === stage) {
       if (methodOf(data) === RESOURCE_READY) show((data as { params: SandboxedView }).params);
       else if (!isAboutSandbox(data)) inner?.contentWindow?.postMessage(data, location.origin);
     } else if (source && source === inner?.contentWindow && origin === location.origin) {

@@ -4,10 +4,14 @@
  */
 import { element, icon, rootOf, type IconName } from "./dom.js";
 import {
+  ELSEWHERE,
+  FLAGS,
   isAboutSandbox,
   methodOf,
+  PRESSED,
   PROXY_READY,
   RESOURCE_READY,
+  TAB_PRESSED,
   VIEW_GONE,
   type DisplayMode,
   type Gone,
@@ -15,11 +19,13 @@ import {
   type Mount,
   type Named,
   type PageMessage,
+  type Pressed,
   type SandboxedView,
   type Size,
   type Trouble,
   type ViewLabel,
 } from "./messages.js";
+import type { Shield } from "./shield.js";
 import {
   attribution,
   caption,
@@ -33,15 +39,14 @@ import {
 export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
 
 const MODES: readonly string[] = ["inline", "fullscreen", "pip"];
-const FLAGS = "allow-scripts allow-same-origin allow-forms";
 const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
 const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
+const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
 const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
-const MOVES = 8; // pixels of height that others notice
 
 /** Whose View it is. */
 export interface ViewAgent {
@@ -60,8 +65,10 @@ export interface ViewSurroundings {
   makeRoom: (view: View, mode: DisplayMode) => void;
   /** The Views may cover each other in another way now. */
   rearrange: () => void;
-  /** The View moves the others. */
-  hold: (mover: View) => void;
+  /** Where a press may be meant for what was there before, nothing takes it. */
+  readonly shield: Shield;
+  /** Its user pressed Tab. */
+  onTab: (view: View) => void;
 }
 
 /** A View while its sandbox is on the page. */
@@ -101,6 +108,10 @@ const isTooLarge = (text: string): boolean =>
   text.length * 3 > MAX_MESSAGE &&
   (text.length > MAX_MESSAGE || new Blob([text]).size > MAX_MESSAGE);
 
+/** The frame in a window, if there is one: to ask for one that is not there is an error. */
+const childOf = (around?: Window | null): Window | undefined =>
+  around?.length ? around[0] : undefined;
+
 /** Its JSON; undefined for what has none: a cycle, or something nested too deep. */
 function toJson(data: unknown): string | undefined {
   try {
@@ -132,8 +143,9 @@ export class View extends HTMLElement {
     return this.#mounted?.frame;
   }
 
-  get window(): Window | null {
-    return this.frame?.contentWindow ?? null;
+  /** The sandbox, which is in the guard. */
+  get window(): Window | undefined {
+    return childOf(this.frame?.contentWindow);
   }
 
   get mode(): DisplayMode {
@@ -142,7 +154,7 @@ export class View extends HTMLElement {
 
   /** Show what an agent mounts. */
   start(mount: Mount, around: ViewSurroundings): void {
-    const { view, origin, number, allow, border } = mount;
+    const { view, origin, guard, number, allow, border } = mount;
     const whose = this.#begin(mount, around, "loading");
     this.origin = origin;
     this.toggleAttribute("data-trouble", false);
@@ -167,8 +179,12 @@ export class View extends HTMLElement {
         this.close();
       }),
     };
-    const src = `${origin}${SANDBOX_PATH}?${number}`;
-    const about = { sandbox: FLAGS, title: `View ${this.#shown}`, src, part: "frame" };
+    const inside = new URLSearchParams({ src: `${origin}${SANDBOX_PATH}?${number}`, allow });
+    let tries = 0;
+    const load = (): void => {
+      frame.src = `${guard}${SANDBOX_PATH}?${(tries += 1)}#${inside}`;
+    };
+    const about = { sandbox: FLAGS, title: `View ${this.#shown}`, part: "frame" };
     const frame = element("iframe", about);
     if (allow) frame.setAttribute("allow", allow);
     const mounted: Mounted = {
@@ -189,9 +205,10 @@ export class View extends HTMLElement {
       if (mounted.loads > 0) return; // the sandbox has said that it is ready
       frame.style.visibility = "hidden"; // an error page of the browser, maybe for a moment only
       setTimeout(() => {
-        if (this.#mounted === mounted && mounted.loads === 0) frame.src = src;
+        if (this.#mounted === mounted && mounted.loads === 0) load();
       }, SANDBOX_AGAIN);
     });
+    load();
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
     this.#root.append(caption(whose, pin, busy, own, all), mounted.leftOut, frame);
@@ -266,7 +283,6 @@ export class View extends HTMLElement {
   /** Show a sentence in its place, and buttons for what can be done. */
   note(text: string, acts: Acts = {}): void {
     this.#end("noted");
-    this.toggleAttribute("data-held", false); // it is no longer among those that are released
     this.#root.append(troubleBar(this.getAttribute("view") ?? this.#shown, text, acts));
   }
 
@@ -298,6 +314,7 @@ export class View extends HTMLElement {
     if (note.textContent !== mounted.leftOut.textContent) {
       mounted.leftOut.replaceWith(note);
       mounted.leftOut = note;
+      this.#around.shield.raise(this);
     }
     const { pin, buttons } = mounted;
     pin.hidden = !pinned;
@@ -317,7 +334,40 @@ export class View extends HTMLElement {
     if (isOpen) this.#root.querySelector(".caption")!.after(grants);
     else grants.remove();
     buttons.key.setAttribute("aria-expanded", String(isOpen));
-    this.#around.hold(this);
+    this.#around.shield.raise(this);
+  }
+
+  // --- what the user presses ------------------------------------------------------------------------
+
+  #tellGuard(message: string, ports: MessagePort[] = []): void {
+    const { frame, mount } = this.#mounted ?? {};
+    if (mount) frame?.contentWindow?.postMessage(message, mount.guard, ports);
+  }
+
+  /**
+   * Whether the user has pressed something in it just now, as its guard says: after what was pressed
+   * elsewhere, or `maybeBefore` that.
+   */
+  wasPressed(maybeBefore = false): Promise<boolean> {
+    const { port1, port2 } = new MessageChannel();
+    return new Promise((resolve) => {
+      port1.addEventListener("message", ({ data }: MessageEvent<Pressed>) => {
+        resolve(data.isRecent && (data.isLast || maybeBefore));
+      });
+      port1.start();
+      setTimeout(resolve, GUARD_WITHIN, false);
+      this.#tellGuard(PRESSED, [port2]);
+    });
+  }
+
+  /** The user has pressed something elsewhere: what was pressed in it before does not count. */
+  tellElsewhere(): void {
+    this.#tellGuard(ELSEWHERE);
+  }
+
+  /** Give the focus to its page. */
+  focusInside(): void {
+    childOf(this.window)?.focus();
   }
 
   // --- how it is shown ------------------------------------------------------------------------------
@@ -329,7 +379,7 @@ export class View extends HTMLElement {
   setMode(mode: DisplayMode): void {
     if (!MODES.includes(mode)) return;
     if (mode !== "inline") this.#around.makeRoom(this, mode);
-    if (this.mode !== mode) this.#around.hold(this);
+    if (this.mode !== mode) this.#around.shield.raise();
     this.dataset.mode = mode;
     for (const name of ["fullscreen", "pip"] as const) {
       this.#mounted?.buttons[name].setAttribute("aria-pressed", String(mode === name));
@@ -357,11 +407,11 @@ export class View extends HTMLElement {
   #resize(mounted: Mounted, params: unknown): void {
     const { height } = Object(params) as { height?: unknown };
     const wanted = Math.min(Math.ceil(Number(height)), MAX_HEIGHT);
-    if (!(wanted > 0)) return;
-    mounted.frame.style.height = `${wanted}px`;
-    if (Math.abs(wanted - mounted.height) < MOVES) return;
+    if (!(wanted > 0) || wanted === mounted.height) return;
     mounted.height = wanted;
-    this.#around.hold(this);
+    this.#around.shield.move(this, () => {
+      mounted.frame.style.height = `${wanted}px`;
+    });
   }
 
   // --- messages -------------------------------------------------------------------------------------
@@ -378,13 +428,12 @@ export class View extends HTMLElement {
    */
   look(): void {
     const mounted = this.#mounted;
-    const sandbox = mounted?.frame.contentWindow;
-    if (!sandbox) return;
-    if (sandbox.length > 0) mounted.isFilled = true;
+    if (!mounted) return;
+    if (this.window?.length) mounted.isFilled = true;
     else if (mounted.isFilled) {
       mounted.isFilled = false;
       setTimeout(() => {
-        if (this.#mounted !== mounted || sandbox.length > 0) return;
+        if (this.#mounted !== mounted || this.window?.length) return;
         this.#report(mounted, "vanished", "its page crashed or was unloaded");
       }, EMPTY_FOR);
     }
@@ -399,7 +448,7 @@ export class View extends HTMLElement {
       if (method === PROXY_READY) this.#load(mounted);
       else if (method === VIEW_GONE) {
         this.#report(mounted, "vanished", "its page shows something else now");
-      }
+      } else if (method === TAB_PRESSED) this.#around.onTab(this);
       return;
     }
     if (method === "ui/notifications/size-changed") {
@@ -452,7 +501,7 @@ export class View extends HTMLElement {
       },
     });
     mounted.frame.before(mounted.trouble);
-    this.#around.hold(this);
+    this.#around.shield.raise(this);
     this.#fireProblem("unresponsive", reason);
   }
 

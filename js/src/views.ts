@@ -1,32 +1,58 @@
 /**
  * The Views on a page, of all agents; two agents may call theirs the same. A View is known by its
- * window and origin.
+ * window and origin. Where a View scrolls the page, it moves what is around it.
  */
 import { element } from "./dom.js";
+import { Focus } from "./focus.js";
 import type { DisplayMode, Gone, Mount } from "./messages.js";
+import { Shield } from "./shield.js";
 import { SANDBOX_PATH, type View, type ViewAgent, type ViewSurroundings } from "./view.js";
 
 const LOOK_EVERY = 1000; // milliseconds between two looks whether the pages of Views are there
-const STILL_AFTER = 500; // milliseconds until what has moved takes presses again
+const SCROLLED_FOR = 500; // milliseconds that a page goes on scrolling
 
 const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
 
 export class Views {
   readonly #views = new Map<string, View>();
-  readonly #windows = new Map<unknown, View>();
   readonly #placeOf: (id: string) => View;
-  #holding: ReturnType<typeof setTimeout> | undefined;
+  readonly #shield = new Shield();
+  readonly #focus = new Focus(() => this.#views.values());
 
   /** `placeOf` has the element where a View is shown: the page's own, or one that is made. */
   constructor(placeOf: (id: string) => View) {
     this.#placeOf = placeOf;
     window.addEventListener("message", ({ source, origin, data }) => {
-      const view = this.#windows.get(source);
-      if (view?.origin === origin) view.receive(data);
+      for (const view of this.#views.values()) {
+        if (view.origin === origin && view.window === source) view.receive(data);
+      }
     });
+    this.#watchScrolling();
     setInterval(() => {
       for (const view of this.#views.values()) view.look();
     }, LOOK_EVERY);
+  }
+
+  /**
+   * A View can scroll the page, so that the second press of two is for something else. A scroll that
+   * the user did not make here, soon after a press in a View, counts as its.
+   */
+  #watchScrolling(): void {
+    let scrolledAt = -Infinity;
+    const note = (): void => {
+      scrolledAt = performance.now();
+    };
+    for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+      addEventListener(name, note, { capture: true, passive: true });
+    }
+    const onScroll = async (): Promise<void> => {
+      if (performance.now() - scrolledAt < SCROLLED_FOR) return;
+      const views = [...this.#views.values()];
+      const werePressed = await Promise.all(views.map((view) => view.wasPressed()));
+      const pressed = views.filter((_, index) => werePressed[index]);
+      if (pressed.length > 0) this.#shield.extend(pressed.length === 1 ? pressed[0] : undefined);
+    };
+    addEventListener("scroll", () => void onScroll(), true);
   }
 
   get(agent: ViewAgent, id: string): View | undefined {
@@ -36,7 +62,6 @@ export class Views {
   mount(agent: ViewAgent, message: Mount): void {
     const view = this.#take(agent, message.view);
     view.start(message, this.#around(agent, view));
-    this.#windows.set(view.window, view);
     this.#show(view);
     if (view.isPlaced) view.sendMode();
   }
@@ -46,7 +71,7 @@ export class Views {
     const view = this.#take(agent, message.view);
     view.showGone(message, this.#around(agent, view));
     if (message.failed) this.#show(view);
-    else this.#hold();
+    else this.#shield.raise();
   }
 
   /** Load these origins, which answer that the browser should delete its storage for them. */
@@ -69,7 +94,7 @@ export class Views {
   }
 
   #show(view: View): void {
-    this.#hold();
+    this.#shield.raise();
     if (!view.isPlaced) view.scrollIntoView({ block: "nearest" });
   }
 
@@ -79,7 +104,10 @@ export class Views {
       place: view.isPlaced ? view : view.parentElement!,
       makeRoom: this.#makeRoom,
       rearrange: this.#rearrange,
-      hold: this.#hold,
+      shield: this.#shield,
+      onTab: (tabbed) => {
+        this.#focus.onTab(tabbed);
+      },
     };
   }
 
@@ -87,10 +115,9 @@ export class Views {
     const view = this.get(agent, id);
     if (!view) return;
     this.#views.delete(keyOf(agent, id));
-    this.#windows.delete(view.window);
     if (view.isPlaced) view.note("");
     else view.remove();
-    this.#hold();
+    this.#shield.raise();
     this.#rearrange();
   }
 
@@ -105,25 +132,10 @@ export class Views {
     for (const other of this.#views.values())
       other.toggleAttribute("data-question", other === view);
     if (!view?.frame) return undefined;
-    this.#hold();
+    this.#shield.raise();
     view.scrollIntoView({ block: "nearest" });
     return view.frame;
   }
-
-  /**
-   * Views move when one grows, closes or changes its mode. For half a second the others ignore
-   * presses, which may have been meant for what was under the pointer before.
-   */
-  readonly #hold = (mover?: View): void => {
-    const hold = (isMoving: boolean): void => {
-      for (const view of this.#views.values()) {
-        view.toggleAttribute("data-held", isMoving && view !== mover);
-      }
-    };
-    hold(true);
-    clearTimeout(this.#holding);
-    this.#holding = setTimeout(hold, STILL_AFTER, false);
-  };
 
   /** Whether an agent can be reached: the Views of one that cannot are dimmed. */
   setReached(agent: ViewAgent, isReached: boolean): void {

@@ -145,6 +145,19 @@ def clean(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def visible_json(value: object) -> str:
+    """Its JSON, with an escape for every character that is not seen or turns text around."""
+    text = msgspec.json.encode(value).decode()
+    if is_clean(text):
+        return text
+    return "".join(char if is_clean(char) else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    code = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
+
+
 def _visible(char: str) -> str:
     import unicodedata  # noqa: PLC0415 - few texts need it
 

@@ -33,7 +33,8 @@ SEEN = """(element) => {
     const { left, top, right, bottom } = box;
     const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
     const root = element.getRootNode();
-    const ends = [left + 1, right - 1].map((x) => root.elementFromPoint(x, (top + bottom) / 2));
+    const ends = [left + 1, right - 1].map((x) =>
+      root.elementsFromPoint(x, (top + bottom) / 2).find(({ id }) => id !== "transom-shield"));
     return inside && ends.every((there) => element.contains(there));
   });
 }"""
@@ -81,6 +82,11 @@ async def text_of(call: Awaitable[Any]) -> str:
     return (await call).text
 
 
+def inside(page: BrowserPage, place: str = "transom-view") -> Any:
+    """What is in the View at that place: below its guard and its sandbox."""
+    return page.frame_locator(f"{place} iframe").frame_locator("iframe").frame_locator("iframe")
+
+
 class Chromium:
     """A browser that a test's user sits at: opens the Stage where it is told to."""
 
@@ -121,19 +127,14 @@ class User:
 
     def in_view(self, view_id: str) -> Any:
         """What is inside a View."""
-        outer = self.page.frame_locator(f'[id="view-{view_id}"] iframe')
-        return outer.frame_locator("iframe")
+        return inside(self.page, f'[id="view-{view_id}"]')
 
     async def run_in_view(self, view_id: str, script: str) -> Any:
         """Run a script inside a View, by a way that needs neither Stage nor host."""
-        outer = await self.page.wait_for_selector(f'[id="view-{view_id}"] iframe')
-        assert outer is not None
-        sandbox = await outer.content_frame()
-        assert sandbox is not None
-        inner = await sandbox.wait_for_selector("iframe", state="attached")
-        assert inner is not None
-        frame = await inner.content_frame()
-        assert frame is not None
+        frame: Any = self.page
+        for selector in (f'[id="view-{view_id}"] iframe', "iframe", "iframe"):
+            element = await frame.wait_for_selector(selector, state="attached")
+            frame = await element.content_frame()
         return await frame.evaluate(script)
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.browser.hosting import inside
 from transom import Host, Policy
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import Violation
@@ -41,11 +42,10 @@ async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server() ->
         added = await host.call_tool("prefab-1__add_note", {"text": "by the model"})
         assert added.structured_content == {"count": 1}
         assert renderer.page is not None
-        outer = renderer.page.frame_locator('[id="view-prefab-1"] iframe')
-        inside = outer.frame_locator("iframe")
-        await inside.get_by_text("My notes").wait_for()
-        await inside.get_by_text("The colour is red, the count is 1").wait_for()
-        await inside.get_by_role("button", name="Add").click()
+        shown = inside(renderer.page, '[id="view-prefab-1"]')
+        await shown.get_by_text("My notes").wait_for()
+        await shown.get_by_text("The colour is red, the count is 1").wait_for()
+        await shown.get_by_role("button", name="Add").click()
         async with asyncio.timeout(20):
             while len(notes) < 2:  # noqa: ASYNC110 - a button that is pressed answers nobody
                 await asyncio.sleep(0.05)

@@ -71,6 +71,13 @@ async def until_changed(view: View, key: str, value: Any) -> None:
         pass
 
 
+async def ask_for(user: User, view: View, mode: str) -> dict[str, str]:
+    """Have a View ask for a mode, which the user allows; what it was answered."""
+    asking = asyncio.create_task(text_of(view.call_tool("mode", {"mode": mode})))
+    await user.page.locator(".question").get_by_role("button", name="Show").click()
+    return json.loads(await asking)
+
+
 # --- how a View is shown ---------------------------------------------------------------------
 
 
@@ -113,15 +120,14 @@ async def test_a_view_asks_for_a_mode_and_is_told_the_mode_it_is_in(browser: Chr
         assert first["availableDisplayModes"] == ["inline", "fullscreen", "pip"]
         assert first["theme"] == "light"
         assert first["platform"] == "web"
-        answer = json.loads(await text_of(view.call_tool("mode", {"mode": "fullscreen"})))
-        assert answer == {"mode": "fullscreen"}
+        assert await ask_for(user, view, "fullscreen") == {"mode": "fullscreen"}
         await until_changed(view, "displayMode", "fullscreen")
         box = await card(user, view).bounding_box()
         assert box == {"x": 0, "y": 0, "width": 900, "height": 700}
         seen = json.loads(await text_of(view.call_tool("seen")))
         assert seen["width"] == 900
         await until_changed(view, "containerDimensions", seen)
-        await view.call_tool("mode", {"mode": "pip"})
+        await ask_for(user, view, "pip")
         await until_changed(view, "displayMode", "pip")
         box = await card(user, view).bounding_box()
         assert box is not None
@@ -149,10 +155,10 @@ async def test_one_view_at_a_time_covers_the_page_and_the_others_cannot_be_reach
 ) -> None:
     async with shown(browser) as (user, host, one):
         two = await show(host)
-        await one.call_tool("mode", {"mode": "fullscreen"})
+        await ask_for(user, one, "fullscreen")
         await until_changed(one, "displayMode", "fullscreen")
         assert await card(user, two).evaluate("(view) => view.inert") is True
-        await two.call_tool("mode", {"mode": "fullscreen"})
+        await ask_for(user, two, "fullscreen")
         await until_changed(one, "displayMode", "inline")
         assert await card(user, one).evaluate("(view) => view.inert") is True
         assert await card(user, two).evaluate("(view) => view.inert") is False

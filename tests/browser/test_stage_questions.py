@@ -27,6 +27,7 @@ DETAILS: dict[str, dict[str, Any]] = {
 
 WORDS = {"approve": "wipe", "link": "example.com", "download": "a.txt", "pin": "music plays"}
 
+LEFT = "(element) => element.getBoundingClientRect().left"
 ECHO = """async () => {
   const { link } = await import("/stage.js");
   link.send("-", JSON.stringify({ do: "surroundings", value: {} }));
@@ -117,6 +118,42 @@ async def asking(browser: Chromium) -> AsyncIterator[Asking]:
         made = Asking(user, renderer.stage)
         yield made
         await made.withdraw_all()
+
+
+AT_END = "(pre) => { pre.scrollTop = pre.scrollHeight; }"
+
+
+async def test_arguments_are_all_seen_before_they_can_be_allowed(browser: Chromium) -> None:
+    async with asking(browser) as page:
+        arguments: dict[str, object] = {f"key {n}": n for n in range(40)}
+        arguments |= {"to\u200b": "\u202edrow\u2066", "both": {"שלום": "עולם"}}
+        about = {"shown": "view-1", "server": "tests", "tool": "pay", "arguments": arguments}
+        asked = asyncio.ensure_future(page.stage.ask("approve", "view-1", **about))
+        pre = page.card.locator("pre")
+        await page.card.get_by_text("There is more. Scroll to its end").wait_for()
+        shown = await pre.inner_text()
+        assert all(f'"key {n}": {n}' in shown for n in range(40))
+        assert r'"to\u200b": "\u202edrow\u2066"' in shown
+        # What is written from right to left stays in its place.
+        left = [await pre.get_by_text(word).evaluate(LEFT) for word in ("שלום", "עולם")]
+        assert left == sorted(left)
+        await page.pass_time(WAIT)
+        for button in ("Allow", "Always allow"):
+            await page.point_at(page.card.get_by_role("button", name=button, exact=True))
+            await page.press()
+        assert not asked.done()
+        await pre.evaluate(AT_END)
+        await page.card.get_by_text("There is more").wait_for(state="hidden")
+        await pre.evaluate("(pre) => { pre.scrollTop = 0; }")
+        await page.pass_time(WAIT)
+        await page.card.get_by_role("button", name="Allow", exact=True).click()
+        assert await asked == "allow"
+        # It can be refused unread.
+        asked = asyncio.ensure_future(page.stage.ask("approve", "view-1", **about))
+        await page.card.get_by_text("There is more").wait_for()
+        await page.pass_time(WAIT)
+        await page.card.get_by_role("button", name="Refuse").click()
+        assert await asked == "deny"
 
 
 async def test_a_press_on_a_question_that_left_answers_no_other(browser: Chromium) -> None:

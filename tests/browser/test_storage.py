@@ -12,7 +12,7 @@ import pytest_asyncio
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
-from tests.browser.hosting import Told, User, lasting_browser, text_of
+from tests.browser.hosting import Told, User, inside, lasting_browser, text_of
 from tests.browser.views import html, page
 from transom import Host, Policy
 from transom.connections import ServerConnection, connect
@@ -278,7 +278,7 @@ async def test_what_was_cleared_is_gone_from_the_browser_too(
             key="again",
             label=before.split("//")[1].split(".")[0],
         )
-        frame = user.page.frame_locator("#view-again iframe").frame_locator("iframe")
+        frame = inside(user.page, "#view-again")
         await frame.locator("h1").wait_for()
         assert mounted is not None
         read = "() => [location.ancestorOrigins[0], localStorage.getItem('note')]"

@@ -3,104 +3,21 @@
 import asyncio
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, BrowserContext, Route, expect
 from playwright.async_api import Page as BrowserPage
-from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse
-from starlette.routing import Route as AppRoute
 
 from examples.chat import app as chat
+from tests.browser.application import live, opened, site
 from tests.browser.bundling import bundle
-from tests.browser.hosting import server, show, text_of
+from tests.browser.hosting import inside, show, text_of
 from tests.browser.transomjs_host import ROOT
-from transom import Host, Policy
 from transom.host.view import View
 from transom.serving import listen, serve
-from transom.web import WebViews
 from transom.web.csp import build_csp
-from transom.web.seat import Seat
-
-COUNT = """
-let calls = 0;
-tools.count = () => { calls += 1; return calls; };
-tools.theme = () =>
-  told.reduce((theme, { params }) => params?.theme ?? theme, host.hostContext.theme);
-"""
-PAGE = """<!doctype html><meta charset="utf-8" />
-<style>:root { color-scheme: light; } .dark { color-scheme: dark; }
-button, iframe { border: 9px solid red !important; }</style>
-%s
-<script>
-globalThis.seen = [];
-for (const name of ["opened", "closed", "problem", "recovered"]) {
-  document.addEventListener(name, ({ detail }) => seen.push([name, detail.view ?? detail.kind]));
-}
-</script>
-<body>%s</body>"""
-
-
-class Site:
-    """A page at `/`, for whoever the cookie `user` names; and their Hosts."""
-
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        self.views = WebViews(authenticate=self.who, servers=self.connect, make_host=self.make_host)
-        self.script = '<script type="module" src="/transom/elements.js"></script>'
-        self.body = "<transom-stage></transom-stage>"
-        self.asks = False
-
-    def who(self, connection: HTTPConnection) -> str | None:
-        return connection.cookies.get("user")
-
-    async def connect(self, user: str, host: Host) -> None:
-        made, _ = server(COUNT)
-        await host.add_server("tests", made)
-
-    def make_host(self, _: str, seat: Seat) -> Host:
-        policy = Policy(approve=seat.approve) if self.asks else Policy.trusting()
-        return Host(renderer=seat, policy=policy, open_timeout=40, audit=None)
-
-    async def page(self, _: Request) -> HTMLResponse:
-        return HTMLResponse(PAGE % (self.script, self.body))
-
-    async def open(self, context: BrowserContext, user: str = "ada") -> BrowserPage:
-        """That user's page, when it is connected."""
-        await context.add_cookies([{"name": "user", "value": user, "url": self.origin}])
-        page = await context.new_page()
-        welcomed = asyncio.Event()
-        page.on("websocket", lambda opened: opened.on("framereceived", lambda _: welcomed.set()))
-        await page.goto(self.origin)
-        async with asyncio.timeout(30):
-            await welcomed.wait()
-        return page
-
-
-@asynccontextmanager
-async def site() -> AsyncIterator[Site]:
-    sock = listen("127.0.0.1", 0)
-    made = Site(f"http://localhost:{sock.getsockname()[1]}")
-    app = made.views.middleware(Starlette(routes=[AppRoute("/", made.page)]))
-    async with serve(app, [sock], ws="websockets-sansio", ws_max_size=20 * 1024 * 1024):
-        yield made
-        await made.views.aclose()
-
-
-async def opened(host: Host) -> View:
-    told: asyncio.Queue[View] = asyncio.Queue()
-    host.on_view_opened(told.put_nowait)
-    return await told.get()
-
-
-def live(page: BrowserPage, view_id: str = "tests-1") -> Any:
-    return page.locator(f'transom-view[view="{view_id}"][data-state=live]')
-
 
 OURS = ("https://chat.example.com", "https://admin.example.com:8443")
 SPELLINGS = [
@@ -336,7 +253,7 @@ async def test_the_page_is_told_that_a_view_responds_again(context: BrowserConte
         await show(await made.views.host("ada"), "one")
         await live(page).wait_for()
         await page.evaluate("seen.length = 0")
-        frame = page.frame_locator("transom-view iframe").frame_locator("iframe")
+        frame = inside(page)
         await frame.locator("body").evaluate("() => { location.href = 'about:blank'; }")
         await page.get_by_role("button", name="Reload: tests-1").wait_for()
         await page.evaluate("history.back()")
@@ -406,7 +323,7 @@ async def say(page: BrowserPage, text: str) -> None:
 
 
 def in_view(page: BrowserPage) -> Any:
-    return page.frame_locator("transom-view iframe").frame_locator("iframe")
+    return inside(page)
 
 
 LOSE = """() => new Promise((resolve) => {

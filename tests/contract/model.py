@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 from mcp.server.mcpserver import MCPServer
 
+from tests.browser.hosting import inside
 from tests.gateway.memory import Raw
 from transom import AllowAlways, Host, Limits, Policy, Tool, ToolResult
 from transom.channel import Channel, memory_pair
@@ -240,9 +241,9 @@ def user_of_page(browser: HeadlessRenderer, key: str) -> User:
 
     async def user(name: str, *arguments: Any) -> Any:
         assert browser.page is not None
-        outer = browser.page.frame_locator(f'[id="view-{key}"] iframe')
         call = f"() => {name}({', '.join(map(json.dumps, arguments))})"
-        return await outer.frame_locator("iframe").locator("html").evaluate(call)
+        shown = inside(browser.page, f'[id="view-{key}"]')
+        return await shown.locator("html").evaluate(call)
 
     return user
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.async_api import FrameLocator
 
+from tests.browser.hosting import inside
 from transom import Host, Tool, ToolResult
 from transom.host.view import View
 from transom.web.headless import HeadlessRenderer
@@ -43,8 +44,7 @@ class Shown:
         renderer = self.host.renderer
         assert isinstance(renderer, HeadlessRenderer)
         assert renderer.page is not None
-        outer = renderer.page.frame_locator(f'[id="view-{self.view.id}"] iframe')
-        return outer.frame_locator("iframe")
+        return inside(renderer.page, f'[id="view-{self.view.id}"]')
 
     async def call(self, tool: str, /, **arguments: Any) -> ToolResult:
         """Call a tool of the View, as the model does; it must work."""

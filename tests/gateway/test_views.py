@@ -533,6 +533,24 @@ async def test_the_user_is_asked_through_a_client_that_can():
         assert at.screen.asked == []
 
 
+async def test_arguments_that_cannot_be_shown_whole_are_refused_and_none_are_hidden():
+    answers = {"elicitation/create": {"action": "accept"}}
+    async with gateway(approval="elicit", answers=answers, capabilities={"elicitation": {}}) as at:
+        await at.open()
+        hidden = "pay \u202e001\u200b\U000e0041"
+        assert words(await at.call(f"{VIEW}__write", words=hidden)) == [f"wrote {hidden}"]
+        [question] = at.client.requests("elicitation/create")
+        assert r'"pay \u202e001\u200b\udb40\udc41"' in question["message"]
+        whole = "w" * (2000 - len('{"words":""}'))
+        assert words(await at.call(f"{VIEW}__write", words=whole)) == [f"wrote {whole}"]
+        assert whole in at.client.requests("elicitation/create")[1]["message"]
+        refused = await at.call(f"{VIEW}__write", words=f"{whole}w")
+        assert (
+            "the arguments have 2001 characters, and at most 2000 can be shown" in words(refused)[0]
+        )
+        assert len(at.client.requests("elicitation/create")) == 2
+
+
 async def test_a_client_that_fails_to_ask_has_not_allowed_it():
     failing = {"elicitation/create": {"error": {"code": -32603, "message": "no"}}}
     odd = {"elicitation/create": {"action": 5}}

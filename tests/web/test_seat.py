@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from tests.web.browser import PythonBrowser, music, play
-from transom import Host, Policy
+from transom import Deny, Host, Policy, Tool
 from transom.background import Background
 from transom.connections.targets import connect
 from transom.errors import Refused, UsageError, ViewClosed
 from transom.host import open_views
+from transom.host.policy import ApprovalRequest
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.types import ResourceContents
@@ -174,9 +175,28 @@ async def test_a_mode_that_a_view_asks_for_is_asked_of_the_page_for_that_view(
     async with theatre.host() as one, theatre.host() as two:
         await play(one)
         key = await key_of(await play(two))
-        assert await theatre.browser.apps[key].request_display_mode("fullscreen") == "fullscreen"
-        told = await theatre.browser.page.heard("mode")
-        assert told == {"do": "mode", "view": key, "mode": "fullscreen"}
+        page = theatre.browser.page
+        app = theatre.browser.apps[key]
+        for number, answer, mode in ((0, False, "inline"), (1, True, "fullscreen")):
+            asking = asyncio.create_task(app.request_display_mode("fullscreen"))
+            all_asked = await page.until(
+                lambda p, n=number: (found := [m for m in p.told if m["do"] == "ask"])[n:] and found
+            )
+            asked = all_asked[number]
+            assert (asked["kind"], asked["view"], asked["mode"]) == ("mode", key, "fullscreen")
+            await page.tell(do="answer", id=asked["id"], value=answer)
+            assert await asking == mode
+        assert await page.heard("mode") == {"do": "mode", "view": key, "mode": "fullscreen"}
+
+
+async def test_arguments_that_no_card_can_show_are_refused_unasked(theatre: Theatre) -> None:
+    seat = theatre.renderer.seat()
+    tool = Tool("wipe")
+    about = {"view_id": "music-1", "server": "music", "app": None, "tool": tool}
+    request = ApprovalRequest(**about, arguments={"all": "x" * 20_000})
+    decision = await seat.approve(request)
+    assert isinstance(decision, Deny)
+    assert "the arguments have 20010 characters, and at most 20000 can be shown" in decision.reason
 
 
 async def test_surroundings_are_told_to_every_host(theatre: Theatre) -> None:

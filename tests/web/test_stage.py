@@ -94,6 +94,7 @@ async def test_a_mounted_view_reaches_the_page_with_all_it_needs(stage: Stage) -
         "shown": "orders-1",
         "client": "",
         "origin": f"http://{host}",
+        "guard": stage.sandbox.replace("*", "guard"),
         "number": 1,
         "server": "orders",
         "uri": "ui://orders/list",

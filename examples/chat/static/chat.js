@@ -69,7 +69,7 @@ document.addEventListener("opened", ({ detail: { view } }) => {
 /** The user is asked in the conversation, below the View that it is about. */
 document.addEventListener("approval", (event) => {
   const { kind, tool, server, arguments: given, answer, withdrawn } = event.detail;
-  if (kind !== "approve") return; // links, files and pins: Transom's own card
+  if (kind !== "approve") return; // the rest: Transom's own card
   event.preventDefault();
   const card = element(
     "div",

@@ -289,6 +289,8 @@ class Elicitation:
         if not self._possible(request):
             answer = self._otherwise(request)
             return answer if isinstance(answer, Allow | AllowAlways | Deny) else await answer
+        if (refusal := request.unshowable()) is not None:
+            return refusal
         question = {
             "mode": "form",
             "message": request.question(),

@@ -18,12 +18,11 @@ import msgspec
 from transom.errors import UsageError
 from transom.host.grants import Grantee, Grants
 from transom.host.ui_resource import links_view
-from transom.json_values import as_object, clean
+from transom.json_values import as_object, clean, visible_json
 from transom.types import Implementation, Tool
 
 _MAX_SHOWN_NAME = 128
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
-_MAX_SHOWN_ARGUMENTS = 2000
 
 ViewCalls = Literal["spec", "linked", "declared"]
 """Which tools of its server a View may call: see `Policy`."""
@@ -95,11 +94,24 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
             "opens": self.opens,
         }
 
+    def unshowable(self, limit: int = 2000) -> Deny | None:
+        """The refusal if the arguments have more characters than a user interface can show.
+
+        Nobody can approve what they cannot read. The limit is for those that show only text.
+        """
+        length = len(visible_json(self.arguments))
+        if length <= limit:
+            return None
+        return Deny(
+            f"The user cannot be asked: the arguments have {length} characters, and at most "
+            f"{limit} can be shown"
+        )
+
     def question(self) -> str:
-        """The same as one text, for user interfaces that can show only text."""
-        arguments = msgspec.json.encode(self.arguments).decode()
-        if len(arguments) > _MAX_SHOWN_ARGUMENTS:
-            arguments = f"{arguments[:_MAX_SHOWN_ARGUMENTS]}…"
+        """The same as one text, for user interfaces that can show only text.
+
+        It has all of the arguments. Characters that nobody sees are escaped.
+        """
         app = "" if self.app is None else f' ("{clean(self.app.name, 60)}")'
         changed = " It has changed since you allowed it for good." if self.changed else ""
         tool, view = clean(self.tool.name, _MAX_SHOWN_NAME), f"View {self.view_id}{app}"
@@ -113,7 +125,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
             question = f"May {tool} of {view}, from server {self.server}, run with these arguments?"
         else:
             question = f"May {view} call {tool} of its server {self.server} with these arguments?"
-        lines = [f"{question}{changed}", arguments]
+        lines = [f"{question}{changed}", visible_json(self.arguments)]
         if self.tool.description:
             description = clean(self.tool.description, _MAX_SHOWN_TEXT // 2)
             lines.append(f"{whose} describes it so: {description}")

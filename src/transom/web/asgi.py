@@ -30,7 +30,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from transom.background import stop
 from transom.errors import PeerError, Refused
 from transom.web.fair_share import FairShare, PageTurns
-from transom.web.mounted_views import MountedView, Sandboxes
+from transom.web.mounted_views import MountedView, Sandboxes, is_guard
 from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage
 
@@ -240,11 +240,18 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
         return mounted
 
     async def page(request: Request) -> Response:
-        if clears(request.headers.get("host", "")):
+        if is_guard(host := request.headers.get("host", "")):
+            return _static("guard.html", _guard_headers(host))
+        if clears(host):
             return Response(headers={**_NOTHING, "Clear-Site-Data": '"storage", "cookies"'})
         mounted = find(request)
         policy = {"Content-Security-Policy": mounted.csp}
         return _static("sandbox.html", policy, stage=mounted.page_origin)
+
+    async def guard_script(request: Request) -> Response:
+        if not is_guard(host := request.headers.get("host", "")):
+            raise HTTPException(404, "There is no guard here")
+        return _static("guard.js", _guard_headers(host))
 
     async def script(request: Request) -> Response:
         return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
@@ -265,11 +272,21 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
     return Starlette(
         routes=[
             Route(_SANDBOX_PATH, page),
+            Route("/guard.js", guard_script),
             Route("/sandbox.js", script),
             Route("/csp-report", report, methods=["POST"]),
         ],
         exception_handlers={HTTPException: _missing},
     )
+
+
+def _guard_headers(host: str) -> dict[str, str]:
+    """A guard runs its own script and frames sandboxes, in a process of its own where possible."""
+    sandboxes = f"*.{host.partition('.')[2]}"
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; frame-src {sandboxes}"
+    )
+    return {"Content-Security-Policy": policy, "Origin-Agent-Cluster": "?1"}
 
 
 class _Report(msgspec.Struct, rename="kebab"):

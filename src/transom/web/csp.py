@@ -72,10 +72,11 @@ def build_csp(
 ) -> str:
     """The header for a View whose resource declares `declared` (`_meta.ui.csp`).
 
-    `ancestors` is the origin of the page around it. The View itself may never reach that one or
-    those in `ours`, which may have a `*.` in front of the host.
+    `ancestors` has the origins of the page and the frames around it, with spaces between them. The
+    View itself may never reach those, or those in `ours`, which may have a `*.` in front of the
+    host.
     """
-    own = _own_sources((ancestors, *ours))
+    own = _own_sources((*ancestors.split(), *ours))
     taken = {field: _taken(declared, field, own)[0] for field in _FIELDS}
     policy = dict(_LOCAL[mode])
     for directive in _RESOURCES:

@@ -11,6 +11,9 @@ from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
 from transom.web.page_link import ViewChannel
 
+GUARD = "guard"
+"""The label of the guards' origin: see `js/src/guard.ts`. Labels of Views have a `-` in them."""
+
 _MAX_VIOLATIONS = 100  # reports taken of one View
 
 
@@ -80,6 +83,11 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
             self.violations += 1
             found = directive[:100], blocked[:500], source[:200]
             self.on_violation(Violation(self.resource.view_id, *found, self.client))
+
+
+def is_guard(host: str) -> bool:
+    """Whether this is the `Host` of the guards."""
+    return host.partition(".")[0] == GUARD
 
 
 class Sandboxes:

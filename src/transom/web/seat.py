@@ -38,6 +38,7 @@ SaveFile = Callable[[str, bytes], Awaitable[None]]
 
 _MARK = "~"  # never part of a Host's own id of a View
 _MAX_CLIENT = 60
+_MAX_ARGUMENTS = 20_000  # characters that a card shows; its user has to scroll to their end
 
 
 class SeatOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -320,6 +321,10 @@ class Seat:
 
     async def _set_mode(self, view: View, mode: DisplayMode) -> str:
         stage, key = self._stage_of(view)
+        asks = mode != "inline" and self._pages.options.confirm
+        # The page itself answers if the user has just pressed something in the View.
+        if asks and await self._ask("mode", view.id, view.server, mode=mode) is not True:
+            raise Refused("The user did not want it shown like that")
         if stage is not None:
             await stage.wait_for_room(key)
             stage.set_mode(key, mode)
@@ -361,6 +366,8 @@ class Seat:
         """Ask the user on the page; give it to `Policy(approve=...)`."""
         if not self._pages.options.confirm:
             return Deny("There is no user to ask")
+        if (refusal := request.unshowable(_MAX_ARGUMENTS)) is not None:
+            return refusal
         try:
             view_id, server = request.view_id, request.server
             answer = await self._ask("approve", view_id, server, **request.shown())

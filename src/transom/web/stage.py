@@ -31,7 +31,7 @@ from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.cards import MAX_REASON, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
-from transom.web.mounted_views import MountedView, Sandboxes, ViewOwner, Violation
+from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
 from transom.web.page_link import CONTROL, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
@@ -311,7 +311,9 @@ class Stage:
     def _show(self, mounted: MountedView) -> None:
         resource = mounted.resource
         mounted.page_origin = self.page_origin
-        ancestors = self.page_origin or "'none'"
+        scheme = urlsplit(self.sandbox).scheme
+        guard = f"{scheme}://{self.host_of(GUARD)}"
+        ancestors = f"{self.page_origin} {guard}" if self.page_origin else "'none'"
         csp = build_csp(resource.csp, self.csp_mode, ancestors=ancestors, ours=self._own_origins)
         mounted.csp = f"{csp}; report-uri /csp-report?{mounted.number}"
         self.send(
@@ -320,7 +322,8 @@ class Stage:
                 "view": mounted.key,
                 "shown": resource.view_id,
                 "client": mounted.client,
-                "origin": f"{urlsplit(self.sandbox).scheme}://{mounted.host}",
+                "origin": f"{scheme}://{mounted.host}",
+                "guard": guard,
                 "number": mounted.number,
                 "server": resource.server,
                 "uri": resource.uri,
@@ -365,7 +368,7 @@ class Stage:
         self.send({"do": "download", "name": name, "mime": mime, "data": data})
 
     async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
-        """Ask the user on the page (`approve`, `link`, `download`), and wait for the answer.
+        """Ask the user on the page (see `QuestionKinds` in messages.ts), and wait for the answer.
 
         Raises:
             Refused: the same question about that View is open already, or too many are.

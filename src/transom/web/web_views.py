@@ -33,7 +33,7 @@ from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.web.asgi import PageSocket, sandbox_app, static_file, unavailable
 from transom.web.fair_share import FairShares, PageTurns
-from transom.web.mounted_views import Sandboxes, Violation
+from transom.web.mounted_views import Sandboxes, Violation, is_guard
 from transom.web.remote_host import RemoteHost, refuse
 from transom.web.sandbox import Sandbox
 from transom.web.seat import Seat
@@ -247,7 +247,7 @@ class WebViews:
         if self._setup.sandbox.has_host(host := _host(scope)):
             if scope["type"] != "http":
                 await WebSocket(scope, receive, send).close(_ELSEWHERE)
-            elif self._setup.workers.alone or host in self._setup.sandboxes:
+            elif self._setup.workers.alone or is_guard(host) or host in self._setup.sandboxes:
                 await self._sandbox_app(scope, receive, send)
             else:
                 await self._forward_sandbox(scope, receive, send)

@@ -33,6 +33,8 @@ export interface Welcome {
 export interface Mount extends ViewLabel {
     do: "mount";
     origin: string;
+    /** The origin of the guard: see `guard.ts`. */
+    guard: string;
     number: number;
     uri: string;
     html: string;
@@ -100,6 +102,9 @@ export interface QuestionKinds {
     };
     pin: {
         reason: string;
+    };
+    mode: {
+        mode: DisplayMode;
     };
 }
 export type QuestionKind = keyof QuestionKinds;
@@ -213,12 +218,25 @@ export type PageMessage = {
     do: "closed" | "reload" | "retry";
     view: string;
 };
+/** What the frames around a View, and the View, may do. */
+export declare const FLAGS = "allow-scripts allow-same-origin allow-forms";
+/** To the guard: whether the user has pressed something in it just now; it answers on the port. */
+export declare const PRESSED = "pressed";
+/** What it answers: whether there was a press, and none elsewhere that may have come after it. */
+export interface Pressed {
+    isRecent: boolean;
+    isLast: boolean;
+}
+/** To the guard: the user has pressed something elsewhere. */
+export declare const ELSEWHERE = "elsewhere";
 /** The sandbox is loaded: it needs the View. */
 export declare const PROXY_READY = "ui/notifications/sandbox-proxy-ready";
 /** The View for the sandbox. */
 export declare const RESOURCE_READY = "ui/notifications/sandbox-resource-ready";
 /** The document of the View is not in the sandbox any more. */
 export declare const VIEW_GONE = "ui/notifications/sandbox-view-gone";
+/** The user pressed Tab in the View. */
+export declare const TAB_PRESSED = "ui/notifications/sandbox-tab-pressed";
 /** What `RESOURCE_READY` has. */
 export interface SandboxedView {
     html: string;
