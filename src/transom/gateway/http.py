@@ -240,7 +240,8 @@ class HttpGateway:
         elif client is None:
             raise HttpRefusal(400, INVALID_REQUEST, "Missing session ID")
         elif request.method == "GET":
-            await client.serve(client.listen(request.receive, request.send))
+            last_event = request.headers.get("last-event-id")
+            await client.serve(client.listen(last_event, request.receive, request.send))
         else:
             client.end()
             await request.respond(Response(None, 200))

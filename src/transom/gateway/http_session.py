@@ -6,7 +6,9 @@
 3. In a session (before 2026-07-28) every other message goes to the newest running request; if there
    is none, to the stream that the client opened with GET; if there is none either, it is queued. A
    cancelled request is answered here, because only an answer ends its stream. A client that
-   disconnects has not cancelled anything: its call continues.
+   disconnects has not cancelled anything: its call continues. Each event of a stream has an id, by
+   which the client can go on where its connection broke off (`Last-Event-ID`): the last events of a
+   session are kept, and what comes for a stream that nobody reads waits for its reader.
 4. A principal (2026-07-28) may be several clients with any number of connections. Their ids,
    progress tokens and subscription ids are replaced by unique ones, and translated back for each
    client. A client that disconnects has cancelled its request. Messages that belong to no request
@@ -62,6 +64,10 @@ _EVENTS = {
     "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
 }
+_PRIMED_SINCE: Final = "2025-11-25"  # versions in which a stream begins with an event without data
+_RETRY_MS: Final = 1000  # after which a client whose stream broke off comes back
+_MAX_SENT: Final = 256  # events of a session that are kept
+_MAX_KEPT: Final = 8  # streams of a session that nobody reads
 HEADER_MISMATCH: Final = -32020
 _MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
@@ -98,10 +104,18 @@ class _Messages:
         """The progress token of that request."""
         self.status = 200
         """The HTTP status of a response with only the answer."""
+        self.events = 0
+        """How many of its messages were sent as events."""
+        self.number = 0
+        """Its number among those of a session that can be resumed; 0: it cannot."""
+        self.replay_from = 0
+        """The last of them that its client is known to have."""
         self._messages: deque[bytes] = deque()
         self._bytes = 0
         self._begun = False
         self._complete = False
+        self._abandoned = False
+        self._reader: object = None
         self._changed = asyncio.Event()
 
     def meta(self, key: str) -> Any:
@@ -111,12 +125,25 @@ class _Messages:
     @property
     def full(self) -> bool:
         """Whether too many messages wait."""
-        crowded = len(self._messages) >= _MAX_UNSENT or self._bytes > _MAX_UNSENT_BYTES
-        return crowded and not self._complete
+        return self._crowded and not self._complete and not self._abandoned
 
     @property
-    def lost(self) -> bool:
-        """Whether it ended without a message."""
+    def _crowded(self) -> bool:
+        return len(self._messages) >= _MAX_UNSENT or self._bytes > _MAX_UNSENT_BYTES
+
+    @property
+    def closed(self) -> bool:
+        """Whether it gets no more messages."""
+        return self._complete
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether its client has disconnected, and may come back."""
+        return self._abandoned
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has no message left, and gets no more."""
         return self._complete and not self._messages
 
     @property
@@ -127,8 +154,21 @@ class _Messages:
     def put(self, data: bytes) -> None:
         """Add a message."""
         if not self._complete:
+            while self._abandoned and self._messages and self._crowded:
+                self.take()
             self._messages.append(data)
             self._bytes += len(data)
+            self._changed.set()
+
+    def read_by(self, reader: object) -> None:
+        """Send the messages to this reader, and to no other."""
+        self._reader, self._abandoned = reader, False
+        self._changed.set()
+
+    def abandon(self, reader: object) -> None:
+        """The reader is gone: messages wait for another one, and senders do not."""
+        if self._reader is reader and not self._complete:
+            self._reader, self._abandoned = None, True
             self._changed.set()
 
     def begin(self) -> None:
@@ -147,11 +187,12 @@ class _Messages:
             self._changed.clear()
             await self._changed.wait()
 
-    async def wait_ready(self) -> None:
-        """Wait for a message, or for the end."""
-        while not self._messages and not self._complete:
+    async def wait_ready(self, reader: object = None) -> bool:
+        """Wait for a message, or for the end; whether they are still for this reader."""
+        while not self._messages and not self._complete and self._reader is reader:
             self._changed.clear()
             await self._changed.wait()
+        return self._reader is reader
 
     async def wait_begun(self) -> None:
         """The same, unless it takes too long."""
@@ -226,11 +267,13 @@ class HttpClient:
         """Pass a request on, and send its messages as the response."""
         loop = asyncio.get_running_loop()
         self._in_flight[id] = stream
+        reader = object()
+        stream.read_by(reader)
         watching: list[asyncio.Task[None]] = []
         timers: list[asyncio.TimerHandle] = []
 
         def watch() -> None:
-            watching.append(asyncio.create_task(self._watch(stream, receive)))
+            watching.append(asyncio.create_task(self._watch(stream, reader, receive)))
             timers.append(loop.call_later(_KEEP_ALIVE, stream.begin))
 
         timers.append(loop.call_later(_WATCH_AFTER, watch))
@@ -240,13 +283,14 @@ class HttpClient:
             if stream.only_answer:
                 headers = {**self._headers(), "content-type": "application/json"}
                 await Response(stream.take(), stream.status, headers)(_HTTP, receive, send)
-            elif stream.lost:
+            elif stream.ended:
                 raise HttpRefusal(503, SERVER_ERROR, "The gateway has ended it")
             else:
-                await self._send_events(stream, send)
+                await self._send_events(stream, reader, send)
         finally:
             for each in (*timers, *watching):
                 each.cancel()
+            self._disconnected(stream, reader)
             self._answered(id)
 
     @abstractmethod
@@ -257,31 +301,44 @@ class HttpClient:
         await self._incoming.wait_room()
         self._incoming.put(body)
 
-    @staticmethod
-    async def _watch(stream: _Messages, receive: Receive) -> None:
-        """Close a stream whose client has gone away."""
+    async def _watch(self, stream: _Messages, reader: object, receive: Receive) -> None:
+        """Notice that the client of a stream has gone away."""
         while (await receive())["type"] != "http.disconnect":
             pass
+        self._disconnected(stream, reader)
+
+    def _disconnected(self, stream: _Messages, reader: object) -> None:  # noqa: ARG002
+        """The client does not read a stream any more."""
         stream.close()
 
-    async def _send_events(self, stream: _Messages, send: Send) -> None:
+    def _first_events(self, stream: _Messages) -> bytes:  # noqa: ARG002
+        """What a stream begins with."""
+        return b""
+
+    def _event_id(self, stream: _Messages, data: bytes) -> bytes:  # noqa: ARG002
+        """The line with the id of a stream's next event, if it has one."""
+        return b""
+
+    async def _send_events(self, stream: _Messages, reader: object, send: Send) -> None:
         headers = {**self._headers(), **_EVENTS}
         events = [(key.encode(), value.encode()) for key, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": events})
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        first = self._first_events(stream)
+        await send({"type": "http.response.body", "body": first, "more_body": True})
         while True:
             try:
                 async with asyncio.timeout(_KEEP_ALIVE):
-                    await stream.wait_ready()
+                    mine = await stream.wait_ready(reader)
             except TimeoutError:
                 body = b": still here\n\n"
             else:
-                data = stream.take()
+                data = stream.take() if mine else None
                 if data is None:
                     break
                 # In JSON, raw line breaks only occur between tokens.
                 data = data.replace(b"\r", b" ").replace(b"\n", b" ")
-                body = b"event: message\ndata: " + data + b"\n\n"
+                id = self._event_id(stream, data)
+                body = b"event: message\n" + id + b"data: " + data + b"\n\n"
             await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -337,6 +394,57 @@ class HttpClient:
                 self._finish(id, wire.encode_error(stream.request.id, SERVER_ERROR, reason))
 
 
+class _SentEvents:
+    """The streams of a session that have event ids, and the last events that were sent on them.
+
+    An id is the number of a stream and that of the event on it.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._streams: dict[int, _Messages] = {}
+        self._sent: deque[tuple[_Messages, int, bytes]] = deque()
+        self._bytes = 0
+
+    def add(self, stream: _Messages) -> list[_Messages]:
+        """Give a stream a number; returns the oldest that nobody reads, which are forgotten."""
+        stream.number = next(self._numbers)
+        self._streams[stream.number] = stream
+        unread = [n for n, each in self._streams.items() if each.ended or each.abandoned]
+        return [self._streams.pop(number) for number in unread[:-_MAX_KEPT]]
+
+    def record(self, stream: _Messages, data: bytes) -> bytes:
+        """Keep an event that is sent; the line with its id."""
+        stream.events += 1
+        self._sent.append((stream, stream.events, data))
+        self._bytes += len(data)
+        while len(self._sent) > _MAX_SENT or (self._bytes > _MAX_UNSENT_BYTES and self._sent):
+            self._bytes -= len(self._sent.popleft()[2])
+        return self._id(stream, stream.events)
+
+    @staticmethod
+    def _id(stream: _Messages, event: int) -> bytes:
+        return b"id: %d.%d\n" % (stream.number, event)
+
+    def find(self, id: str) -> _Messages | None:
+        """The stream of an event id, which then continues after that event."""
+        number, _, event = id.partition(".")
+        if not (number.isdecimal() and event.isdecimal() and len(id) < 40):
+            return None
+        stream = self._streams.get(int(number))
+        if stream is not None:
+            stream.replay_from = int(event)
+        return stream
+
+    def after(self, stream: _Messages, event: int) -> bytes:
+        """The events of a stream that were sent after this one."""
+        return b"".join(
+            b"event: message\n" + self._id(each, number) + b"data: " + data + b"\n\n"
+            for each, number, data in self._sent
+            if each is stream and number > event
+        )
+
+
 class HttpSession(HttpClient):
     """A session of a client before 2026-07-28, from its `initialize` to its end."""
 
@@ -346,8 +454,10 @@ class HttpSession(HttpClient):
         self.introduced = False
         """Whether its `initialize` was answered with a result."""
         self._initialize: wire.RequestId | None = None
+        self._primes = False  # whether its version has events without data
         self._listening: _Messages | None = None
         self._waiting = _Messages()
+        self._events = _SentEvents()
 
     def ended(self) -> None:
         """See `HttpClient`."""
@@ -380,22 +490,59 @@ class HttpSession(HttpClient):
         await self._respond(request.id, stream, body, receive, send)
 
     def _answered(self, id: wire.RequestId) -> None:
-        self._in_flight.pop(id, None)
+        stream = self._in_flight.get(id)
+        if stream is not None and stream.closed:
+            del self._in_flight[id]
         if not self.introduced:
             self.end()
 
-    async def listen(self, receive: Receive, send: Send) -> None:
-        """Answer a GET: the stream for what belongs to no request."""
-        if self._listening is not None:
-            raise HttpRefusal(409, INVALID_REQUEST, "The session already has such a stream")
-        stream = self._listening = _Messages()
-        self._flush_to(stream)
-        watching = asyncio.create_task(self._watch(stream, receive))
+    # --- streams that break off --------------------------------------------------------------
+
+    def _disconnected(self, stream: _Messages, reader: object) -> None:
+        if stream.number:
+            stream.abandon(reader)
+        else:
+            stream.close()  # the client has no id to come back with
+
+    def _first_events(self, stream: _Messages) -> bytes:
+        if stream.number:
+            return self._events.after(stream, stream.replay_from)
+        for forgotten in self._events.add(stream):
+            forgotten.close()
+            if forgotten.request is not None:
+                self._in_flight.pop(forgotten.request.id, None)
+        first = b"id: %d.0\nretry: %d\ndata:\n\n" % (stream.number, _RETRY_MS)
+        return first if self._primes else b""
+
+    def _event_id(self, stream: _Messages, data: bytes) -> bytes:
+        return self._events.record(stream, data)
+
+    async def listen(self, last_event: str | None, receive: Receive, send: Send) -> None:
+        """Answer a GET: the stream for what belongs to no request, or the rest of another one.
+
+        Args:
+            last_event: the id of the last event that the client got of a stream.
+            receive: of ASGI.
+            send: of ASGI.
+        """
+        stream = _Messages() if last_event is None else self._events.find(last_event)
+        if stream is None:
+            raise HttpRefusal(400, INVALID_REQUEST, "There is no stream with that event any more")
+        if stream.request is None:
+            if self._listening not in (None, stream):
+                raise HttpRefusal(409, INVALID_REQUEST, "The session already has such a stream")
+            self._listening = stream
+            self._flush_to(stream)
+        reader = object()
+        stream.read_by(reader)
+        watching = asyncio.create_task(self._watch(stream, reader, receive))
         try:
-            await self._send_events(stream, send)
+            await self._send_events(stream, reader, send)
         finally:
             watching.cancel()
-            self._listening = None
+            self._disconnected(stream, reader)
+            if self._listening is stream and stream.abandoned:
+                self._listening = None
 
     def _stream_for(self, message: _Outgoing) -> _Messages | None:
         if message.method is None:
@@ -404,12 +551,19 @@ class HttpSession(HttpClient):
             token = member(message.params, _PROGRESS)
             found = (each for each in self._in_flight.values() if each.token == token)
             return None if token is None else next(found, None)
-        return next(reversed(self._in_flight.values()), self._listening)
+        read = (each for each in reversed(self._in_flight.values()) if not each.abandoned)
+        return next(read, self._listening)
 
     def _deliver(self, message: _Outgoing, data: bytes, stream: _Messages | None) -> None:
         if message.method is None:
             if message.id == self._initialize and message.id in self._in_flight:
                 self.introduced = bool(message.result)
+                version: object = member(message.result, "protocolVersion")
+                self._primes = isinstance(version, str) and version >= _PRIMED_SINCE
+            unread = stream is not None and stream.abandoned
+            if unread and message.id is not None and len(data) > _MAX_UNSENT_BYTES:
+                text = "The answer was too large to be kept while nobody read it"
+                data = wire.encode_error(message.id, SERVER_ERROR, text)
             self._finish(message.id, data)
         elif stream is not None:
             stream.put(data)
