@@ -61,6 +61,7 @@ PARTS = [
             "transom ": ["Bridge", "Policy", "Allow", "AllowAlways", "Deny"],
             "transom.host ": [
                 *("ApprovalRequest", "Approve", "Decision", "Grant", "Grantee", "GivenGrant"),
+                "ElicitRequest",
                 *("BridgeListener", "LifecycleState", "ViewServer", "Download"),
                 *("ToolOutcome", "OnProgress", "Progress", "ListTasksResult"),
                 *("ModelApi", "Naming", "Opening", "Reuse", "ViewCalls"),
