@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from fastmcp import FastMCP
 from keyring.backend import KeyringBackend
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from tests.connections.login_servers import (
     Browser,
@@ -43,7 +43,7 @@ from transom.connections import login
 from transom.connections.login import LoginStore
 from transom.connections.oauth_client import OAuthClient
 from transom.connections.targets import RemoteServer
-from transom.errors import NotConnected, ProtocolError, UsageError
+from transom.errors import NotConnected, ProtocolError, TransomError, UsageError
 from transom.host.host import Host
 
 
@@ -296,6 +296,44 @@ async def test_a_call_that_needs_more_scopes_asks_for_them_on_top() -> None:
         assert [each.scopes for each in site.issuer.asked_for] == [["read"], ["read", "write"]]
         assert await greet(site.url) == "Hello, Ada"
     assert len(browser.pages) == 2
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Bearer scope="admin"',
+        'Bearer scscope=""ope=admin',  # which is `scope=admin` for who takes out `scope=""`
+        'Bearer realm="scope=admin", scope="admin", scope="all"',
+        'Bearer error="insufficient_scope scope=admin", error_scope="admin"',
+    ],
+)
+@pytest.mark.parametrize("alone", [False, True])
+async def test_a_server_gets_no_scope_but_those_that_the_user_chose(
+    challenge: str, alone: bool
+) -> None:
+    async with Taking(None) as site:
+        refused = {"www-authenticate": challenge}
+        site.answers["/mcp"] = lambda _: PlainTextResponse("no", 401, headers=refused)
+        client = OAuthClient(id="us", secret="p", issuer=site.origin, client_credentials=alone)
+        browser = Browser()
+        ask = None if alone else browser
+        assert await greet(site.url, ask, client=client, scope="read") == "Hello, Ada"
+        [(_, form)] = site.identified
+        asked = form["scope"] if alone else parse_qs(urlsplit(browser.pages[0]).query)["scope"][0]
+        assert asked == "read"
+
+
+async def test_a_client_without_a_user_gets_no_more_scopes_because_a_server_wants_them() -> None:
+    async with Taking(None) as site, Host() as host:
+        client = OAuthClient(id="us", secret="p", issuer=site.origin, client_credentials=True)
+        await host.add_server("s", RemoteServer(site.url, client=client))
+        assert len(site.identified) == 1
+        more = {"www-authenticate": 'Bearer error="insufficient_scope", scope="admin"'}
+        refusal = PlainTextResponse("no", 403, headers=more)
+        site.app = refusal
+        with pytest.raises(TransomError, match="requires a login with more rights"):
+            await host.call_tool("greet", {"name": "Ada"})
+        assert len(site.identified) == 1
 
 
 async def test_more_scopes_where_nobody_can_be_asked_are_an_error_with_the_command() -> None:
@@ -767,6 +805,21 @@ async def test_a_server_that_refuses_each_login_does_not_open_pages_for_ever() -
         for _ in range(6):
             await refusal(site.url, browser)
         assert len(browser.pages) <= 5
+
+
+async def test_a_server_opens_no_more_pages_when_the_clock_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    browser = Browser()
+    async with Hostile() as site:
+        site.answers |= _issues()
+        for _ in range(6):
+            await refusal(site.url, browser)
+        asked = len(browser.pages)
+        now = time.time
+        monkeypatch.setattr(time, "time", lambda: now() + 86400)
+        await refusal(site.url, browser)
+        assert len(browser.pages) == asked  # a clock that is set forward allows no more
 
 
 async def test_strangers_who_call_where_the_browser_comes_back_to_change_nothing(

@@ -80,7 +80,7 @@ _log = logging.getLogger("transom.connections")
 # It logs failures with the full answer, which may contain tokens; they are raised as well.
 logging.getLogger("mcp.client.auth.oauth2").addFilter(lambda record: record.exc_info is None)
 
-_questions: dict[str, list[float]] = {}  # when the user was asked, by server
+_questions: dict[str, list[float]] = {}  # when the user was asked, by server; monotonic
 _renewing: set[asyncio.Task[None]] = set()
 _unanswered: set[str] = set()  # servers whose login failed or was refused
 
@@ -435,6 +435,8 @@ class _Renewal:
                     refreshing = False
                     if self._options.client is None or not self._options.client.client_credentials:
                         await self._prepare_to_ask(challenge)
+                    elif _wants_more(challenge):  # there is nobody to see what it would be for
+                        raise NotConnected(self._advice(challenge))
                     answer = self._with_scope(challenge)
                 step = await flow.asend(answer)
         finally:
@@ -461,7 +463,7 @@ class _Renewal:
 
     async def _prepare_to_ask(self, challenge: httpx2.Response) -> None:
         """Check that the user can be asked, and listen for the browser's redirect."""
-        now = time.time()
+        now = time.monotonic()
         asked = [each for each in _questions.get(self._server, []) if each > now - 3600]
         _questions[self._server] = asked
         if self._abandoned.is_set():
@@ -491,9 +493,9 @@ class _Renewal:
         scope = self._options.scope
         if scope is None:
             return challenge
+        # First, because the first one counts: whatever the server's text has is not looked for.
         told = challenge.headers.get("www-authenticate", "")
-        told = re.sub(r',?\s*scope=("[^"]*"|[^\s,]+)', "", told)
-        headers = {"www-authenticate": f'{told or "Bearer"} scope="{scope}"'}
+        headers = {"www-authenticate": f'Bearer scope="{scope}", {told}'}
         return httpx2.Response(challenge.status_code, headers=headers)
 
     async def _show_page(self, url: str) -> None:
@@ -514,7 +516,7 @@ class _Renewal:
             raise self._failure("the address of its login page cannot be used")
         self._redirect.state = states[-1]
         self.asked = True
-        _questions[self._server].append(time.time())
+        _questions[self._server].append(time.monotonic())
         _unanswered.add(self._server)
         try:
             asking = self._options.ask(url) if self._options.ask else None
