@@ -153,8 +153,16 @@ def visible_json(value: object) -> str:
     return "".join(char if is_clean(char) else _escape(char) for char in text)
 
 
+def spelled_name(name: str) -> str:
+    """A name to be shown, with an escape for what looks like other letters or like a sentence.
+
+    Names of tools are letters, digits and `_ - . /` by the specification.
+    """
+    return "".join(each if re.match(r"[A-Za-z0-9_./-]", each) else _escape(each) for each in name)
+
+
 def _escape(char: str) -> str:
-    code = char.encode("utf-16-be").hex()
+    code = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 

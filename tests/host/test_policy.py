@@ -43,6 +43,23 @@ def request(tool: Tool, view_id: str = "music-1") -> ApprovalRequest:
     )
 
 
+def test_a_name_passes_for_no_other_and_for_no_words_of_the_question():
+    words = "play of View mail-1, from server mail, run with these arguments?"
+    for name in (words, "pl\u0430y", "play ", "play\u2800", "play\ud800"):
+        asked = request(changed(PLAY, name=name))
+        assert "from server mail" not in asked.question()
+        assert asked.shown()["tool"] != "play"
+        assert asked.shown()["tool"].isascii()
+        assert f"May {asked.shown()['tool']} of View music-1" in asked.question()
+    named = msgspec.structs.replace(
+        request(PLAY), app=Implementation('x"), from server mail, run ("', "1.0")
+    )
+    assert (
+        """View music-1 ("x'), from server mail, run ('"), from server music""" in named.question()
+    )
+    assert request(changed(PLAY, name="files/read.v2-b_c")).shown()["tool"] == "files/read.v2-b_c"
+
+
 def never(_: ApprovalRequest) -> Deny:
     raise AssertionError("nobody is asked")
 

@@ -18,10 +18,9 @@ import msgspec
 from transom.errors import UsageError
 from transom.host.grants import Grantee, Grants
 from transom.host.ui_resource import links_view
-from transom.json_values import as_object, clean, visible_json
+from transom.json_values import as_object, clean, spelled_name, visible_json
 from transom.types import Implementation, Tool
 
-_MAX_SHOWN_NAME = 128
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
 
 ViewCalls = Literal["spec", "linked", "declared"]
@@ -85,11 +84,11 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> dict[str, Any]:
         """What to show the user, as JSON. Texts of a View or a server are cut and cleaned."""
         return {
-            "tool": clean(self.tool.name, _MAX_SHOWN_NAME),
+            "tool": spelled_name(self.tool.name),
             "description": clean(self.tool.description or "", _MAX_SHOWN_TEXT),
             "arguments": self.arguments,
             "changed": self.changed,
-            "granted": [clean(name, _MAX_SHOWN_NAME) for name in self.granted],
+            "granted": [spelled_name(name) for name in self.granted],
             "by": self.by,
             "opens": self.opens,
         }
@@ -112,9 +111,11 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
 
         It has all of the arguments. Characters that nobody sees are escaped.
         """
-        app = "" if self.app is None else f' ("{clean(self.app.name, 60)}")'
+        # Its quotation marks would end the name, and what follows would pass for our words.
+        name = "" if self.app is None else clean(self.app.name, 60).replace('"', "'")
+        app = "" if self.app is None else f' ("{name}")'
         changed = " It has changed since you allowed it for good." if self.changed else ""
-        tool, view = clean(self.tool.name, _MAX_SHOWN_NAME), f"View {self.view_id}{app}"
+        tool, view = spelled_name(self.tool.name), f"View {self.view_id}{app}"
         whose = "The server" if self.opens else "The View"
         if self.opens:
             question = (
