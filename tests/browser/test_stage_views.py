@@ -39,6 +39,42 @@ async def test_the_user_reads_which_tools_are_left_out_and_how_to_change_that(
         assert view.left_out == ""
 
 
+# --- forms -----------------------------------------------------------------------------------
+
+PAY = """<!doctype html><html><head><title>Pay</title><script src="transom.js"></script></head>
+<body><form toolname="pay" tooldescription="Pay a sum">
+  <input name="sum" required><button>Pay now</button></form>
+<script>
+  document.forms[0].addEventListener("submit", (event) => {
+    event.preventDefault();
+    event.respondWith(Promise.resolve(`Paid ${event.target.elements.sum.value}.`));
+  });
+</script></body></html>"""
+
+
+async def test_the_model_fills_in_a_form_and_the_user_submits_it(browser: Chromium) -> None:
+    views = Views()
+
+    @views.tool(opens=views.add("ui://shop/pay.html", html=PAY))
+    def show() -> str:
+        """Show the form."""
+        return "shown"
+
+    async with (
+        browser.user() as user,
+        Host(renderer=user.renderer(), policy=Policy.trusting(), audit=None) as host,
+    ):
+        await host.add_server("shop", MCPServer("shop", extensions=[views]))
+        await host.call_tool("show")
+        [tool] = host.view_tools("shop-1")
+        assert tool.input_schema["required"] == ["sum"]
+        paying = asyncio.create_task(text_of(host.call_tool(tool.name, {"sum": "9"})))
+        await expect(user.in_view("shop-1").locator("input")).to_have_value("9")
+        assert not paying.done()
+        await user.in_view("shop-1").get_by_role("button", name="Pay now").click()
+        assert await paying == "Paid 9."
+
+
 # --- whose it is -----------------------------------------------------------------------------
 
 

@@ -86,6 +86,7 @@ _ORDERS = "tests/examples/test_orders.py::test_"
 _HOST_LOAD = "tests/host/test_host_load.py::test_"
 _OFFICIAL_SCHEMA = "tests/protocol/test_official_schema.py::test_"
 _MISTAKES = "tests/server/test_mistakes.py::test_"
+_AGENTS = "tests/agents/test_frameworks.py::test_"
 _SANDBOX = "tests/browser/test_sandbox.py::test_"
 
 # The samples, through Host and gateway, with transom.js in Chromium and as an App in Python.
@@ -505,7 +506,8 @@ STATEMENTS = [
     Statement("003-35", "Pushed (`update-model-context`) and pulled (tools).",
               f"{_APP}update_model_context {_JS}updateModelContext host/host.py:Host.model_context",
               (_GATEWAY + "context_comes_with_the_next_result_and_replaces_what_was_told_before",
-               _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, BAD_CODE)),
+               _VIEWS + "the_last_update_of_the_context_counts", WHILE_OPENING, BAD_CODE,
+               _AGENTS + "what_views_tell_the_model_comes_before_its_next_step_marked_and_once")),
     Statement("003-36", "Any Standard Schema will do.", f"{_JS}registerTool",
               (GOOD_SCHEMAS, OLDER_ZOD, OPEN_SCHEMAS, GIVEN_SCHEMAS)),
     Statement("003-37", "`~standard.jsonSchema` makes the JSON Schema.",
