@@ -75,17 +75,18 @@ declare function formatText(given: unknown): string;
 """
 
 
-@pytest.mark.parametrize("zod", ["zod", "zod-3", "zod-3/v4", "zod-4.0", "zod-4.1"])
-def test_samples_for_the_official_sdk_compile_with_every_zod(tmp_path: Path, zod: str):
-    for file in (PAGES / "samples").glob("*.ts"):
-        shutil.copy(file, tmp_path)
+def test_samples_for_the_official_sdk_compile_with_every_zod(tmp_path: Path):
+    for zod in ("zod", "zod-3", "zod-3/v4", "zod-4.0", "zod-4.1"):
+        folder = tmp_path / zod.replace("/", "-")
+        folder.mkdir()
+        for file in (PAGES / "samples").glob("*.ts"):
+            code = file.read_text().replace('from "zod"', f'from "{zod}"')
+            (folder / file.name).write_text(code)
     (tmp_path / "globals.d.ts").write_text(GLOBALS)
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
     config = json.loads((TYPES / "tsconfig.json").read_text())
-    config["compilerOptions"]["paths"] = {
-        "@modelcontextprotocol/ext-apps": [f"{STATIC}/transom"],
-        "zod": [f"./node_modules/{zod}"],
-    }
+    config["compilerOptions"]["paths"] = {"@modelcontextprotocol/ext-apps": [f"{STATIC}/transom"]}
+    config["include"] = ["*.ts", "*/*.ts"]
     (tmp_path / "tsconfig.json").write_text(json.dumps(config))
     assert compiled("-p", str(tmp_path)) == ""
 
