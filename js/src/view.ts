@@ -44,6 +44,7 @@ const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
 const SANDBOX_WITHIN = 12_000; // less than a host waits for a View
+const COOKIES = "If no View does, delete the cookies of its domain: they may be too many";
 const SANDBOX_AGAIN = 1000; // milliseconds until something else than the sandbox is loaded again
 const GUARD_WITHIN = 300; // milliseconds that a guard has to answer
 const EMPTY_FOR = 500; // milliseconds that a sandbox without the View in it is not just being loaded
@@ -214,7 +215,7 @@ export class View extends HTMLElement {
     this.#root.append(caption(whose, pin, busy, own, all), mounted.leftOut, frame);
     this.setMarks({ pinned: false, grants: [], leftOut: "" });
     this.#loading = setTimeout(() => {
-      const reason = `${origin} did not load in the browser`;
+      const reason = `${origin} did not load in the browser. ${COOKIES}`;
       this.agent.notify({ do: "broken", view, reason, value: true });
     }, SANDBOX_WITHIN);
   }

@@ -290,6 +290,42 @@ async def test_a_host_that_is_no_views_gets_nothing(stage: Stage, path: str) -> 
     assert (await get(base + path, host=host, method=method)).status_code == 404
 
 
+async def test_views_of_two_pages_that_share_an_origin_are_told_apart(stage: Stage) -> None:
+    other = Stage(sandbox=stage.sandbox, sandboxes=stage.sandboxes, origin="http://other.test")
+    ours = stage.mount(view("orders-1"), label="orders-shared")
+    other.mount(view("orders-2"), label="orders-shared")
+    at, host = sandbox(stage, "orders-1")
+    assert host == sandbox(other, "orders-2")[1]
+
+    async def check(shown: Stage, name: str) -> None:
+        mounted = shown.mounted(name)
+        assert mounted is not None
+        answer = await get(f"{at}/transom-view?{mounted.number}", host=host)
+        assert f'content="{shown.origin}"' in answer.text
+        assert f"frame-ancestors {shown.origin} " in answer.headers["content-security-policy"]
+        assert (await get(f"{at}/sandbox.js", host=host)).status_code == 200
+
+    await check(stage, "orders-1")
+    await check(other, "orders-2")
+    await ours.aclose()
+    await check(other, "orders-2")
+
+
+async def test_cookies_for_the_domain_of_all_views_are_expired(stage: Stage) -> None:
+    stage.mount(view())
+    at, host = sandbox(stage, "orders-1")
+    names = ["a", "b", "__Secure-c"]
+    cookies = "; ".join(f"{name}=1" for name in names)
+    for each_host in (host, stage.host_of("guard")):
+        async with httpx2.AsyncClient(verify=False) as client:
+            headers = {"Host": each_host, "Cookie": cookies}
+            answer = await client.get(f"{at}/transom-view", headers=headers)
+        expired = answer.headers.get_list("set-cookie")
+        assert {each.partition("=")[0] for each in expired} == set(names)
+        assert all("; Domain=localhost;" in each and "; Max-Age=0;" in each for each in expired)
+    assert "set-cookie" not in (await get(f"{at}/transom-view", host=host)).headers
+
+
 async def test_no_two_views_share_an_origin_not_even_of_the_same_name(stage: Stage) -> None:
     stage.mount(view())
     _, first = sandbox(stage, "orders-1")

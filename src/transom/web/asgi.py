@@ -13,6 +13,7 @@ To serve them inside an app of your own, mount `stage_app` at any path of the St
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
@@ -35,6 +36,8 @@ from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage
 
 _HELLO_WITHIN = 5.0
+_MAX_COOKIES = 50  # that are expired by one response
+_COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_REPORT = 16 * 1024
 _STAGE = ("stage.js", "views.js", "stage.css")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
@@ -241,12 +244,13 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
 
     async def page(request: Request) -> Response:
         if is_guard(host := request.headers.get("host", "")):
-            return _static("guard.html", _guard_headers(host))
+            return _without_cookies(request, _static("guard.html", _guard_headers(host)))
         if clears(host):
             return Response(headers={**_NOTHING, "Clear-Site-Data": '"storage", "cookies"'})
         mounted = find(request)
         policy = {"Content-Security-Policy": mounted.csp}
-        return _static("sandbox.html", policy, stage=mounted.page_origin)
+        shown = _static("sandbox.html", policy, stage=mounted.page_origin)
+        return _without_cookies(request, shown)
 
     async def guard_script(request: Request) -> Response:
         if not is_guard(host := request.headers.get("host", "")):
@@ -287,6 +291,21 @@ def _guard_headers(host: str) -> dict[str, str]:
         f"default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; frame-src {sandboxes}"
     )
     return {"Content-Security-Policy": policy, "Origin-Agent-Cluster": "?1"}
+
+
+def _without_cookies(request: Request, response: Response) -> Response:
+    """Expire cookies for the domain that all Views share: any View can set some for all others.
+
+    Cookies of the View's own host stay, and so do those of domains above. (`Clear-Site-Data` would
+    delete the application's, where that is on the same site.)
+    """
+    domain = request.headers.get("host", "").partition(":")[0].partition(".")[2]
+    for name in filter(_COOKIE_NAME.fullmatch, list(request.cookies)[:_MAX_COOKIES]):
+        for path in ("/", _SANDBOX_PATH):
+            for partition in ("", "; Partitioned"):
+                about = f"Domain={domain}; Path={path}; Max-Age=0; Secure; SameSite=None{partition}"
+                response.headers.append("Set-Cookie", f"{name}=; {about}")
+    return response
 
 
 class _Report(msgspec.Struct, rename="kebab"):

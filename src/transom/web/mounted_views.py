@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Protocol
 
 import msgspec
@@ -69,7 +70,7 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
     host: str
     """The `Host` of its origin, which Views of the same server and resource share."""
     number: int
-    """Its number on its Stage."""
+    """Its number among all that have been in these sandboxes: see `Sandboxes.next_number`."""
     channel: ViewChannel
     on_violation: Callable[[Violation], object]
     csp: str = ""
@@ -95,6 +96,11 @@ class Sandboxes:
 
     def __init__(self) -> None:
         self._views: dict[str, list[MountedView]] = {}
+        self._numbers = count(1)
+
+    def next_number(self) -> int:
+        """A number that no other View has, on any Stage."""
+        return next(self._numbers)
 
     def __contains__(self, host: str) -> bool:
         return host in self._views

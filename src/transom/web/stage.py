@@ -245,7 +245,7 @@ class Stage:
             owner=owner,
             client=client,
             host=self.host_of(self.free_label(resource, label)),
-            number=self.mounts,
+            number=self.sandboxes.next_number(),
             channel=ViewChannel(key, lambda: self._link, self.unmount),
             on_violation=self._on_violation,
         )
