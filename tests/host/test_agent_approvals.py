@@ -90,6 +90,23 @@ async def test_a_tool_that_changes_after_it_was_shown_does_not_run_though_it_is_
         assert "tools/call" not in [name for name, _ in renderer.views["orders-1"].requests]
 
 
+async def test_a_yes_counts_for_no_other_call_that_has_the_same_id():
+    other = {"words": "delete all"}
+    async with hosting(policy=Policy()) as host:
+        await host.call_tool("show_orders")
+        # Some models give all calls of a turn one id. The user is asked about both.
+        await host.approval_needed(WRITE, WORDS, call_id="1")
+        await host.approval_needed(WRITE, other, call_id="1")
+        await host.decide("1", Allow())
+        for arguments in (other, WORDS):
+            result = await host.answer(WRITE, arguments, call_id="1")
+            assert result.is_error
+        assert not await host.audit.read(event="call", tool="write")
+        await host.approval_needed(WRITE, other, call_id="1")
+        await host.decide("1", Allow())
+        assert (await host.answer(WRITE, other, call_id="1")).text == "wrote delete all"
+
+
 async def test_yes_for_good_is_a_grant_and_is_not_asked_about_again():
     async with hosting(policy=Policy()) as host:
         await host.call_tool("show_orders")

@@ -33,6 +33,8 @@ class _Held(msgspec.Struct):
     request: ApprovalRequest
     decision: Allow | AllowAlways | None = None
     edited: bool = False
+    ambiguous: bool = False
+    """Whether another call has the same id: an answer may be for either."""
 
 
 class Approvals:
@@ -93,7 +95,7 @@ class Approvals:
             call = asked.view_id, asked.tool.name, asked.arguments
             if call == (view.view, tool.name, request.arguments):
                 return msgspec.structs.replace(asked, repeated=True)
-        self._held[call_id] = _Held(request)
+        self._held[call_id] = _Held(request, ambiguous=held is not None)
         return request
 
     def decide(self, call_id: str, decision: Decision, *, edited: bool) -> None:
@@ -105,12 +107,14 @@ class Approvals:
             del self._held[call_id]
             self._record("approval", "denied", held.request, decision.reason)
             self._record("refusal", "refused", held.request, decision.reason)
-        else:
+        elif not held.ambiguous:
             held.decision, held.edited = decision, edited
 
     def _answer_for(self, call_id: str, request: ApprovalRequest) -> Decision:
         """The user's decision about this call. It is used once."""
         held = self._held.pop(call_id, None)
+        if held is not None and held.ambiguous:
+            return Deny("Two calls have the same id, and the answer may be for the other one")
         if held is None or held.decision is None:
             return Deny("The user was not asked about this call; call it again to ask them")
         asked = held.request
