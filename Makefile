@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
-	  awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	  awk -F'|' '{ printf "%-17s%s\n", $$1, $$2 }'
 
 setup: ## prepare everything: Python and npm packages, example servers, Chromium, Redis
 	@scripts/setup
