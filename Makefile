@@ -37,6 +37,7 @@ test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/ho
 
 nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some
 	@scripts/setup
+	@scripts/setup firefox
 	@scripts/nightly $(ARGS)
 
 test-all: ## make test with each of Python 3.11, 3.12 and 3.13 that is found

@@ -1,0 +1,47 @@
+"""What Chromium is tested for, in Firefox: the sandbox, `transom.js`, and a question."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browser.firefox import WITHIN, firefox
+from transom import Host, Policy
+from transom.web import BrowserRenderer
+
+ORDERS = [sys.executable, str(Path(__file__).parents[2] / "examples" / "orders.py")]
+
+FETCH = """new Promise((resolve) => {
+  addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective));
+  fetch("https://example.com").then(() => resolve("reached"), () => {});
+})"""
+
+
+@pytest.mark.nightly
+@pytest.mark.processes
+@pytest.mark.timeout(400)
+async def test_in_firefox_a_view_runs_reaches_nothing_else_and_asks_its_user() -> None:
+    async with firefox() as browser:
+        renderer = BrowserRenderer(open_page=browser.open_page)
+        policy = Policy(approve=renderer.approve, read_only_runs=True)
+        async with Host(renderer=renderer, policy=policy, open_timeout=WITHIN) as host:
+            await host.add_server("orders", ORDERS)
+            shown = await host.call_tool("show_orders", {})
+            assert (shown.meta or {})["transom/view"]["state"] == "live"
+            selected = await host.call_tool("orders-1__get_selection", {})
+            assert selected.text == "Nothing is selected."
+
+            view = (await browser.frames())[-1]
+            reaches = "(() => { try { return WHAT } catch (error) { return error.name } })()"
+            for what in ("top.document.title", "parent.parent.document.title"):
+                assert await browser.run(reaches.replace("WHAT", what), view) == "SecurityError"
+            assert await browser.run(FETCH, view) == "connect-src"
+            assert await browser.run("document.cookie", view) == ""
+
+            call = asyncio.create_task(host.answer("orders-1__filter_orders", {"status": "open"}))
+            async with asyncio.timeout(WITHIN):
+                while not call.done():  # a press too early does not count, nor do many in a row
+                    await browser.press("Allow")
+                    await asyncio.wait([call], timeout=3)
+            assert not call.result().is_error, call.result().text
