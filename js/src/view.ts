@@ -341,8 +341,9 @@ export class View extends HTMLElement {
   // --- what the user presses ------------------------------------------------------------------------
 
   #tellGuard(message: string, ports: MessagePort[] = []): void {
-    const { frame, mount } = this.#mounted ?? {};
-    if (mount) frame?.contentWindow?.postMessage(message, mount.guard, ports);
+    const { frame, mount, loads } = this.#mounted ?? {};
+    // Until the sandbox in it is ready, the guard may not be there, and nobody can press anything.
+    if (loads) frame!.contentWindow?.postMessage(message, mount!.guard, ports);
   }
 
   /**
