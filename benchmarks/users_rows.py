@@ -34,7 +34,7 @@ ROUNDS = 5
 BUDGET = 3.0
 PAGES = 3  # of the user who floods
 BATCH = 100  # frames that are sent at once
-AHEAD = 2000  # frames that may not have arrived yet, so that a flood ends when it is stopped
+AHEAD = 500  # frames that may not have arrived yet, so that a flood ends when it is stopped
 FLOODS = {
     "requests": '{{"jsonrpc":"2.0","id":{},"method":"ping"}}',
     "notifications": '{{"jsonrpc":"2.0","method":"notifications/message","params":'
@@ -219,7 +219,7 @@ async def _measure(seconds: float) -> list[tuple[Any, ...]]:
                 await tell(kind)
                 beside.append(median(await calls()))
                 await tell("")
-                await asyncio.sleep(seconds)  # calls that the flood has begun end
+                await asyncio.sleep(max(seconds, 1.0))  # calls that the flood has begun end
             ratio = median(flooded / quiet for quiet, flooded in zip(alone, beside, strict=True))
             what = f"another user's call, one floods with {kind}, p50"
             figures = median(beside), "us", "without the flood", median(alone), ratio
