@@ -29,16 +29,16 @@ async def test_a_server_is_named_by_its_module_and_events_are_lines_of_json() ->
     assert code == 0
     opened, tools, select, selection, closed = events
     assert set(opened) == {"event", "view", "app", "result"}
-    assert (opened["event"], opened["view"]) == ("opened", "examples-ord-1")
+    assert (opened["event"], opened["view"]) == ("opened", "examples-1")
     assert opened["app"] == {"name": "orders", "version": "1.0.0"}
     assert len(opened["result"]["structuredContent"]["orders"]) == 3
-    assert (tools["event"], tools["view"]) == ("tools", "examples-ord-1")
+    assert (tools["event"], tools["view"]) == ("tools", "examples-1")
     assert {tool["name"] for tool in tools["tools"]} >= {"select_orders", "get_selection"}
     assert all("inputSchema" in tool for tool in tools["tools"])
     assert set(select) == {"event", "tool", "result"}
     assert (select["event"], select["tool"]) == ("call", "select_orders")
     assert "A-1041" in json.dumps(selection["result"])
-    assert closed == {"event": "closed", "view": "examples-ord-1", "reason": "all is done"}
+    assert closed == {"event": "closed", "view": "examples-1", "reason": "all is done"}
 
 
 GROW = """
