@@ -38,6 +38,7 @@ from transom.check.runner import Conversation, NothingToCheck, collect
 from transom.check.snapshot import Snapshot, ViewObservation, Visit
 from transom.connections.targets import way_to
 from transom.errors import UsageError
+from transom.serving import listen
 
 
 def apps_server() -> MCPServer:
@@ -99,9 +100,7 @@ async def test_what_is_no_server_is_refused():
 
 @contextlib.asynccontextmanager
 async def listening(app: Any):
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        sock.listen()
+    with listen("127.0.0.1", 0) as sock:
         config = uvicorn.Config(app, log_level="critical", ws="none")
         server = uvicorn.Server(config)
         running = asyncio.create_task(server.serve(sockets=[sock]))

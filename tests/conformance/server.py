@@ -9,7 +9,6 @@ The names and texts are those that the suite's scenarios describe.
 import asyncio
 import base64
 import json
-import socket
 import sys
 from typing import Annotated, Any
 
@@ -43,6 +42,8 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 from pydantic import BaseModel, Field
+
+from transom.serving import listen
 
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8Dw"
@@ -525,7 +526,7 @@ def main(port: int | None) -> None:
     if port is None:
         server.run("stdio")
         return
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    with listen("127.0.0.1", port) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
         app = server.streamable_http_app(event_store=Events(), retry_interval=100)
         sys.stderr.write(f"The server is at {url}\n")

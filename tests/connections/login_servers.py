@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,6 +32,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from transom.connections import login
+from transom.serving import listen
 
 
 @contextmanager
@@ -66,7 +66,7 @@ class Site:
     """A web server on a free port of the loopback, and all that it was sent."""
 
     def __init__(self) -> None:
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = listen("127.0.0.1", 0)
         self.origin = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         self.url = f"{self.origin}/mcp"
         self.received: list[tuple[str, str]] = []

@@ -1,7 +1,6 @@
 import asyncio
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from transom import Host, InProcessRenderer, Policy
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, RequestTimeout, UsageError
 from transom.mcptypes import ui_extension
 from transom.server.views import Views
+from transom.serving import listen
 
 SHOP = [sys.executable, "-m", "tests.host.shop"]
 TOOLS = ["show_orders", "search", "add"]
@@ -33,8 +33,7 @@ def renderer() -> InProcessRenderer:
 @asynccontextmanager
 async def over_http(server: MCPServer) -> AsyncIterator[tuple[str, uvicorn.Server]]:
     """`server` on a free port of the loopback interface."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
+    with listen("127.0.0.1", 0) as bound:
         port = bound.getsockname()[1]
         started = asyncio.Event()
 
