@@ -30,6 +30,7 @@ from typing import Any
 import httpx2
 
 from benchmarks.processes import held_by
+from benchmarks.tally import CallTally
 from tests.fleet.pages import WorkingPage, pages
 from tests.fleet.worker import LEASE
 from tests.fleet.workers import Worker
@@ -45,30 +46,14 @@ FLOOD = 5000  # frames
 _NOBODY_SHOULD_SAY = ("Traceback", "never retrieved", "was destroyed but", "Exception ignored")
 
 
-@dataclass
-class FleetTally:
+@dataclass(kw_only=True)
+class FleetTally(CallTally):
     """What came of one fleet."""
 
-    asked: int = 0
-    results: int = 0
-    errors: Counter[str] = field(default_factory=Counter[str])
-    faults: Counter[str] = field(default_factory=Counter[str])
-    times: list[float] = field(default_factory=list[float])
     done: Counter[str] = field(default_factory=Counter[str])
     """What the servers were made to do."""
     sizes: list[list[int]] = field(default_factory=list[list[int]])
     """KB of the workers, now and then."""
-    violations: list[str] = field(default_factory=list[str])
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing went wrong."""
-        return not self.violations
-
-    def percentile(self, part: float) -> float:
-        """How many milliseconds so large a part of the calls took at most."""
-        ordered = sorted(self.times)
-        return ordered[min(int(len(ordered) * part), len(ordered) - 1)] * 1000 if ordered else 0.0
 
     def line(self) -> str:
         """How it stands."""

@@ -52,6 +52,7 @@ from benchmarks.client import Client, client_of
 from benchmarks.probed import Probe
 from benchmarks.processes import Held, command_of, held_by, marked, share_of_memory, zombies_of
 from benchmarks.soak_fleet import FleetTally, soak_fleet
+from benchmarks.tally import CallTally
 from transom.web.headless import chromium_arguments, find_chromium
 
 __all__ = ["KINDS", "Kind", "Tally", "soak"]
@@ -93,31 +94,15 @@ class Sample(NamedTuple):
     probe: Probe | None = None
 
 
-@dataclass
-class Tally:
+@dataclass(kw_only=True)
+class Tally(CallTally):
     """What came of one gateway."""
 
     kind: str
-    asked: int = 0
-    results: int = 0
     cancelled: int = 0
     opened: int = 0
-    errors: Counter[str] = field(default_factory=Counter[str])
-    faults: Counter[str] = field(default_factory=Counter[str])
-    times: list[float] = field(default_factory=list[float])
     samples: list[Sample] = field(default_factory=list[Sample])
     settled: list[Sample] = field(default_factory=list[Sample])
-    violations: list[str] = field(default_factory=list[str])
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing went wrong."""
-        return not self.violations
-
-    def percentile(self, part: float) -> float:
-        """How many milliseconds so large a part of the calls took at most."""
-        ordered = sorted(self.times)
-        return ordered[min(int(len(ordered) * part), len(ordered) - 1)] * 1000 if ordered else 0.0
 
     def growth_an_hour(self, value: Callable[[Sample], float]) -> float:
         """The median slope between any two settled samples, by the hour."""
@@ -686,7 +671,7 @@ class Soak:
 
 @asynccontextmanager
 async def _started(kind: Kind, chance: random.Random, within: float) -> AsyncIterator[Soak]:
-    tally = Tally(kind)
+    tally = Tally(kind=kind)
     mark = f"TRANSOM_SOAK={secrets.token_hex(8)}"
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="transom-soak-")))

@@ -344,8 +344,8 @@ async def test_the_error_of_a_view_that_failed_always_says_why(
 class Throwing:
     """A script of its pages throws; then they connect, if there is an App."""
 
-    def __init__(self, kind: str, app: App | None = None) -> None:
-        problem = {"kind": kind, "message": "TypeError: secret is undefined"}
+    def __init__(self, kind: str, message: str, app: App | None = None) -> None:
+        problem = {"kind": kind, "message": message}
         self._problem = wire.encode_notification(
             "transom/notifications/problem", bytes(wire.raw(problem))
         )
@@ -359,13 +359,20 @@ class Throwing:
         return ours
 
 
-@pytest.mark.parametrize("kind", ["error", "rejection", "blocked"])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("error", "TypeError: secret is undefined"),
+        ("rejection", "no answer"),
+        ("blocked", "script-src-elem blocked https://cdn.example.com/app.js"),
+    ],
+)
 async def test_a_page_that_fails_before_it_connects_is_not_waited_for(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0.01)
     problems: list[str] = []
-    async with Host(renderer=Throwing(kind), open_timeout=10_000) as host:
+    async with Host(renderer=Throwing(kind, message), open_timeout=10_000) as host:
         host.on_view_problem = lambda _, problem: problems.append(problem.message)
         await host.add_server("orders", shop())
         result = await host.call_tool("show_orders")
@@ -374,11 +381,20 @@ async def test_a_page_that_fails_before_it_connects_is_not_waited_for(
             "state": "failed",
             "error": "its page failed before `connect()`",
         }
-        assert problems == ["TypeError: secret is undefined"]
+        assert problems == [message]
+
+
+async def test_a_page_that_lacks_a_picture_has_all_its_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("transom.host.view._RECOVERS_WITHIN", 0)
+    blocked = Throwing("blocked", "img-src blocked https://example.com/logo.png")
+    async with Host(renderer=blocked, open_timeout=0.1) as host:
+        await host.add_server("orders", shop())
+        result = await host.call_tool("show_orders")
+        assert "not initialised within 0.1 s" in result.meta["transom/view"]["error"]
 
 
 async def test_a_page_that_connects_although_a_script_failed_is_used():
-    async with Host(renderer=Throwing("error", editor()())) as host:
+    async with Host(renderer=Throwing("error", "TypeError: x", editor()())) as host:
         await host.add_server("orders", shop())
         result = await host.call_tool("show_orders")
         assert result.meta["transom/view"]["state"] == "live"

@@ -58,7 +58,7 @@ from transom.host.view import (
     ViewEnvironment,
     without_our_meta,
 )
-from transom.host.view_problems import record_problem
+from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.protocol.methods import HOST
 from transom.types import (
@@ -83,7 +83,6 @@ _REQUESTS = (
     "on_create_message",
 )
 _NOTIFICATIONS = ("on_size_changed", "on_log")
-_KEEP_FROM_CONNECTING = ("error", "rejection", "blocked")  # problems of a page that may do so
 
 _MB = 1024 * 1024
 _MAX_REPORTS = 1000  # errors that async `on_error` handlers may work on at once
@@ -682,7 +681,7 @@ class Host(ToolHost):
     def _problem(self, view: View, problem: ViewProblem) -> None:
         if problem.kind == "tools":  # only the host itself finds these, and its user reads them
             problem = msgspec.structs.replace(problem, kind="error")
-        if problem.kind in _KEEP_FROM_CONNECTING:
+        if may_keep_from_connecting(problem):
             view.page_failed()
         self._record_problem(view, problem)
 

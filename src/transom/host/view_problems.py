@@ -14,6 +14,12 @@ _MAX_SOURCE = 500
 _MAX_PROBLEMS = 1000  # of one View, however often its page is loaded
 
 
+def may_keep_from_connecting(problem: ViewProblem) -> bool:
+    """Whether this may be why a page never connects: a script that failed, or was not loaded."""
+    blocked = problem.kind == "blocked" and problem.message.startswith("script-src")
+    return blocked or problem.kind in ("error", "rejection")
+
+
 def record_problem(view: View, problem: ViewProblem) -> ViewProblem | None:
     """Write a View's problem to the audit.
 

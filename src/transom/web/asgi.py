@@ -244,12 +244,14 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
 
     async def page(request: Request) -> Response:
         if is_guard(host := request.headers.get("host", "")):
-            return _without_cookies(request, _static("guard.html", _guard_headers(host)))
+            return _without_cookies(
+                request, _static("sandbox.html", _guard_headers(host), stage="", script="guard.js")
+            )
         if clears(host):
             return Response(headers={**_NOTHING, "Clear-Site-Data": '"storage", "cookies"'})
         mounted = find(request)
         policy = {"Content-Security-Policy": mounted.csp}
-        shown = _static("sandbox.html", policy, stage=mounted.page_origin)
+        shown = _static("sandbox.html", policy, stage=mounted.page_origin, script="sandbox.js")
         return _without_cookies(request, shown)
 
     async def guard_script(request: Request) -> Response:
