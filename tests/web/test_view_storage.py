@@ -2,8 +2,10 @@
 
 import os
 import re
+import socket
 import stat
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,19 @@ def test_a_server_is_its_url_or_its_command_with_its_folder_and_environment(tmp_
 
 
 # --- ports -----------------------------------------------------------------------------------
+
+
+def test_a_new_program_gets_ports_that_nothing_uses(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = range(31_000, 31_000 + 16)
+    monkeypatch.setattr(view_storage, "_FIRST_PORT", ports.start)
+    monkeypatch.setattr(view_storage, "_LAST_PORT", ports.stop)
+    with ExitStack() as others:
+        for port in ports[2:]:
+            with suppress(OSError):  # somebody else uses it: as good
+                others.enter_context(socket.create_server(("127.0.0.1", port)))
+        assert set(ViewStorage(folder=folder).ports()) == set(ports[:2])
 
 
 def test_each_program_keeps_ports_of_its_own(folder: Path) -> None:

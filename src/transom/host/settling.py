@@ -18,8 +18,8 @@ from transom.host.view import View
 
 _ANSWERS_WITHIN: Final = 3.0  # seconds: a page may compute for a while when it gets its input
 _AT_MOST: Final = 0.5  # seconds after that answer
-_QUIET: Final = 0.05
 _LOOK_EVERY: Final = 0.01  # a View does not say when it has done what it does
+_QUIET: Final = 5  # looks in a row, not seconds: a machine that stalls makes no View quiet
 
 
 async def wait_settled(view: View, used: float) -> None:
@@ -33,8 +33,12 @@ async def wait_settled(view: View, used: float) -> None:
         with suppress(TransomError):  # a View that does not answer in time is not waited for
             await view.bridge.ping(timeout=_ANSWERS_WITHIN)
     end = time.perf_counter() + _AT_MOST
-    while view.takes_calls and (now := time.perf_counter()) < end:
-        quiet = view.last_used == used or now - view.last_used > _QUIET
-        if quiet and (view.tools or not view.offers_tools):
+    seen, quiet = view.last_used, 0
+    while view.takes_calls and time.perf_counter() < end:
+        if view.last_used != seen:
+            seen, quiet = view.last_used, 0
+        is_quiet = seen == used or quiet >= _QUIET
+        if is_quiet and (view.tools or not view.offers_tools):
             return
         await asyncio.sleep(_LOOK_EVERY)
+        quiet += 1

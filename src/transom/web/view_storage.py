@@ -18,6 +18,7 @@ import hmac
 import os
 import re
 import secrets
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # only for types, and slow to load
 T = TypeVar("T")
 
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000  # below the ports of outgoing connections
+_DRAWN = 16  # of which two that nothing uses are taken
 _MAX_PROGRAMS = 200
 _MAX_ORIGINS = 1000
 _MAX_CLEARED = 200
@@ -330,9 +332,19 @@ def _digest(state: _State, text: str) -> str:
 
 
 def _new_ports(taken: set[int]) -> tuple[int, int]:
+    """Two ports of no other program of Transom; ones that nothing uses now, if there are any."""
     free = [port for port in range(_FIRST_PORT, _LAST_PORT) if port not in taken]
-    first, second = secrets.SystemRandom().sample(free, 2)
+    drawn = secrets.SystemRandom().sample(free, _DRAWN)
+    first, second = sorted(drawn, key=_is_used)[:2]
     return first, second
+
+
+def _is_used(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return True
+    return False
 
 
 def _read_recent(file: Path) -> RecentView | None:
