@@ -66,7 +66,7 @@ def test_a_share_that_is_none_is_refused(share: float) -> None:
 async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_does_not_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    flood = 1000
+    flood = 300
     async with (
         asyncio.timeout(ENOUGH),
         site(users=UserLimits(max_share=0.04)) as shop,

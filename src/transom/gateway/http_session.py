@@ -397,11 +397,12 @@ class HttpClient:
 class _SentEvents:
     """The streams of a session that have event ids, and the last events that were sent on them.
 
-    An id is the number of a stream and that of the event on it.
+    An id is the number of a stream and that of the event on it. Each session numbers its streams
+    from another start, so that the id of another session names none of them.
     """
 
     def __init__(self) -> None:
-        self._numbers = count(1)
+        self._numbers = count(secrets.randbits(48))
         self._streams: dict[int, _Messages] = {}
         self._sent: deque[tuple[_Messages, int, bytes]] = deque()
         self._bytes = 0

@@ -100,8 +100,8 @@ class PageTurns:
 
 
 async def _sleep(seconds: float) -> float:
-    """Sleep, and return how many seconds longer that took, unless it is next to nothing."""
-    due = perf_counter() + seconds
+    """Sleep, and return how many seconds longer others worked, unless it is next to nothing."""
+    due, worked = perf_counter() + seconds, thread_time()
     await asyncio.sleep(seconds)
-    late = perf_counter() - due
+    late = min(perf_counter() - due, thread_time() - worked)
     return late if late > _LATE else 0.0
