@@ -309,6 +309,16 @@ def test_a_crash_loses_at_most_the_last_batch(tmp_path: Path):
     assert [event.tool for event in read_audit(path)] == [str(n) for n in range(100)]
 
 
+async def test_hosts_that_make_the_file_at_the_same_time_lose_nothing(tmp_path: Path):
+    for number in range(60):
+        path = tmp_path / f"{number}.sqlite"
+        logs = [AuditLog(path) for _ in range(2)]
+        for log in logs:
+            log.record("call", "ok", server="kanban")
+        await asyncio.gather(*(log.aclose() for log in logs))
+        assert len(list(read_audit(path))) == 2
+
+
 async def test_two_hosts_can_write_to_one_file(tmp_path: Path):
     path = tmp_path / "audit.sqlite"
     logs = [AuditLog(path, batch=10) for _ in range(2)]

@@ -91,6 +91,8 @@ Sink = Callable[[str], object]
 _MAX_WAITING = 100_000  # events that may wait for a slow disk before the oldest are dropped
 _MAX_AT_ONCE = 4096  # events in one statement
 _MAX_DETAIL = 500  # characters of an error
+_BUSY_FOR = 5.0  # seconds that other hosts may keep a file locked
+_LOOK_EVERY = 0.01
 
 _Call = tuple[float, str, str, str | None, str, bytes, float, str | None, str | None]
 """A call that waits to be written; the writing thread makes an `AuditEvent` of it."""
@@ -456,8 +458,8 @@ class _Database:
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, check_same_thread=False)
             try:
-                connection.execute("PRAGMA busy_timeout = 5000")
-                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA busy_timeout = {_BUSY_FOR * 1000:.0f}")
+                _log_ahead(connection)
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute(f"PRAGMA journal_size_limit = {self._max_bytes}")
                 connection.execute(_SCHEMA)
@@ -466,6 +468,22 @@ class _Database:
                 raise
             self._connection = connection
         return self._connection
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log, so that several hosts can write to one file.
+
+    SQLite does not wait here for a host that is turning it on at the same time.
+    """
+    give_up = time.perf_counter() + _BUSY_FOR
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.perf_counter() > give_up:
+                raise
+        time.sleep(_LOOK_EVERY)
 
 
 def _used_bytes(connection: sqlite3.Connection) -> int:
