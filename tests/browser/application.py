@@ -9,14 +9,14 @@ from playwright.async_api import BrowserContext
 from playwright.async_api import Page as BrowserPage
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route as AppRoute
 
 from tests.browser.hosting import server
 from transom import Host, Policy
 from transom.host.view import View
 from transom.serving import listen, serve
-from transom.web import WebViews
+from transom.web import UserLimits, WebViews
 from transom.web.seat import Seat
 
 COUNT = """
@@ -41,9 +41,14 @@ for (const name of ["opened", "closed", "problem", "recovered"]) {
 class Site:
     """A page at `/`, for whoever the cookie `user` names; and their Hosts."""
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin: str, show_within: float) -> None:
         self.origin = origin
-        self.views = WebViews(authenticate=self.who, servers=self.connect, make_host=self.make_host)
+        self.views = WebViews(
+            authenticate=self.who,
+            servers=self.connect,
+            make_host=self.make_host,
+            limits=UserLimits(show_within=show_within),
+        )
         self.script = '<script type="module" src="/transom/elements.js"></script>'
         self.body = "<transom-stage></transom-stage>"
         self.view_script = COUNT
@@ -63,6 +68,11 @@ class Site:
     async def page(self, _: Request) -> HTMLResponse:
         return HTMLResponse(PAGE % (self.script, self.body))
 
+    async def orders(self, request: Request) -> JSONResponse:
+        host = await self.views.host(request.cookies["user"])
+        result = await host.call_tool("show")
+        return JSONResponse({"text": result.text, "view": result.meta["transom/view"]["id"]})
+
     async def open(self, context: BrowserContext, user: str = "ada") -> BrowserPage:
         """That user's page, when it is connected."""
         await context.add_cookies([{"name": "user", "value": user, "url": self.origin}])
@@ -76,10 +86,11 @@ class Site:
 
 
 @asynccontextmanager
-async def site() -> AsyncIterator[Site]:
+async def site(show_within: float = 30) -> AsyncIterator[Site]:
     sock = listen("127.0.0.1", 0)
-    made = Site(f"http://localhost:{sock.getsockname()[1]}")
-    app = made.views.middleware(Starlette(routes=[AppRoute("/", made.page)]))
+    made = Site(f"http://localhost:{sock.getsockname()[1]}", show_within)
+    routes = [AppRoute("/", made.page), AppRoute("/orders", made.orders, methods=["POST"])]
+    app = made.views.middleware(Starlette(routes=routes))
     async with serve(app, [sock], ws="websockets-sansio", ws_max_size=20 * 1024 * 1024):
         yield made
         await made.views.aclose()

@@ -124,6 +124,19 @@ async def test_a_view_is_where_its_element_is_and_goes_with_it(context: BrowserC
         assert await text_of(host.call_tool("tests-1__count")) == "1"
 
 
+async def test_a_view_opens_at_the_element_that_is_added_with_the_answer_of_its_call(
+    context: BrowserContext,
+) -> None:
+    async with site(show_within=0.05) as made:
+        made.script, made.body = "", (ROOT / "docs/samples/web_answer.html").read_text()
+        page = await made.open(context)
+        host = await made.views.host("ada")
+        await page.get_by_role("button", name="Show the orders").click()
+        await live(page).wait_for()
+        assert await page.locator("article").inner_text() == "shown"
+        assert await text_of(host.call_tool("tests-1__count")) == "1"
+
+
 async def test_a_view_is_in_one_tab_at_a_time_and_the_other_says_so(
     context: BrowserContext,
 ) -> None:

@@ -187,7 +187,7 @@ async def test_a_view_that_is_closed_while_it_opens_has_failed_with_the_reason()
         await opening.wait()
         view = host.views["orders-1"]
         assert view.state == "opening"
-        with pytest.raises(ViewClosed, match="not open yet"):
+        with pytest.raises(ViewClosed, match="it is still opening"):
             await view.call_tool("read")
         await view.close("the user closed it")
         result = await call

@@ -16,7 +16,7 @@ from tests.web.browser import music, player
 from tests.web.page import PageEnd, StagePage
 from transom import App, Host, Policy
 from transom.serving import listen, serve
-from transom.web import WebViews
+from transom.web import UserLimits, WebViews
 from transom.web.seat import Seat
 from transom.web.stage import Stage
 
@@ -100,7 +100,7 @@ async def site(**options: Any) -> AsyncIterator[Site]:
         authenticate=made.who,
         servers=options.pop("servers", made.connect),
         make_host=options.pop("make_host", make_host),
-        limits=options.pop("users", None),
+        limits=options.pop("users", UserLimits(show_within=30)),
         **options,
     )
 

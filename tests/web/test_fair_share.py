@@ -69,7 +69,7 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
     flood = 300
     async with (
         asyncio.timeout(ENOUGH),
-        site(users=UserLimits(max_share=0.04)) as shop,
+        site(users=UserLimits(max_share=0.04, show_within=30)) as shop,
         shop.page("eve") as eve,
         shop.page("ann"),
     ):

@@ -364,7 +364,7 @@ async def test_when_a_worker_ends_another_goes_on_with_the_views_at_once(redis_u
 async def test_an_idle_user_moves_to_the_worker_that_needs_them_and_ids_go_on(
     redis_url: str,
 ) -> None:
-    async with fleet(redis_url, users=UserLimits(idle=0.1)) as (here, there):
+    async with fleet(redis_url, users=UserLimits(idle=0.1, show_within=30)) as (here, there):
         async with here.page("ada") as page:
             assert await play(await owner(here)) == "music-1"
             await page.leave()

@@ -14,7 +14,7 @@ from tests.web.browser import music, play
 from tests.web.page import PageEnd
 from tests.web.site import Site, UserPage, site
 from transom import Host, Limits
-from transom.errors import ProtocolError, Refused, TransomError, UsageError
+from transom.errors import ProtocolError, Refused, TransomError, UsageError, ViewClosed
 from transom.web import Sandbox, UserLimits
 
 SECRET = "a secret of thirty-two characters or more"
@@ -46,11 +46,118 @@ async def test_a_view_is_shown_on_the_page_that_has_a_place_for_it(shop: Site) -
         assert shop.connected == ["ada"]
 
 
-async def test_a_view_that_no_page_shows_fails_and_its_tool_answers_all_the_same() -> None:
-    async with site(users=UserLimits(show_within=0.05)) as shop, shop.page("ada", wish=""):
-        result = await (await shop.views.host("ada")).call_tool("play", {"song": "Ode"})
+def results_at(page: UserPage) -> asyncio.Queue[tuple[str, str]]:
+    """Which View of a page got which result."""
+    got: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    def run(key: str, end: PageEnd) -> None:
+        page._run(key, end)
+        page.apps[key].on_tool_result(lambda result: got.put_nowait((key, result.text)))
+
+    page.on_mount = run
+    return got
+
+
+async def test_a_call_whose_view_has_no_place_returns_and_the_view_opens_at_its_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    soon = UserLimits(show_within=0.05)
+    async with site(users=soon) as shop, shop.page("ada", wish="") as page:
+        host = await shop.views.host("ada")
+        got = results_at(page)
+        result = await host.call_tool("play", {"song": "Ode"})
         assert result.text == "playing Ode"
-        assert "No page of the user showed the View" in (result.meta or {})["transom/view"]["error"]
+        assert (result.meta or {})["transom/view"] == {"id": "music-1", "state": "waiting"}
+        assert "no page has a place for View music-1" in caplog.text
+        with pytest.raises(ViewClosed, match="music-1 is not open: no page has a place for it"):
+            await host.call_tool("music-1__key")
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await page.place("music-1", "take")
+        assert (await opened.get()).state == "live"
+        assert await got.get() == ("music-1", "playing Ode")
+        assert (await host.call_tool("music-1__key")).text == "music-1"
+
+
+async def test_a_view_that_finds_its_place_while_its_call_runs_gets_the_result() -> None:
+    soon = UserLimits(show_within=0.05)
+    async with site(users=soon) as shop, shop.page("ada", wish="") as page:
+        host = await shop.views.host("ada")
+        got = results_at(page)
+        view = await host.open_view("music", "play", {"song": "Ode"})
+        with pytest.raises(ViewClosed, match="no page has a place"):
+            await view.opened()
+        assert view.state == "waiting"
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await page.place(view.id, "take")
+        assert await opened.get() is view
+        await view.deliver("played to the end")
+        assert await got.get() == (view.id, "played to the end")
+
+
+async def test_a_page_that_comes_later_is_offered_the_view_that_waits() -> None:
+    async with site(users=UserLimits(show_within=0.05)) as shop:
+        host = await shop.views.host("ada")
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        waiting = await host.call_tool("play", {"song": "Ode"})
+        again = await host.call_tool("play", {"song": "Ode"})
+        for result, number in ((waiting, 1), (again, 2)):
+            note = (result.meta or {})["transom/view"]
+            assert note == {"id": f"music-{number}", "state": "waiting"}
+        async with shop.page("ada"):
+            assert {(await opened.get()).id, (await opened.get()).id} == {"music-1", "music-2"}
+
+
+async def test_views_that_wait_make_room_first_and_find_their_place_all_the_same() -> None:
+    soon = UserLimits(show_within=0.05)
+    async with (
+        site(users=soon, limits=Limits(max_live_views=2)) as shop,
+        shop.page("ada", wish="") as page,
+    ):
+        host = await shop.views.host("ada")
+        got = results_at(page)
+        opened: asyncio.Queue[Any] = asyncio.Queue()
+        host.on_view_opened(opened.put_nowait)
+        await host.call_tool("play", {"song": "one"})
+        await page.place("music-1", "take")
+        assert await got.get() == ("music-1", "playing one")
+        shown = await opened.get()
+        await host.call_tool("play", {"song": "two"})
+        await host.call_tool("play", {"song": "three"})
+        assert {view.id: view.state for view in host.views.values()} == {
+            "music-1": "live",
+            "music-3": "waiting",
+        }
+        shown.pin()
+        await page.place("music-2", "take")
+        assert await got.get() == ("music-2", "playing two")
+
+
+async def test_a_view_that_waits_outlives_the_host_of_its_user() -> None:
+    async with site(users=UserLimits(show_within=0.05)) as shop:
+        await (await shop.views.host("ada")).call_tool("play", {"song": "Ode"})
+        await shop.views.close("ada")
+        async with shop.page("ada", wish="") as page:
+            got = results_at(page)
+            await page.place("music-1", "take")
+            assert await got.get() == ("music-1", "playing Ode")
+
+
+async def test_a_question_before_a_view_opens_is_asked_on_the_users_page() -> None:
+    async def connect(_: str, host: Host) -> None:
+        await host.add_server("music", music(), open_views="ask")
+
+    async with site(servers=connect, trusting=False) as shop:
+        host = await shop.views.host("ada")
+        result = await host.call_tool("play", {"song": "Ode"})
+        assert "no page to ask on" in (result.meta or {})["transom/view"]["error"]
+        async with shop.page("ada") as page:
+            asking = asyncio.create_task(host.call_tool("play", {"song": "Ode"}))
+            question = await page.heard("ask")
+            await page.tell(do="answer", id=question["id"], value="allow")
+            assert ((await asking).meta or {})["transom/view"]["state"] == "live"
 
 
 async def test_a_view_without_a_place_is_closed_and_comes_back_with_one(shop: Site) -> None:
@@ -511,13 +618,7 @@ async def test_the_host_of_a_user_without_a_page_is_closed_after_a_while() -> No
 
 
 async def test_the_next_host_of_a_user_goes_on_with_the_views_and_gives_no_id_twice() -> None:
-    async with site(users=UserLimits(idle=0.08)) as shop:
-        got: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-
-        def run(page: UserPage, key: str, end: PageEnd) -> None:
-            page._run(key, end)
-            page.apps[key].on_tool_result(lambda result: got.put_nowait((key, result.text)))
-
+    async with site(users=UserLimits(idle=0.08, show_within=30)) as shop:
         async with shop.page("ada") as page:
             host = await shop.views.host("ada")
             await play(host, "Ode")
@@ -527,7 +628,7 @@ async def test_the_next_host_of_a_user_goes_on_with_the_views_and_gives_no_id_tw
             await page.leave()
         await idle(shop, "ada")
         async with shop.page("ada", wish="") as page:
-            page.on_mount = lambda key, end: run(page, key, end)
+            got = results_at(page)
             await page.place("music-1", "free")  # as an old conversation does that is opened again
             assert await got.get() == ("music-1", "playing Ode")
             await page.place("music-2", "free")

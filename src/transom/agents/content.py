@@ -106,9 +106,12 @@ def beside_result(result: ToolResult) -> dict[str, Any]:
 
 
 def open_view(result: ToolResult) -> str | None:
-    """The id of the View that shows a result; None if there is none, or it could not be opened."""
+    """The id of the View that shows a result; None if there is none, or it could not be opened.
+
+    One that waits counts: a page may give it a place when it gets the result.
+    """
     note: dict[str, Any] = (result.meta or {}).get("transom/view", {})
-    return note.get("id") if note.get("state") in ("live", "busy") else None
+    return note.get("id") if note.get("state") in ("live", "busy", "waiting") else None
 
 
 def question_about(request: ApprovalRequest) -> dict[str, Any]:

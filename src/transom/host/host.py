@@ -51,13 +51,8 @@ from transom.host.tasks import MAX_TASKS, TaskServers, owned_task, parse_task_id
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, owner_of
-from transom.host.tool_texts import mark_untrusted
-from transom.host.view import (
-    ModelContext,
-    View,
-    ViewEnvironment,
-    without_our_meta,
-)
+from transom.host.tool_texts import mark_untrusted, without_our_meta
+from transom.host.view import ModelContext, View, ViewEnvironment
 from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.protocol.methods import HOST

@@ -29,6 +29,8 @@ class ViewState(StrEnum):
 
     OPENING = "opening"
     """It is not initialised yet."""
+    WAITING = "waiting"
+    """No page has a place for it. It opens as soon as one has."""
     LIVE = "live"
     """It can be used."""
     BUSY = "busy"

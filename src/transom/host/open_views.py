@@ -2,7 +2,8 @@
 
 1. A View opens while the tool's call runs. Whatever goes wrong with it does not change the call.
 2. A call may use a View that is open already, if the settings of its server say so.
-3. When there are too many open Views, the least recently used one is closed.
+3. When there are too many open Views, one that waits for a place is closed, or else the least
+   recently used one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, ItemsView, Iterator, Mapping, ValuesView
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -238,7 +239,8 @@ class OpenViews(Mapping[str, View]):
         with suppress(ViewClosed):
             await view.opened()
             await wait_settled(view, since)
-        error = None if view.takes_calls else view.reason
+        waits = view.state is ViewState.WAITING
+        error = None if view.takes_calls or waits else view.reason
         return ShownCall(result, view, reused=origin.reused, error=error)
 
     async def deliver_task(self, task_id: str, result: ToolResult) -> None:
@@ -290,7 +292,7 @@ class OpenViews(Mapping[str, View]):
         for view in reversed(list(self.values())):
             last = view.newest_call
             if (
-                view.state in (LIVE, BUSY, ViewState.OPENING)
+                view.state in (LIVE, BUSY, ViewState.OPENING, ViewState.WAITING)
                 and (last.server, last.uri) == (call.server, call.uri)
                 and last.tool.name == call.tool.name
                 and (reuse == "always" or _encode(last.arguments) == _encode(call.arguments))
@@ -302,8 +304,9 @@ class OpenViews(Mapping[str, View]):
         """Add a View. Returns the Views to close to make room for it."""
         staying = [other for other in self.values() if other.state is not ViewState.CLOSING]
         excess = max(len(staying) + 1 - self._max_live, 0)
+        waiting = [v for v in staying if v.state is ViewState.WAITING]
         may_close = (v for v in staying if v.state in (LIVE, BUSY, GONE) and not v.pinned)
-        closing = list(islice(may_close, excess))
+        closing = list(islice(chain(waiting, may_close), excess))
         if len(closing) < excess:
             raise Refused(
                 f"There are {len(staying)} Views open and none may be closed: they are pinned "
@@ -315,7 +318,7 @@ class OpenViews(Mapping[str, View]):
         return closing
 
     def open(self, view_id: str, origin: ViewOrigin) -> View:
-        """Begin to open a View; `view.opened()` waits until it is live or has failed."""
+        """Begin to open a View; `view.opened()` waits until it is live, waits or has failed."""
         renderer, server = self._renderer(), self._servers.server(origin.server)
         assert renderer is not None  # noqa: S101 - see `call_of`
         view = View(view_id, origin, self._environment, server, renderer)

@@ -16,6 +16,14 @@ from transom.view.app import App
 _log = logging.getLogger("transom.host")
 
 
+class NoPlace(TransomError):
+    """There is no place to show a View yet. `found` waits until there is one."""
+
+    def __init__(self, reason: str, found: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(reason)
+        self.found = found
+
+
 @runtime_checkable
 class Renderer(Protocol):
     """Shows Views. Closing the channel it returned ends the View.
@@ -27,6 +35,7 @@ class Renderer(Protocol):
         """Start the View and return the pipe to it. The View may speak at once.
 
         Raises:
+            NoPlace: there is no place to show it yet; the View waits for one.
             TransomError: it cannot be shown; the text says why.
         """
         ...

@@ -69,8 +69,9 @@ class ToolHost(CallsTools):
         """Call a tool that `list_tools` shows; raises what `View.call_tool` does.
 
         A server's tool that links a View opens it, or uses one that is open (see `add_server`), and
-        the call waits until it is live. The result's `meta["transom/view"]` has the View's `id` and
-        `state`, `reused` if it was open before, and the `error` if it could not be opened.
+        the call waits until it is live, or until it is clear that no page has a place for it (its
+        `state` is `waiting`). The result's `meta["transom/view"]` has the View's `id` and `state`,
+        `reused` if it was open before, and the `error` if it could not be opened.
 
         Args:
             name: the tool.

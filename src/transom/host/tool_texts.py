@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from transom.json_values import as_list, as_object, clean, is_clean, without_marks
-from transom.protocol.messages import LEGACY_URI_KEY, is_ours
+from transom.protocol.messages import LEGACY_URI_KEY, RELATED_TASK, is_ours
 from transom.types import Implementation, TextContent, Tool, ToolResult
 
 _NOT_IN_MARK = re.compile(r'["·]')
@@ -134,3 +134,13 @@ def with_originals(value: Any, schema: object, limit: int) -> Any:
             for key, inner in members.items()
         }
     return cast("Any", value)
+
+
+def without_our_meta(result: ToolResult) -> ToolResult:
+    """A result without what a View claims under Transom's own keys, and without its own task id."""
+    meta = {
+        key: value
+        for key, value in (result.meta or {}).items()
+        if not is_ours(key) and key != RELATED_TASK
+    }
+    return msgspec.structs.replace(result, meta=meta or None)

@@ -1,8 +1,9 @@
 """One open View, as a host and its model use it.
 
 1. A View is `opening` until it is initialised, then `live`, then `closing` while it cleans up, then
-   `closed`; or `failed`, if it was never live. While it does not answer it is `busy`, and `gone` if
-   its page is; then `live` again (`host/liveness.py`). A busy View keeps its tools, and calls wait.
+   `closed`; or `failed`, if it was never live. It is `waiting` while no page has a place for it,
+   `busy` while it does not answer, and `gone` if its page is; then `live` again
+   (`host/liveness.py`). A busy View keeps its tools, and calls wait.
 2. A call to a View that is closed, or closes while the call runs, raises a `ViewClosed` that names
    the View.
 3. A View opens while the tool's call runs, and gets the call's input first, then its result, or a
@@ -47,19 +48,22 @@ from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh
-from transom.host.renderers import Renderer, TakesScreenshots
+from transom.host.renderers import NoPlace, Renderer, TakesScreenshots
 from transom.host.tasks import TaskServers, owned_task
 from transom.host.tool_names import SEPARATOR, owned_name
-from transom.host.tool_texts import Provenance, is_untrusted, mark_untrusted
+from transom.host.tool_texts import (
+    Provenance,
+    is_untrusted,
+    mark_untrusted,
+    without_our_meta,
+)
 from transom.host.ui_resource import load_ui_resource
 from transom.host.view_server import ViewServer
 from transom.json_values import clean, members, without_marks
 from transom.protocol.messages import (
-    RELATED_TASK,
     ModelContextParams,
     TaskRequest,
     ToolOutcome,
-    is_ours,
     result_json,
 )
 from transom.types import (
@@ -78,7 +82,7 @@ from transom.types import (
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
 _MAX_LEFT_OUT = 5  # tools named in a report of those that are left out
 _RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
-
+_NOT_OPEN = "it is still opening"
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
 _TAKES_CALLS = LIVE, BUSY
@@ -166,12 +170,13 @@ class View(CallsTools):
         self.newest_call = origin
         """The newest call that it is used for, which it may show later; for `deliver`."""
         self.state: ViewState = ViewState.OPENING
-        """`opening`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
+        """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
         """Who pinned it: `host` (with `pin`) or `view` (which asked for it); None if it is not."""
         self.pin_requests = 0
         self.problems = 0
         self.opening: asyncio.Task[None] | None = None
+        self._opened = asyncio.Event()  # or it waits for a place, or has failed
         self.last_used = time.perf_counter()
         self.record = partial(environment.audit.record, server=origin.server, view=id)
         self._env = environment
@@ -181,7 +186,7 @@ class View(CallsTools):
         self._closing: asyncio.Task[None] | None = None
         self._liveness: Liveness | None = None
         self._context: ModelContext | None = None
-        self._reason = "it is not open yet"
+        self._reason = _NOT_OPEN
         self._tools = KnownTools(
             self._list,
             environment.limits.relist_interval,
@@ -489,8 +494,8 @@ class View(CallsTools):
 
     def closed_error(self) -> ViewClosed:
         """The error for a caller that needs a live View, when it is not live."""
-        if self.state is ViewState.OPENING:
-            return ViewClosed(self.id, f"View {self.id} is not open yet")
+        if self.state in (ViewState.OPENING, ViewState.WAITING):
+            return ViewClosed(self.id, f"View {self.id} is not open: {self._reason}")
         if self.state is ViewState.FAILED:
             return ViewClosed(self.id, f"View {self.id} could not be opened: {self._reason}")
         opener = self.origin.tool.name[:128]
@@ -548,8 +553,12 @@ class View(CallsTools):
         try:
             if isinstance(room, Refused):
                 raise room
-            async with asyncio.timeout(timeout):
-                await self._show(room)
+            while self.state is ViewState.OPENING:
+                try:
+                    async with asyncio.timeout(timeout):
+                        await self._show(room)
+                except NoPlace as missing:
+                    await self._wait_for_place(missing)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - not the call's failure
             self.opening = None
             self._reason = _why_not_opened(error, timeout)
@@ -568,6 +577,17 @@ class View(CallsTools):
             name = None if app is None else f"{app.name[:100]} {app.version[:100]}"
             self._record_opening("opened", began, name)
             self._env.fire("on_view_opened", self)
+        finally:
+            self._opened.set()
+
+    async def _wait_for_place(self, missing: NoPlace) -> None:
+        self.state, self._reason = ViewState.WAITING, str(missing)
+        self._opened.set()
+        await missing.found()
+        if self.state is not ViewState.WAITING:  # it is about to be closed
+            raise self.closed_error()
+        self.state, self._reason = ViewState.OPENING, _NOT_OPEN
+        self._opened.clear()
 
     def _record_opening(self, outcome: str, began: float, detail: str | None) -> None:
         ms = round((time.perf_counter() - began) * 1000, 3)
@@ -630,10 +650,9 @@ class View(CallsTools):
         """Wait until the View is live.
 
         Raises:
-            ViewClosed: it could not be opened, or was closed; `reason` says why.
+            ViewClosed: it waits for a place, could not be opened, or was closed; `reason` says why.
         """
-        if self.opening is not None:
-            await asyncio.wait([self.opening])
+        await self._opened.wait()
         if not self.takes_calls:
             raise self.closed_error()
 
@@ -829,13 +848,3 @@ def _why_not_opened(error: BaseException, timeout: float) -> str:
             return str(error)
         case _:
             return f"it could not be shown: {type(error).__name__}"
-
-
-def without_our_meta(result: ToolResult) -> ToolResult:
-    """A result without what a View claims under Transom's own keys, and without its own task id."""
-    meta = {
-        key: value
-        for key, value in (result.meta or {}).items()
-        if not is_ours(key) and key != RELATED_TASK
-    }
-    return msgspec.structs.replace(result, meta=meta or None)

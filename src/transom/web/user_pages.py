@@ -2,7 +2,8 @@
 
 1. Every page is a Stage of its own. A *place* is an element for a View in a page. A View is on one
    page at a time, at its newest place; the page that had it before is told so.
-2. A View that opens is offered to all pages, and waits for the first place.
+2. A View that opens is offered to all pages, and waits for the first place: no call waits for
+   that longer than `show_within`.
 3. A View whose page closes, or whose place is removed, is closed. It is reopened, with its input
    and result, as soon as a page has a place for it. A View that was closed for another reason is
    reopened only when the user asks for that.
@@ -12,7 +13,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -23,6 +26,7 @@ from transom.errors import Refused, TransomError
 from transom.host.host import Host
 from transom.host.liveness import ViewState
 from transom.host.open_views import HostRecords
+from transom.host.renderers import NoPlace
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
 from transom.json_values import clean
@@ -30,6 +34,8 @@ from transom.recent import Recent
 from transom.web.page_link import Link
 from transom.web.seat import Seat, SeatOptions
 from transom.web.stage import Hello, Stage, StageListener, Wish
+
+_log = logging.getLogger("transom.web")
 
 _MAX_PAGES = 20  # of one user
 _MAX_GONE = 1000  # Views of one user
@@ -62,7 +68,7 @@ class PageUser(Protocol):
 class UserPages(StageListener):
     """The pages of one user. `seat` is the renderer of the user's Host.
 
-    A View waits `show_within` seconds for a place.
+    A call waits `show_within` seconds for a place of its View.
     """
 
     def __init__(self, user: PageUser, show_within: float) -> None:
@@ -89,6 +95,7 @@ class UserPages(StageListener):
     def attach_host(self, host: Host) -> None:
         """Forward events of this Host's Views to the pages."""
         host.on_view_closed(self._closed)
+        host.on_view_failed(self._failed)
 
     def records(self, host: Host) -> HostRecords:
         """The Host's records. A View that was closed with its page counts as open."""
@@ -128,7 +135,8 @@ class UserPages(StageListener):
         """Offer a new page the Views that there are."""
         if (host := self._user.host) is not None:
             for view in host.views.values():
-                waits = view.state is ViewState.OPENING and view.id not in self._places
+                opens = view.state in (ViewState.OPENING, ViewState.WAITING)
+                waits = opens and view.id not in self._places
                 stage.send({**_offer(view), "new": waits})
 
     def surroundings_changed(self, stage: Stage) -> None:
@@ -167,17 +175,34 @@ class UserPages(StageListener):
         return self._places.get(key)
 
     async def show_page(self, key: str) -> Stage:
-        """Wait for a place for a View."""
-        if key not in self._places and (host := self._user.host) is not None:
+        """Wait a while for a place for a View; for one that does not exist, the newest page.
+
+        Raises:
+            NoPlace: there is none yet.
+            Refused: there is no page.
+        """
+        host = self._user.host
+        view = None if host is None else host.views.get(key)
+        if view is None:  # the user is asked before it opens
+            if not (pages := [stage for stage in self.stages if stage.has_page]):
+                raise Refused("There is no page to ask on")
+            return pages[-1]
+        if key not in self._places:
             for stage in self.stages:
-                stage.send({**_offer(host.views[key]), "new": True})
+                stage.send({**_offer(view), "new": True})
         try:
-            async with asyncio.timeout(self._show_within), self._place_found:
-                await self._place_found.wait_for(lambda: key in self._places)
+            async with asyncio.timeout(self._show_within):
+                await self._place_of(key)
         except TimeoutError:
-            text = f"No page of the user showed the View within {self._show_within:g} s"
-            raise TransomError(text) from None
+            _log.warning("no page has a place for View %s", key)
+            self._keep_reason(key, "")  # if it is closed to make room, it opens at its place, too
+            found = partial(self._place_of, key)
+            raise NoPlace("no page has a place for it", found) from None
         return self._places[key]
+
+    async def _place_of(self, key: str) -> None:
+        async with self._place_found:
+            await self._place_found.wait_for(lambda: key in self._places)
 
     # --- places ------------------------------------------------------------------------------
 
@@ -281,6 +306,11 @@ class UserPages(StageListener):
         if stage is not None:
             del self._places[view.id]
             _send_absent(stage, view.id, view.reason)
+
+    def _failed(self, view: View, error: BaseException) -> None:
+        """A View was closed before it was live. Its seat tells the page of other failures."""
+        if isinstance(error.__cause__, asyncio.CancelledError) and view.id in self._places:
+            self._closed(view)
 
     def _keep_reason(self, key: str, reason: str) -> None:
         self._gone[key] = reason

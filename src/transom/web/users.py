@@ -53,8 +53,11 @@ class UserLimits(msgspec.Struct, frozen=True, kw_only=True):
     """
     idle: float = 900.0
     """Seconds until the Host of a user without a page is closed."""
-    show_within: float = 10.0
-    """Seconds a View waits for a page to show it."""
+    show_within: float = 1.0
+    """Seconds a call waits for a page to show its View.
+
+    Then the call returns, and the View opens when a page has a place for it.
+    """
     max_share: float = 0.25
     """Share of a worker's time that the messages of one user's pages may take, beyond a burst.
 
