@@ -210,7 +210,7 @@ async def test_a_browser_that_is_killed_closes_its_views_and_the_next_call_opens
             asking = asyncio.create_task(view.call_tool("ask", {"text": "once"}))
             assert await text_of(asking) == "noted once"
             signal_all(processes(str(tmp_path))[:1], signal.SIGKILL)
-            with pytest.raises(ViewClosed, match="the page was (away|closed)"):
+            with pytest.raises(ViewClosed, match="the page was (disconnected|closed)"):
                 await running
             assert (await told.closed.get()).id == view.id
             with pytest.raises(ViewClosed, match=f"{view.id} is closed"):
