@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import httpcore2
+import httpx2
 import pytest
 from hypothesis import settings
 
@@ -65,6 +66,15 @@ def certificates() -> Iterator[None]:
     """The system's certificates are read once, not by every HTTP client: 50 ms each time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_clients() -> Iterator[None]:
+    """An HTTP client of a test waits longer than 5 s: a busy machine may take them to answer."""
+    defaults = httpx2.AsyncClient.__init__.__kwdefaults__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(defaults, "timeout", httpx2.Timeout(60))
         yield
 
 

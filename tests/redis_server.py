@@ -10,15 +10,16 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Self
 
-_STARTS_WITHIN = 10.0
+from tests.ports import reserved_port
+
+_STARTS_WITHIN = 60.0
 
 
 class RedisServer:
     """Runs while the block runs. It can be killed and started again, empty, on the same port."""
 
     def __init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = reserved_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self._databases = count(1)
         self._process: subprocess.Popen[bytes] | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mcp.server.mcpserver import MCPServer
-from playwright.async_api import Browser, BrowserContext, async_playwright
+from playwright.async_api import Browser, BrowserContext, async_playwright, expect
 from playwright.async_api import Page as BrowserPage
 
 from tests.browser.views import html
@@ -20,6 +20,8 @@ from transom.server import Views
 from transom.web.headless import chromium_arguments, find_chromium
 from transom.web.renderers import BrowserRenderer
 from transom.web.stage import Stage
+
+expect.set_options(timeout=30_000)  # not 5 s: a busy machine may need them
 
 URI = "ui://tests/page.html"
 _WORKS = 50  # hundredths of a second of computing that an idle page never needs
@@ -292,7 +294,7 @@ class UsersOwnBrowser:
         assert self._process is not None
         pages = [pid for pid in descendants(self._process.pid) if shows_pages(pid)]
         before = {pid: cpu_time(pid) for pid in pages}
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:  # there is no event for a stranger's work
                 if busy := [pid for pid in pages if cpu_time(pid) - before[pid] > _WORKS]:
                     return busy
@@ -322,7 +324,7 @@ def descendants(pid: int) -> list[int]:
 
 async def until_gone(mark: str) -> None:
     """Wait until none of these processes is left: there is no event for a stranger's end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while processes(mark):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import transom
-from transom.cli import browser_checks
 
 pytestmark = pytest.mark.processes
 
@@ -77,11 +76,10 @@ server = MCPServer("broken", extensions=[views])
 
 
 @pytest.mark.timeout(240)
-def test_what_views_do_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_views_do_wrong_is_found(tmp_path: Path) -> None:
     server = tmp_path / "broken.py"
     server.write_text(BROKEN)
-    monkeypatch.setattr(browser_checks, "WAIT", 5)
-    options = ("--browser", "--format", "json", "--select", "V,P5,P10")
+    options = ("--browser", "--format", "json", "--select", "V,P5,P10", "--timeout", "60")
     ran = transom("check", str(server), *options)
     report = json.loads(ran.stdout)
     told = {(found["rule"], found["subject"].rpartition("/")[2]) for found in report["findings"]}

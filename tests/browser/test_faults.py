@@ -271,12 +271,21 @@ if (window.name === "silent") {
 
 
 class Condition:
-    """Waits for the Views of a host that stop to respond, and that do again."""
+    """Waits for changes of one View: that it stops to respond, and that it does again.
 
-    def __init__(self, host: Host) -> None:
+    Where a View is busy after a second, a machine that stands still makes it so in between.
+    """
+
+    def __init__(self, host: Host, view: View) -> None:
         self.changes: asyncio.Queue[str] = asyncio.Queue()
         for event in (host.on_view_unresponsive, host.on_view_responsive):
-            event(lambda view: self.changes.put_nowait(f"{view.id} {view.state}"))
+            event(lambda each: each.id == view.id and self.changes.put_nowait(each.state))
+
+    async def until(self, *states: str) -> None:
+        """Wait until these have followed each other."""
+        seen: list[str] = []
+        while tuple(seen[-len(states) :]) != states:
+            seen.append(await self.changes.get())
 
 
 def trouble(user: User, view: View) -> Any:
@@ -300,10 +309,10 @@ async def test_a_view_that_is_gone_loses_its_tools_and_can_be_reloaded_by_the_us
         for how in GONE:
             running = asyncio.create_task(view.call_tool("forever"))
             assert await text_of(view.call_tool("count")) == "0"
-            condition = Condition(host)
+            condition = Condition(host, view)
             with suppress(RequestTimeout, RequestCancelled):
                 await view.call_tool(how, timeout=1)
-            assert await condition.changes.get() == f"{view.id} gone", how
+            assert await condition.changes.get() == "gone", how
             with pytest.raises(RequestCancelled):  # at once, not when it is reloaded
                 await running
             view = await check_that_it_is_gone_and_reload(user, host, view, other)
@@ -313,13 +322,12 @@ async def test_a_view_that_hangs_for_long_is_gone_too(browser: Chromium) -> None
     limits = Limits(unresponsive_after=1, gone_after=2)
     async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
         view, other = await show(host), await show(host)
-        condition = Condition(host)
+        condition = Condition(host, view)
         running = asyncio.create_task(view.call_tool("forever"))
         assert await text_of(view.call_tool("count")) == "0"
         with suppress(RequestTimeout):
             await view.call_tool("hang", timeout=1)
-        assert await condition.changes.get() == f"{view.id} busy"
-        assert await condition.changes.get() == f"{view.id} gone"
+        await condition.until("busy", "gone")
         assert not running.done()
         await check_that_it_is_gone_and_reload(user, host, view, other)
         with pytest.raises((RequestCancelled, ViewClosed)):
@@ -348,7 +356,8 @@ async def test_a_view_that_writes_its_document_anew_and_connects_is_the_same_vie
     browser: Chromium,
 ) -> None:
     async with browser.user() as user, hosted(user.renderer(), DEAD, limits=NO_PINGS) as host:
-        view, condition = await show(host), Condition(host)
+        view = await show(host)
+        condition = Condition(host, view)
         running = asyncio.create_task(view.call_tool("forever"))
         assert await text_of(view.call_tool("count")) == "0"
         await view.call_tool("rewrite")
@@ -363,14 +372,15 @@ async def test_a_view_that_computes_is_busy_keeps_its_tools_and_answers_every_ca
 ) -> None:
     limits = Limits(unresponsive_after=1)
     async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:
-        view, condition = await show(host), Condition(host)
+        view = await show(host)
+        condition = Condition(host, view)
         computing = asyncio.create_task(view.call_tool("compute", {"ms": 5000}))
-        assert await condition.changes.get() == f"{view.id} busy"
+        await condition.until("busy")
         waiting = asyncio.create_task(host.call_tool(f"{view.id}__count"))
         assert f"{view.id}__count" in {tool.name for tool in await host.list_tools()}
         await expect(caption(user, view)).to_have_text(re.compile(r"^busy for \d+ s$"))
         assert await trouble(user, view).count() == 0
-        assert await condition.changes.get() == f"{view.id} live"
+        await condition.until("live")
         assert [await text_of(computing), await text_of(waiting)] == ["computed", "0"]
         await caption(user, view).wait_for(state="hidden")
 
@@ -384,11 +394,11 @@ async def test_a_view_whose_process_is_killed_in_the_users_browser_is_gone(
         hosted(BrowserRenderer(open_page=browser.open_page), DEAD, limits=NO_PINGS) as host,
     ):
         view, other = await show(host), await show(host)
-        condition = Condition(host)
+        condition = Condition(host, view)
         running = asyncio.create_task(view.call_tool("hang"))
         [process] = await browser.working_processes()
         signal_all([process], signal.SIGKILL)
-        assert await condition.changes.get() == f"{view.id} gone"
+        assert await condition.changes.get() == "gone"
         with pytest.raises(RequestCancelled, match="its page crashed or was unloaded"):
             await running
         names = {tool.name for tool in await host.list_tools()}

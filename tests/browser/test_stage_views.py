@@ -235,8 +235,9 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
 ) -> None:
     async with (
         browser.user() as user,
-        hosted(user.renderer(), SILENT, open_timeout=2) as host,
+        hosted(renderer := user.renderer(), SILENT, open_timeout=2) as host,
     ):
+        await renderer.show_page()  # for which 2 s may be too little
         for _ in range(2):
             await host.call_tool("show")
         for number in (1, 2):

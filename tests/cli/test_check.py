@@ -62,7 +62,7 @@ def test_the_exit_code_depends_on_what_matters(level, code):
 def test_a_python_file_is_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "orders.py").write_text(FILE)
-    ran = transom("check", "orders.py", "--format", "sarif", "--select", "B")
+    ran = transom("check", "orders.py", "--format", "sarif", "--select", "B", "--timeout", "60")
 
     assert ran.returncode == 1
     result = json.loads(ran.stdout)["runs"][0]["results"][0]

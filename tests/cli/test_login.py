@@ -18,7 +18,8 @@ from tests.connections.login_servers import (
     OpenSite,
     nothing_kept,
 )
-from tests.connections.test_http import free_port, url_of
+from tests.connections.test_http import url_of
+from tests.ports import reserved_port
 from transom.cli.login import read_headers
 from transom.connections import login
 from transom.errors import TransomError, UsageError
@@ -104,7 +105,7 @@ async def test_an_issuer_that_registers_nobody_needs_a_client_id(
     async with FastSite() as site:
         await run("login", site.url)
         await run("logout", site.url)
-        port = free_port()
+        port = reserved_port()
         site.issuer.clients["us"] = OAuthClientInformationFull(
             client_id="us",
             client_secret="pst",
@@ -161,7 +162,7 @@ def test_what_cannot_be_is_an_error_that_says_why(words: list[str], expected: st
 
 
 async def test_a_server_that_is_not_there_or_wants_no_login_is_told_apart() -> None:
-    assert "Nothing answers at" in (await run("login", url_of(free_port()))).stderr
+    assert "Nothing answers at" in (await run("login", url_of(reserved_port()))).stderr
     async with OpenSite() as site:
         ran = await run("login", site.url)
         assert (ran.returncode, ran.stdout) == (0, f"{site.url} needs no login.\n")

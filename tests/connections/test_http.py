@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -17,6 +16,7 @@ from starlette.routing import Route
 from tests.gateway.chatty import chatty
 from tests.host.bare_view import until
 from tests.host.shop import Heard
+from tests.ports import reserved_port
 from tests.server.clients import serving
 from transom.connections.connection import ServerConnection
 from transom.connections.http import connect_http
@@ -158,11 +158,6 @@ async def test_a_tool_with_an_invalid_header_is_neither_listed_nor_called(
 # --- servers that go and come ----------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 class Mortal(uvicorn.Server):
     """The server on a port. Killing it breaks off its connections, as the end of a process does."""
 
@@ -197,7 +192,7 @@ def url_of(port: int) -> str:
 
 
 async def test_a_killed_server_is_reached_again_when_it_is_back() -> None:
-    port = free_port()
+    port = reserved_port()
     async with Mortal(port) as server, connected(url_of(port)) as connection:
         assert await call(connection, "count", to=1) == "counted to 1"
         await server.kill()
@@ -381,7 +376,7 @@ async def test_what_is_no_server_is_told_with_what_to_do(app: Any, expected: str
 
 
 async def test_a_port_where_nothing_listens_is_told_with_what_to_do() -> None:
-    url = url_of(free_port())
+    url = url_of(reserved_port())
     with pytest.raises(NotConnected, match=f"Nothing answers at {url}: start the server"):
         await connect_http(url)
 

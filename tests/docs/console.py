@@ -16,13 +16,13 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.ports import reserved_port
 from transom.web.headless import find_chromium
 
 ROOT = Path(__file__).parents[2]
@@ -158,7 +158,7 @@ class Shell:
         self._home.mkdir()
         self._here_instead = {
             "https://example.com/mcp": url,
-            "--http 8080": f"--http {_free_port()}",
+            "--http 8080": f"--http {reserved_port()}",
             "/path/to/transom": str(checkout),
         }
         programs = folder / "bin"
@@ -305,9 +305,3 @@ def _program(file: Path, script: str) -> Path:
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
     return file
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import ssl
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any, Self
 
 import httpx2
 
+from tests.ports import reserved_port
 from tests.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
@@ -76,8 +76,7 @@ class Worker:
     """
 
     def __init__(self, redis: str, effects: Path, log: Path | None = None) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = reserved_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = (sys.executable, "-m", "tests.fleet.worker", redis, str(self.port))
         self._effects = str(effects)

@@ -330,7 +330,7 @@ async def fail_client(at: Running, fault: str) -> None:
             stdin.close()
 
 
-async def under_way(at: Running, who: str, when: str) -> Call | None:
+async def under_way(at: Running, who: str, fault: str, when: str) -> Call | None:
     """The call that the fault happens to."""
     if when == "idle":
         return None
@@ -338,7 +338,7 @@ async def under_way(at: Running, who: str, when: str) -> Call | None:
         if who in ("browser", "page"):
             call = at.begin(f"{at.view}__wait", seconds=1.5)
         else:
-            call = at.begin("wait", seconds=1.5)
+            call = at.begin("wait", seconds=60 if (who, fault) == ("server", "hung") else 1.5)
         await at.client.ask("ping")
         return call
     at.page.mounted.clear()
@@ -379,7 +379,7 @@ async def test_every_call_ends_once_the_next_works_and_nothing_is_left_running(
     async with gateway(tmp_path, fault, headless=who == "browser") as at:
         if who != "browser" or when != "while opening":
             await at.check_that_it_works()
-        call = await under_way(at, who, when)
+        call = await under_way(at, who, fault, when)
         await fail(at, who, fault)
         if call is not None and (who, fault) == ("server", "hung"):
             await call.give_up()

@@ -11,9 +11,10 @@ import mcp
 import mcp_types as types
 import pytest
 
-from tests.connections.test_http import Counted, Mortal, free_port, url_of
+from tests.connections.test_http import Counted, Mortal, url_of
 from tests.gateway.chatty import chatty, streams
 from tests.host.shop import Heard
+from tests.ports import reserved_port
 from tests.server.clients import ERAS, serving
 from transom.channel import memory_pair
 from transom.errors import NotConnected
@@ -129,7 +130,7 @@ async def test_changed_tools_are_told_by_the_stream_for_news() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_killed_server_is_reached_again_when_it_is_back(era: str) -> None:
-    port = free_port()
+    port = reserved_port()
     waiting = asyncio.Event()
 
     async def told(*_: Any) -> None:
@@ -153,7 +154,7 @@ async def test_a_server_process_that_ends_is_noticed_without_a_call() -> None:
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
-    port = free_port()
+    port = reserved_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.gateway.chatty", str(port)),
         cwd=ROOT,
@@ -175,7 +176,7 @@ async def test_a_server_process_that_ends_is_noticed_without_a_call() -> None:
 
 
 async def test_a_subscription_from_2026_outlives_its_server() -> None:
-    port = free_port()
+    port = reserved_port()
     heard = Heard()
 
     async def hear(stream: Any) -> None:
@@ -226,6 +227,6 @@ async def test_a_session_is_ended_with_the_gateway() -> None:
 
 async def test_a_server_that_is_not_there_fails_the_gateway_at_once() -> None:
     _, theirs = memory_pair()
-    connect = connect_to(ServerConfig(name="x", url=url_of(free_port())))
+    connect = connect_to(ServerConfig(name="x", url=url_of(reserved_port())))
     with pytest.raises(NotConnected, match="Nothing answers"):
         await Proxy(theirs, [("x", connect)], ViewOptions(None)).run()

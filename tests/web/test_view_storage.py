@@ -149,7 +149,7 @@ def test_a_server_is_its_url_or_its_command_with_its_folder_and_environment(tmp_
 def test_a_new_program_gets_ports_that_nothing_uses(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ports = range(31_000, 31_000 + 16)
+    ports = range(61_000, 61_000 + 16)  # in which nobody listens by chance
     monkeypatch.setattr(view_storage, "_FIRST_PORT", ports.start)
     monkeypatch.setattr(view_storage, "_LAST_PORT", ports.stop)
     with ExitStack() as others:

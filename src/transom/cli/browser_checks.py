@@ -6,7 +6,6 @@ of the server is answered from what was learned before, so that nothing is calle
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from transom.check.snapshot import (
 from transom.errors import ProtocolError, Refused, TransomError
 from transom.host.bridge import Bridge
 from transom.host.limits import Limits
+from transom.host.settling import watch
 from transom.host.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
@@ -128,7 +128,7 @@ class _Rendering:
                 self._initialized = True
                 await self._deliver(bridge)
                 await self._try_tools(bridge)
-                await asyncio.sleep(settle)  # what a View does by itself has no event to wait for
+                await watch(bridge, settle)
             except TransomError:
                 pass  # what was seen so far is what there is
         return self._seen_so_far()

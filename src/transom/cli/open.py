@@ -34,6 +34,7 @@ from transom.gateway.config import name_of_command, name_of_url
 from transom.host.host import Host
 from transom.host.policy import Policy
 from transom.host.renderers import Renderer
+from transom.host.settling import watch
 from transom.host.ui_resource import links_view
 from transom.host.view import View
 from transom.types import Tool, ToolResult, ViewProblem
@@ -397,8 +398,9 @@ class OpenCommand:
             await steps()
             if stay:
                 await asyncio.Event().wait()
-            await asyncio.sleep(_SETTLE)  # what was blocked comes by another way, a little later
             if self._view is not None:
+                if self._view.bridge is not None:  # what was blocked comes by another way, later
+                    await watch(self._view.bridge, _SETTLE)
                 await self._view.close("all is done")
 
     async def _repeat(

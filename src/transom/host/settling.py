@@ -4,6 +4,7 @@
    and result right away arrives before that answer.
 2. A View that has sent something may send more: wait until it has been quiet for a moment.
 3. A View that declared tools and has none yet may register them when it has its result.
+4. Time in which a View's page did not run is not time in which it was watched.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from transom.errors import TransomError
+from transom.errors import ProtocolError, TransomError
+from transom.host.bridge import Bridge
 from transom.host.view import View
 
 _ANSWERS_WITHIN: Final = 3.0  # seconds: a page may compute for a while when it gets its input
 _AT_MOST: Final = 0.5  # seconds after that answer
 _LOOK_EVERY: Final = 0.01  # a View does not say when it has done what it does
+_LOOKS: Final = 5  # at a View that is watched
 _QUIET: Final = 5  # looks in a row, not seconds: a machine that stalls makes no View quiet
 
 
@@ -42,3 +45,17 @@ async def wait_settled(view: View, used: float) -> None:
             return
         await asyncio.sleep(_LOOK_EVERY)
         quiet += 1
+
+
+async def watch(bridge: Bridge, seconds: float) -> None:
+    """Wait for what a View does by itself, which has no event, while its page runs so long."""
+    answers = True
+    for _ in range(_LOOKS):
+        await asyncio.sleep(seconds / _LOOKS)
+        try:
+            if answers:
+                await bridge.ping(timeout=_ANSWERS_WITHIN)
+        except ProtocolError:
+            continue  # an error is an answer, too
+        except TransomError:
+            answers = False
