@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import pytest
 
 from tests.web.browser import play
 from tests.web.site import site
-from transom.errors import UsageError
+from transom.errors import ChannelClosed, UsageError
 from transom.web import UserLimits, WebViews, fair_share
 from transom.web.fair_share import FairShare, FairShares
 
@@ -88,3 +89,30 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
         assert calls > 10  # there was time for them
         assert eve.closed is None
     assert ("eve", 4) in [record.args for record in caplog.records]
+
+
+async def test_pages_of_one_user_that_read_nothing_have_one_limit_together() -> None:
+    limits = UserLimits(max_unread=300_000, max_share=1)
+    async with (
+        asyncio.timeout(ENOUGH),
+        site(users=limits) as shop,
+        shop.page("eve") as eve,
+        shop.page("eve") as other,
+        shop.page("ann"),
+    ):
+        await play(await shop.views.host("eve"))  # type: ignore[arg-type]
+        view = await play(await shop.views.host("ann"))  # type: ignore[arg-type]
+        [offered] = {message["view"] for message in eve.told if message["do"] == "offer"}
+        for page in (eve, other):
+            page.acknowledge = deaf  # type: ignore[method-assign]
+        while not (closed := eve.closed or other.closed):
+            with suppress(ChannelClosed):
+                await eve.place(offered)
+                await other.place(offered)
+            await asyncio.sleep(0)
+        assert closed[1] == "the pages of this user do not read what is sent to them"
+        assert await view.call_tool("key") is not None
+
+
+async def deaf(_: int) -> None:
+    """Take what was sent, and do not say so."""

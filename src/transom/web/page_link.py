@@ -8,7 +8,8 @@ It outlives its socket: no message is lost or delivered twice.
    either reloading or closed, which shows within `leaving_grace` seconds.
 3. A repeated frame is dropped; a frame out of order ends the socket, not the link.
 4. While more than `high_water` bytes wait for the page, senders wait. A link ends if its page is
-   disconnected too long, reads nothing for `patience` seconds, or lets too much pile up.
+   disconnected too long, reads nothing for `patience` seconds, or lets too much pile up, together
+   with the other pages of its user.
 5. A link that ends closes its socket, if it has one, with the reason.
 
 A frame is a line of text, `NUMBER VIEW`, then a newline and the message; the view `-` is the Stage
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 from collections import deque
 from collections.abc import Callable
 
@@ -39,6 +41,14 @@ _ACK_SOON = 0.05
 
 def _raise(error: BaseException) -> None:
     raise error
+
+
+class Backlog:
+    """How many bytes wait for all pages of one user, and how many may."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.bytes = 0
 
 
 class LinkLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +74,7 @@ class Link:
         on_over: Callable[[str], object],
         *,
         limits: LinkLimits | None = None,
+        backlog: Backlog | None = None,
         on_away: Callable[[], object] | None = None,
     ) -> None:
         self.id = secrets.token_urlsafe(12)
@@ -71,6 +82,7 @@ class Link:
         self._on_over = on_over
         self._on_away = on_away or ignore
         self._limits = limits or LinkLimits()
+        self._backlog = backlog or Backlog(self._limits.max_waiting)
         self._send: Callable[[str], object] | None = None
         self._hang_up: Callable[[str], object] = ignore
         self._sent = 0
@@ -153,7 +165,7 @@ class Link:
             self._stuck_timer.cancel()
         hang_up, self._send, self._hang_up = self._hang_up, None, ignore
         self._kept.clear()
-        self._kept_bytes = 0
+        self._count(-self._kept_bytes)
         self._wake()
         hang_up(reason)
         self._on_over(reason)
@@ -177,9 +189,11 @@ class Link:
         if not self._kept:
             self._start_patience()
         self._kept.append((self._sent, frame))
-        self._kept_bytes += len(frame)
+        self._count(sys.getsizeof(frame))
         if self._kept_bytes > self._limits.max_waiting:
             self.end("the page does not read what is sent to it")
+        elif self._backlog.bytes > self._backlog.limit:
+            self.end("the pages of this user do not read what is sent to them")
         elif self._send is not None:
             self._send(frame)
 
@@ -212,10 +226,14 @@ class Link:
         if not self._kept or self._kept[0][0] > number:
             return False
         while self._kept and self._kept[0][0] <= number:
-            self._kept_bytes -= len(self._kept.popleft()[1])
+            self._count(-sys.getsizeof(self._kept.popleft()[1]))
         self._took_at = asyncio.get_running_loop().time()
         self._wake()
         return True
+
+    def _count(self, change: int) -> None:
+        self._kept_bytes += change
+        self._backlog.bytes += change
 
     def _wake(self) -> None:
         """Wake the first waiting sender if there is room, or all of them if the link has ended."""

@@ -32,7 +32,7 @@ from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.cards import MAX_REASON, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
-from transom.web.page_link import CONTROL, Link, LinkLimits, ViewChannel
+from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
 _MAX_NAME = 60  # characters of a View's own name that are shown
@@ -172,6 +172,7 @@ class Stage:
             `https://*.views.example.com`. It must not be the Stage's own. A `StageServer` sets it.
         sandboxes: the Views by their origin, for Stages that have them in common.
         origins: other origins that no View may reach, such as those of the application.
+        backlog: what waits for its page is counted there, too, if the user has others.
     """
 
     def __init__(
@@ -186,6 +187,7 @@ class Stage:
         sandbox: str = "",
         sandboxes: Sandboxes | None = None,
         origins: Sequence[str] = (),
+        backlog: Backlog | None = None,
     ) -> None:
         self.csp_mode: CspMode = csp
         self.grace = grace
@@ -200,6 +202,7 @@ class Stage:
         """How many Views have been on the Stage so far."""
         self.gone = GoneViews(self.send)
         self._origins = tuple(origins)
+        self._backlog = backlog
         self._listener = listener
         self._on_violation = on_violation or ignore
         self._views: dict[str, MountedView] = {}
@@ -447,6 +450,7 @@ class Stage:
             self._receive,
             self._link_over,
             limits=LinkLimits(grace=self.grace, patience=self.patience),
+            backlog=self._backlog,
             on_away=self._link_away,
         )
         self._page_origin = origin

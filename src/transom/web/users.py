@@ -23,6 +23,7 @@ from transom.host.host import Host
 from transom.host.open_views import HostRecords
 from transom.host.ui_resource import UIResource
 from transom.web.mounted_views import Sandboxes
+from transom.web.page_link import Backlog
 from transom.web.remote_host import SharedHost
 from transom.web.sandbox import Sandbox
 from transom.web.seat import Seat
@@ -63,6 +64,8 @@ class UserLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     A user who sends more waits; nothing is lost, and the log has a warning.
     """
+    max_unread: int = 128 * 1024 * 1024
+    """Bytes that may wait for all pages of one user together; one that needs more is closed."""
 
 
 class UserSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +113,7 @@ class User:
         self._origins: dict[str, Lease] = {}  # leases for the origins of its Views, by `Host`
         self._releasing = Background(_report)
         self.pages = UserPages(self, setup.limits.show_within)
+        self.backlog = Backlog(setup.limits.max_unread)
 
     def mark_used(self) -> None:
         """It is in use now: it is not closed for a while."""

@@ -333,7 +333,7 @@ class WebViews:
 
     async def _run_page(self, websocket: WebSocket, user: User, template: str) -> None:
         origin = websocket.headers.get("origin", "")
-        make_stage = partial(self._make_stage, user.name, origin, template)
+        make_stage = partial(self._make_stage, user, origin, template)
         try:
             await websocket.accept()
         except _GONE:
@@ -366,16 +366,17 @@ class WebViews:
         with suppress(RuntimeError, *_GONE):
             await websocket.close(code, reason)
 
-    def _make_stage(self, user: str, origin: str, template: str, listener: StageListener) -> Stage:
+    def _make_stage(self, user: User, origin: str, template: str, listener: StageListener) -> Stage:
         report = self._on_violation
         return Stage(
             listener=listener,
-            on_violation=None if report is None else partial(report, user),
+            on_violation=None if report is None else partial(report, user.name),
             csp=self._setup.sandbox.csp,
             origin=origin,
             sandbox=template,
             sandboxes=self._setup.sandboxes,
             origins=sorted(self._setup.sandbox.origins),
+            backlog=user.backlog,
         )
 
 
