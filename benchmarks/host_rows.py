@@ -33,6 +33,7 @@ __all__ = [
     "lazy_among",
     "measure",
     "memory_per_view",
+    "surface_bytes",
 ]
 
 URI = "ui://bench/page.html"
@@ -264,6 +265,15 @@ async def _seconds(work: Awaitable[object]) -> float:
     return time.perf_counter() - began
 
 
+async def surface_bytes(views: int, *, tools: int = 20) -> tuple[int, int]:
+    """Bytes of what a model reads with so many Views open, and of the bare definitions."""
+    offered = definitions(tools)
+    async with bench_host(views, lambda: listing_app(offered)) as host:
+        shown = list(await host.list_tools())
+    servers = [tool for tool in shown if tool.name == "show"]
+    return len(msgspec.json.encode(shown)), len(msgspec.json.encode(servers + offered * views))
+
+
 async def memory_per_view(
     views: int = 1000, *, tools: int = 20, distinct: bool = False
 ) -> dict[str, float]:
@@ -322,6 +332,7 @@ def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:
     listings, surface, alone = asyncio.run(lazy_among())
     size = asyncio.run(memory_per_view())["host"] / 1024
     within = many / few <= 1.5
+    texts = {n: asyncio.run(surface_bytes(n)) for n in (1, 20)}
     return [
         ("Host.call_tool", host, "/s", "Bridge.call_tool", bridge, bridge / host, "", None),
         ("one of 1,000 Views changes", 1 / many, "/s", "one of 10", 1 / few, many / few,
@@ -329,6 +340,9 @@ def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:
         ("list_tools, one of 20 Views lazy", 1 / surface, "/s", "that View alone", 1 / alone,
          surface / alone, "one round trip", listings == 1),
         ("memory of an idle View", size, "KB", "", None, None, "<= 64 KB", size <= 64),
+        *((f"tools that a model reads, {'1 View' if n == 1 else f'{n} Views'}", shown / 1024, "KB",
+           "bare definitions", bare / 1024, shown / bare, "<= 1.15x", shown / bare <= 1.15)
+          for n, (shown, bare) in texts.items()),
     ]  # fmt: skip
 
 
@@ -344,6 +358,9 @@ async def main() -> None:
     listings, surface, alone = await lazy_among()
     print(f"one of 20 lazy    {surface * 1e6:10,.0f} us a list_tools, {listings:g} round trips")
     print(f"                  {alone * 1e6:10,.0f} us to list that View alone")
+    for views in (1, 20):
+        shown, bare = await surface_bytes(views)
+        print(f"{views:2} Views' tools    {shown / 1024:10,.1f} KB, {shown / bare:.2f}x bare ones")
     memory = await memory_per_view()
     print(f"an idle View      {memory['host'] / 1024:10,.1f} KB in the host, 20 tools")
     print(f"                  {memory['all'] / 1024:10,.1f} KB with its App")

@@ -261,7 +261,7 @@ async def test_what_a_hostile_view_calls_its_tools_reaches_no_model_as_it_is(
     description = script.offered[1][name]
     assert name.isascii()
     assert len(name) <= 64
-    assert description.startswith("⟦View shop-1 · server shop · app ")
+    assert description.startswith("⟦View⟧ ")
     assert description.count("⟦") == 1
     assert len(description) < 5000
     assert "anyOf" not in script.schemas[1][name]

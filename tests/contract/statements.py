@@ -578,7 +578,7 @@ STATEMENTS = [
     Statement("003-60", "Tools of servers and of Views are kept apart.",
               "host/surface.py:Surface",
               (_SURFACE + "a_server_tool_that_would_pass_for_something_else_gets_its_server_in_"
-               "front", _SURFACE + "a_description_says_whose_tool_it_is")),
+               "front", _SURFACE + "a_description_says_that_the_tool_is_a_views_and_costs_little")),
     Statement("003-61", "Tools are the only way to look into a View that can be relied upon.",
               "web/csp.py:build_csp", (NO_DOM,)),
     Statement("003-62", "A definition has `title`, `outputSchema` and `_meta`.", "types.py:Tool",

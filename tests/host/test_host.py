@@ -442,7 +442,8 @@ async def test_two_tools_list_and_call_every_views_tools():
         ]
         read, write = views[1]["tools"]
         assert (read["name"], write["name"]) == ("read", "write")
-        assert read["description"].startswith("⟦View other-1 · server other")
+        assert read["description"].startswith("⟦View⟧")
+        assert views[1]["app"] == "editor 1.0.0"
         assert write["inputSchema"]["required"] == ["words"]
         one = await host.call_tool("list_view_tools", {"view_id": "orders-1"})
         assert [view["view_id"] for view in one.structured_content["views"]] == ["orders-1"]

@@ -57,6 +57,14 @@ async def test_the_figures_can_be_taken(audit: str | None):
     assert min(await host_rows.change_among(2, 3, tools=2, rounds=3)) > 0
 
 
+@pytest.mark.parametrize("views", [1, 20])
+async def test_the_texts_about_views_tools_are_hardly_longer_than_their_own(views: int):
+    from benchmarks import host_rows
+
+    shown, bare = await host_rows.surface_bytes(views)
+    assert 1 < shown / bare <= 1.15
+
+
 async def test_memory_per_view_is_within_its_budget():
     from benchmarks import host_rows
 

@@ -413,6 +413,9 @@ class ClientViews:
             lines[0] += f" in a browser without a window; {by_id} shows it"
         if shown.reused:
             lines.append("It was open already, and shows this call now.")
+        elif view.app is not None:
+            own = view.provenance.own_name
+            lines.append(f'It is from server {view.server}, and calls itself "{own}".')
         names = [tool.name for tool in host.view_tools(view.id)]
         naming = self._naming(era)
         if naming == "indirect":

@@ -685,7 +685,7 @@ class Host(ToolHost):
             self._fire("on_view_problem", view, recorded)
 
     def _view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
-        change = self._surface.put_view(view.provenance, view.tools)
+        change = self._surface.put_view(view.id, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
         return change.left_out
 

@@ -68,7 +68,8 @@ def view_listing(views: Iterable[tuple[Provenance, Iterable[Tool]]]) -> ToolResu
             {**msgspec.to_builtins(tool), "name": tool.name.partition(SEPARATOR)[2]}
             for tool in tools
         ]
-        listed.append({"view_id": source.view, "server": source.server, "tools": entries})
+        about = {"view_id": source.view, "server": source.server, "app": source.own_name}
+        listed.append({**about, "tools": entries})
     answer = {"views": listed}
     text = TextContent(msgspec.json.encode(answer).decode())
     return ToolResult(content=[text], structured_content=answer)

@@ -19,7 +19,7 @@ from transom.host.indirect_tools import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIE
 from transom.host.policy import model_may_call
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, looks_owned, owned_name, owner_of, plain_name
-from transom.host.tool_texts import Provenance, as_server_tool, as_view_tool, with_originals
+from transom.host.tool_texts import as_server_tool, as_view_tool, with_originals
 from transom.types import Tool
 
 Naming = Literal["flat", "indirect", "both"]
@@ -54,7 +54,6 @@ class _Block(msgspec.Struct, eq=False):
 
     index: int
     entries: dict[str, Entry] = {}
-    lead: str | None = None
 
 
 class Surface:
@@ -135,12 +134,9 @@ class Surface:
             self._by_name[name] = entries[tool.name]
         return self._put(block, entries, change)
 
-    def put_view(self, source: Provenance, tools: Iterable[Tool]) -> Change:
+    def put_view(self, view_id: str, tools: Iterable[Tool]) -> Change:
         """Set a View's tools."""
-        block = self._block("view", source.view)
-        lead = source.mark()
-        same_lead = lead == block.lead
-        block.lead = lead
+        block = self._block("view", view_id)
         entries: dict[str, Entry] = {}
         change = Change()
         names: set[str] = set()
@@ -148,12 +144,11 @@ class Surface:
             if not model_may_call(tool):
                 continue
             old = block.entries.get(tool.name)
-            if old is not None and same_lead and (old.tool is tool or old.tool == tool):
+            if old is not None and (old.tool is tool or old.tool == tool):
                 entry = old
             else:
-                name = owned_name(source.view, tool.name)
-                shown = as_view_tool(tool, name, lead, self._max_description)
-                entry = Entry("view", source.view, tool, shown)
+                shown = as_view_tool(tool, owned_name(view_id, tool.name), self._max_description)
+                entry = Entry("view", view_id, tool, shown)
             if entry.shown.name in names:
                 change.left_out[tool.name] = f"the model would see it as {entry.shown.name} too"
                 continue

@@ -1,8 +1,8 @@
 """What a model reads about a tool: where it comes from, and its texts, cleaned.
 
-The description of a View's tool begins with `⟦View ID · server NAME · app "NAME VERSION"⟧`, written
-by the host. What a View or a server wrote has no such brackets, so no description can claim another
-origin.
+The description of a View's tool begins with `⟦View⟧`, written by the host, and its name with the
+View's id. What a View or a server wrote has no such brackets, so no description can claim another
+origin. Which server and app the View is from is said once, where the model reads about the View.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from transom.protocol.messages import LEGACY_URI_KEY, RELATED_TASK, is_ours
 from transom.types import Implementation, TextContent, Tool, ToolResult
 
 _NOT_IN_MARK = re.compile(r'["·]')
+_OF_A_VIEW = "⟦View⟧"
 _MAX_PART = 60
 _MAX_TITLE = 128
 
@@ -28,12 +29,14 @@ class Provenance(msgspec.Struct, frozen=True):
     server: str
     app: Implementation | None
 
+    @property
+    def own_name(self) -> str | None:
+        """What the View calls itself, cleaned."""
+        return self.app and f"{_part(self.app.name)} {_part(self.app.version)}"
+
     def mark(self) -> str:
-        """The beginning of every description."""
-        who = ""
-        if self.app is not None:
-            name, version = _part(self.app.name), _part(self.app.version)
-            who = f' · app "{name} {version}"'
+        """Which View it is, as a model reads it."""
+        who = f' · app "{self.own_name}"' if self.app is not None else ""
         return f"⟦View {self.view} · server {self.server}{who}⟧"
 
 
@@ -41,13 +44,13 @@ def _part(text: str) -> str:
     return clean(_NOT_IN_MARK.sub(" ", text[: 4 * _MAX_PART]), _MAX_PART)
 
 
-def as_view_tool(tool: Tool, name: str, lead: str, max_description: int) -> Tool:
-    """A View's tool as the model sees it. `lead` is its `Provenance.mark()`."""
+def as_view_tool(tool: Tool, name: str, max_description: int) -> Tool:
+    """A View's tool as the model sees it."""
     description = clean(tool.description or "", max_description)
     return Tool(
         name=name,
         title=None if tool.title is None else clean(tool.title, _MAX_TITLE),
-        description=f"{lead} {description}".rstrip(),
+        description=f"{_OF_A_VIEW} {description}".rstrip(),
         input_schema=_clean_schema(tool.input_schema, max_description),
         output_schema=None
         if tool.output_schema is None

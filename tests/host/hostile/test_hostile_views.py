@@ -267,11 +267,12 @@ async def test_a_view_that_starts_over_can_rename_itself_and_gets_its_data_again
         play.host.on_tools_changed = renamed.set
         info = {"name": "bank", "version": "9"}
         await play.evil.initialize(appInfo=info)
+        play.evil.answers["tools/list"] = {"tools": [tool("another")]}
         await play.evil.tell("ui/notifications/initialized")
         await play.evil.tell("notifications/tools/list_changed")
         await renamed.wait()
-        [shown] = [t for t in await play.host.list_tools() if t.name == "evil-1__echo"]
-        assert shown.description.startswith('⟦View evil-1 · server evil · app "bank 9"⟧')
+        mark = play.host.views["evil-1"].provenance.mark()
+        assert mark == '⟦View evil-1 · server evil · app "bank 9"⟧'
         assert play.evil.heard == ["tool-input", "tool-result"] * 2
         assert any("ui/initialize again" in str(error) for error in play.errors)
 
@@ -306,7 +307,7 @@ async def test_names_and_descriptions_cannot_pass_for_those_of_others():
         evil = [each for each in tools if each.name.startswith("evil-1__")]
         assert len(evil) == 4  # the one with an unseen character has no name that can be shown
         for each in evil:
-            assert each.description.startswith("⟦View evil-1 · server evil · app ")
+            assert each.description.startswith("⟦View⟧")
             assert each.description.count("⟦") == each.description.count("⟧") == 1
         assert [each.name for each in tools if each.name == "search"] == ["search"]
         assert (await play.host.call_tool("search", {"query": "x"})).text == "good found x"
