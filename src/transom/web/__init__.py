@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from transom.web.headless import HeadlessRenderer, HeadlessSeat
     from transom.web.local_stage import OpenPage
     from transom.web.mounted_views import Sandboxes, Violation
+    from transom.web.page_link import Backlog
     from transom.web.remote_host import RemoteHost, RemoteView
     from transom.web.renderers import BrowserRenderer
     from transom.web.sandbox import Sandbox
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Authenticate",
+    "Backlog",
     "BrowserRenderer",
     "ConnectServers",
     "CspMode",
@@ -50,6 +52,7 @@ __getattr__, __dir__ = load_on_use(
         ".headless": "HeadlessRenderer HeadlessSeat",
         ".local_stage": "OpenPage",
         ".mounted_views": "Sandboxes Violation",
+        ".page_link": "Backlog",
         ".remote_host": "RemoteHost RemoteView",
         ".renderers": "BrowserRenderer",
         ".sandbox": "Sandbox",

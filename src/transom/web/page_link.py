@@ -44,11 +44,16 @@ def _raise(error: BaseException) -> None:
 
 
 class Backlog:
-    """How many bytes wait for all pages of one user, and how many may."""
+    """How many bytes wait for all pages of one user, and how many may.
+
+    Args:
+        limit: a page that needs more is closed.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.bytes = 0
+        """How many wait now."""
 
 
 class LinkLimits(msgspec.Struct, frozen=True, kw_only=True):
