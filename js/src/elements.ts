@@ -286,11 +286,13 @@ class Places {
     this.#theme = theme;
   }
 
-  /** The page's own colours: what its styles say, or else what the user's system says. */
+  /** The page's own colours: what its styles or its meta element say; for both, the user's system. */
   #pageTheme(): Surroundings["theme"] {
     const { colorScheme } = getComputedStyle(document.documentElement);
-    const isDark = colorScheme.includes("dark");
-    const isBoth = isDark && colorScheme.includes("light");
+    const meta = document.querySelector<HTMLMetaElement>("meta[name=color-scheme]");
+    const schemes = colorScheme === "normal" ? (meta?.content ?? "") : colorScheme;
+    const isDark = schemes.includes("dark");
+    const isBoth = isDark && schemes.includes("light");
     return (isBoth ? this.#dark.matches : isDark) ? "dark" : "light";
   }
 }

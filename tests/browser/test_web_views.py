@@ -124,6 +124,19 @@ async def test_a_view_is_where_its_element_is_and_goes_with_it(context: BrowserC
         assert await text_of(host.call_tool("tests-1__count")) == "1"
 
 
+async def test_a_view_is_as_dark_as_a_page_whose_meta_element_says_so(
+    context: BrowserContext,
+) -> None:
+    async with site() as made:
+        made.script += '<meta name="color-scheme" content="light dark" />'
+        made.script += "<style>:root { color-scheme: normal; }</style>"
+        page = await made.open(context)
+        await page.emulate_media(color_scheme="dark")
+        await page.reload()  # it says what its colours are before it shows a View
+        view = await show(await made.views.host("ada"))
+        assert await text_of(view.call_tool("theme")) == "dark"
+
+
 async def test_a_view_opens_at_the_element_that_is_added_with_the_answer_of_its_call(
     context: BrowserContext,
 ) -> None:
