@@ -87,9 +87,9 @@ async def test_a_view_that_ends_frees_those_who_wait_to_send_to_it_and_no_others
 
 
 async def test_whoever_waited_goes_before_whoever_comes_as_there_is_room() -> None:
-    wired = Wired(high_water=10)
+    wired = Wired(high_water=100)
     assert wired.link is not None
-    await wired.channel.send(b"x" * 50)
+    await wired.channel.send(b"x" * 500)
     waiting = asyncio.create_task(wired.channel.send(b"first"))
     await asyncio.sleep(0)
     wired.link.feed("1")
