@@ -17,6 +17,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from tests.host.bare_view import begun
 from tests.host.shop import URI, editor, hosting, shop, tool_names
 from transom import Host, InProcessRenderer, Policy
+from transom.connections.spawn import Process, spawn
 from transom.errors import ConnectionClosed, NotConnected, ProtocolError, RequestTimeout, UsageError
 from transom.mcptypes import ui_extension
 from transom.server.views import Views
@@ -171,17 +172,22 @@ async def test_a_server_that_does_not_start_says_why_and_the_host_goes_on(
 
 
 @pytest.mark.processes
-async def test_a_server_that_never_answers_is_given_up_and_its_process_ended(tmp_path: Path):
-    script = (
-        "import os, sys\n"
-        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-        "sys.stdin.read()\n"
-    )
+async def test_a_server_that_never_answers_is_given_up_and_its_process_ended(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    script, started = "import sys; sys.stdin.read()", list[int]()
+
+    def spawn_and_note(*given: Any, **options: Any) -> Process:
+        made = spawn(*given, **options)
+        started.append(made.pid)
+        return made
+
+    monkeypatch.setattr("transom.connections.process.spawn", spawn_and_note)
     async with Host() as host:
         with pytest.raises(NotConnected, match="did not answer within 0.5 s"):
             await host.add_server("silent", [sys.executable, "-c", script], timeout=0.5)
         assert host.servers == []
-    pid = int(_read(tmp_path / "pid"))
+    [pid] = started
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -34,7 +34,7 @@
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { AppBridge } from "@modelcontextprotocol/ext-apps/app-bridge";
 
-import { wireError } from "./wire.mjs";
+import { onAborted, wireError } from "./wire.mjs";
 
 const EVENTS = ["initialized", "sizechange", "sandboxready", "requestteardown", "loggingmessage"];
 
@@ -75,7 +75,7 @@ export function officialBridge(peer) {
   async function respond(method, event, params, { mcpReq }) {
     const progressToken = mcpReq._meta?.progressToken;
     const { result, error, hold: held, progress = [] } = answers.get(method);
-    mcpReq.signal.addEventListener("abort", () =>
+    onAborted(mcpReq.signal, () =>
       peer.emit("cancelled", { method, request: mcpReq.id, reason: String(mcpReq.signal.reason) }),
     );
     peer.emit(event, { method, params, request: mcpReq.id, progressToken });

@@ -33,7 +33,7 @@
  */
 import { fromJsonSchema } from "@modelcontextprotocol/client";
 
-import { wireError } from "./wire.mjs";
+import { onAborted, wireError } from "./wire.mjs";
 
 const EVENTS = [
   "toolinput",
@@ -123,7 +123,7 @@ export function officialView(peer, App) {
     return async (name, args, extra) => {
       const request = requestOf(extra);
       const { id, signal, progressToken } = request;
-      signal.addEventListener("abort", () =>
+      onAborted(signal, () =>
         peer.emit("calltool", {
           phase: "cancelled",
           name,

@@ -181,6 +181,12 @@ class LineTransport {
   }
 }
 
+/** Calls `act` when the signal aborts, or now if it has: a request and its cancellation come together. */
+export function onAborted(signal, act) {
+  if (signal.aborted) act();
+  else signal.addEventListener("abort", act);
+}
+
 /** One official View or host of a test: its two channels, and what it holds and runs. */
 export class Peer {
   #control;
@@ -211,7 +217,8 @@ export class Peer {
       const entry = { resolve };
       if (!this.#held.has(key)) this.#held.set(key, new Set());
       this.#held.get(key).add(entry);
-      signal?.addEventListener("abort", () => {
+      if (!signal) return;
+      onAborted(signal, () => {
         this.#held.get(key)?.delete(entry);
         reject(new Error(`cancelled: ${signal.reason}`));
       });
