@@ -142,8 +142,9 @@ async def run(
             asyncio.create_task(_call(host, ids, tools, report, random.Random(seed + n), over))
             for n in range(callers)
         ]
-        jobs.append(asyncio.create_task(_kill(renderer, doomed, seconds, report)))
-        asyncio.get_running_loop().call_later(seconds, over.set)
+        await _kill(renderer, doomed, 0.8 * seconds, report)
+        await asyncio.sleep(0.2 * seconds)
+        over.set()
         await asyncio.gather(*jobs)
         report.seconds = time.perf_counter() - began
         for view_id in doomed:
@@ -187,7 +188,7 @@ async def _call(
 
 
 async def _kill(renderer: _Renderer, doomed: Sequence[str], seconds: float, report: Report) -> None:
-    pause = seconds * 0.8 / len(doomed)
+    pause = seconds / len(doomed)
     for view_id in doomed:
         await asyncio.sleep(pause)
         with suppress(TransomError):

@@ -11,11 +11,15 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.gateway import everything
-from tests.gateway.raw_client import GATEWAY, ROOT, raw_client
+from tests.gateway.raw_client import PYTHON, ROOT, raw_client
 from tests.gateway.test_transparency import differences
 
 pytestmark = pytest.mark.processes
 
+# The command, which waits longer for servers that are slow to start.
+MAIN = "from transom.gateway import members; members._ALL_WITHIN = 50.0;"
+MAIN += "from transom.cli.main import main; main()"
+GATEWAY = [PYTHON, "-c", MAIN, "gateway", "--no-open"]
 QUICK = str(ROOT / "tests" / "gateway" / "quick_server.py")
 
 
