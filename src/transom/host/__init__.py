@@ -35,8 +35,15 @@ if TYPE_CHECKING:
         Policy,
         ViewCalls,
     )
-    from transom.host.renderers import InProcessRenderer, MakeApp, Renderer, TakesScreenshots
+    from transom.host.renderers import (
+        InProcessRenderer,
+        MakeApp,
+        NoPlace,
+        Renderer,
+        TakesScreenshots,
+    )
     from transom.host.surface import Naming
+    from transom.host.terminal import ask_in_terminal
     from transom.host.tool_host import ToolHost
     from transom.host.tool_list import ModelApi, ToolList
     from transom.host.ui_resource import UIResource
@@ -77,6 +84,7 @@ __all__ = [
     "ModelApi",
     "ModelContext",
     "Naming",
+    "NoPlace",
     "OnProgress",
     "Opening",
     "Policy",
@@ -97,6 +105,7 @@ __all__ = [
     "ViewRecord",
     "ViewServer",
     "ViewState",
+    "ask_in_terminal",
     "read_audit",
 ]
 
@@ -113,8 +122,9 @@ __getattr__, __dir__ = load_on_use(
         ".liveness": "ViewState",
         ".open_views": "HostRecords ShownCall ViewRecord",
         ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Policy ViewCalls",
-        ".renderers": "InProcessRenderer MakeApp Renderer TakesScreenshots",
+        ".renderers": "InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",
         ".surface": "Naming",
+        ".terminal": "ask_in_terminal",
         ".tool_host": "ToolHost",
         ".tool_list": "ModelApi ToolList",
         ".ui_resource": "UIResource",
