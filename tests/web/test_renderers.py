@@ -160,6 +160,7 @@ async def test_the_browser_gets_the_address_and_its_opener_has_it_on_no_command_
     told, opener = tmp_path / "told", tmp_path / "opener"
     script = f'tr "\\0" " " </proc/$PPID/cmdline >{opener}; printf %s "$1" >{told}'
     monkeypatch.setenv("BROWSER", browser(tmp_path, script))
+    monkeypatch.setattr("transom.web.renderers._LOOKS", 3000)
     await open_in_browser(URL)
     assert await asyncio.to_thread(told.read_text) == URL
     command = await asyncio.to_thread(opener.read_text)
@@ -172,6 +173,7 @@ async def test_a_browser_that_fails_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BROWSER", browser(tmp_path, "exit 1"))
+    monkeypatch.setattr("transom.web.renderers._LOOKS", 3000)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TransomError, match="No browser could be opened"):
