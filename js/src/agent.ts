@@ -109,9 +109,12 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
   }
 
   #answer(question: Ask, value: Answer): void {
-    this.notify({ do: "answer", id: question.id, value });
+    const { id, kind } = question;
+    if (typeof value === "object") this.notify({ do: "answer", id, value: true, fields: value });
+    else this.notify({ do: "answer", id, value });
     // Synchronously, in the user's click: otherwise the browser blocks the window.
-    if (question.kind === "link" && value) {
+    const isLink = kind === "link" || kind === "elicit";
+    if (isLink && question.url && value === true) {
       window.open(question.url, "_blank", "noopener,noreferrer");
     }
   }

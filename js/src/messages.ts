@@ -93,6 +93,29 @@ export interface DownloadedFile {
   data: string;
 }
 
+/** A value that may be chosen, and what the user reads for it. */
+export interface FieldOption {
+  value: string;
+  title: string;
+}
+
+/** A field of a form that a server asks for: `ElicitField` in elicit_form.py. */
+export interface FormField {
+  name: string;
+  kind: "text" | "number" | "integer" | "boolean" | "choice" | "choices";
+  title: string;
+  description?: string;
+  required?: boolean;
+  default?: string | number | boolean | string[];
+  format?: "email" | "uri" | "date" | "date-time";
+  minimum?: number;
+  maximum?: number;
+  options?: FieldOption[];
+}
+
+/** What the user entered, by the name of the field; null: nothing. */
+export type FormFields = Record<string, string | number | boolean | string[] | null>;
+
 /** What may be asked of the user, by kind. */
 export interface QuestionKinds {
   /** Whether the model, or the View, may call a tool; `opens`: a tool that opens a View. */
@@ -111,17 +134,22 @@ export interface QuestionKinds {
   download: { files: { name: string; bytes: number }[] };
   pin: { reason: string };
   mode: { mode: DisplayMode };
+  /** What a server wants to know, about no View: the fields of a form, or a page to be visited. */
+  elicit: { message: string; url: string | null; fields: FormField[] };
 }
 
 export type QuestionKind = keyof QuestionKinds;
 
-/** A question to the user about a View. */
+/** A question to the user about a View, or of a server. */
 export type Question = {
   [Kind in QuestionKind]: ViewLabel & QuestionKinds[Kind] & { kind: Kind };
 }[QuestionKind];
 
-/** `allow`, `always` or `deny` for `approve`; yes or no for the others. */
-export type Answer = "allow" | "always" | "deny" | boolean;
+/**
+ * `allow`, `always` or `deny` for `approve`; yes or no for the others. For `elicit` also `cancel` if the
+ * user just closes it; a yes to a form is what they entered.
+ */
+export type Answer = "allow" | "always" | "deny" | "cancel" | boolean | FormFields;
 
 export type Ask = Question & { do: "ask"; id: number };
 
@@ -185,7 +213,7 @@ export interface Surroundings {
 /** `value` of `broken`: the browser did not load its frame. */
 export type PageMessage =
   | { do: "surroundings"; value: Surroundings }
-  | { do: "answer"; id: number; value: Answer }
+  | { do: "answer"; id: number; value: Exclude<Answer, FormFields>; fields?: FormFields }
   | { do: "place"; view: string; value: Wish }
   | { do: "mode"; view: string; mode: DisplayMode; size: Size }
   | { do: "withdraw"; view: string; tool: string; by: GrantedTool["by"] }

@@ -1,19 +1,20 @@
 /**
  * Questions to the user: whether the model may call a tool, whether a link is opened, whether files
- * are saved, whether a View stays. A press that was meant for something else answers nothing:
+ * are saved, whether a View stays, what a server wants to know. A press that was meant for something else answers nothing:
  *
  * 1. One question is shown at a time. The others wait, and do not move it.
  * 2. When the question that is shown is withdrawn and others wait, a note takes its place. The next
  *    one is shown when the user asks for it.
  * 3. Buttons work only after a short time without a press, in which the question was visible. That
  *    time is longer if the user was using a View, which could guess the next press.
- * 4. What is asked about is shown whole. Buttons other than the one that refuses work once its end
- *    was visible.
+ * 4. What is asked about is shown whole. Buttons other than those that refuse work once its end was
+ *    visible.
  */
 import { element, rootOf, type Nodes } from "./dom.js";
 import { focusedElement } from "./focus.js";
 import type { Answer, Ask, Question, QuestionKinds } from "./messages.js";
 import type { ViewAgent } from "./view.js";
+import { questionForm } from "./question_form.js";
 import { attribution } from "./view_parts.js";
 
 const QUIET = 500; // milliseconds
@@ -65,12 +66,20 @@ export interface Asking {
 interface Card {
   readonly title: Nodes;
   readonly body: Nodes;
-  /** The label and the value of each button. The last one is the answer of the key Escape. */
-  readonly answers: readonly (readonly [label: string, value: Answer])[];
+  /**
+   * The label and the value of each button; undefined: it cannot be answered so yet. The last one is
+   * the answer of the key Escape.
+   */
+  readonly answers: readonly (readonly [
+    label: string,
+    value: Answer | (() => Answer | undefined),
+  ])[];
 }
 
 const REST = "There is more. Scroll to its end to agree.";
 const REFUSE = ["Refuse", false] as const;
+const REFUSES = "refuses"; // the class of a button
+const NO_SECRETS = "What you enter goes to the server. It must not ask for passwords or keys here.";
 
 const WITHDRAWN = (): Card => ({
   title: ["That question was withdrawn"],
@@ -78,9 +87,11 @@ const WITHDRAWN = (): Card => ({
   answers: [["Next question", false]],
 });
 
-/** The card of a question; undefined for a kind that is not known here. */
-function cardOf(question: Question): Card | undefined {
+/** The card of a question; undefined for a kind that is not known here. `send` presses its first button. */
+function cardOf(question: Question, send: () => void): Card | undefined {
   switch (question.kind) {
+    case "elicit":
+      return elicitCard(question, send);
     case "approve":
       return approvalCard(question);
     case "link": {
@@ -122,6 +133,30 @@ function cardOf(question: Question): Card | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a server asks: it opens a page, or sends the server a form, only after the user said so. */
+function elicitCard(question: QuestionKinds["elicit"], send: () => void): Card {
+  const { message, url, fields } = question;
+  const words = message ? [paragraph("The server says:"), quoted(message)] : [];
+  const refusals = [
+    ["Decline", false],
+    ["Cancel", "cancel"],
+  ] as const;
+  if (url !== null) {
+    const { href, host } = parsed(url);
+    return {
+      title: [`Open ${host}?`],
+      body: [...words, paragraph("The server wants you to visit:"), verbatim(href)],
+      answers: [["Open", true], ...refusals],
+    };
+  }
+  const { form, read } = questionForm(fields, send);
+  return {
+    title: ["The server asks you"],
+    body: [...words, form, paragraph(NO_SECRETS)],
+    answers: [["Send", read], ...refusals],
+  };
 }
 
 function approvalCard(question: QuestionKinds["approve"]): Card {
@@ -235,7 +270,9 @@ export class Questions implements Asking {
   }
 
   ask(asker: ViewAgent, question: Ask, onAnswer: (value: Answer) => void): void {
-    const card = cardOf(question);
+    const card = cardOf(question, () => {
+      this.#shown?.buttons[0]?.click();
+    });
     if (!card) return;
     this.#waiting.push({ asker, question, card, onAnswer });
     if (this.#shown) this.#count();
@@ -259,7 +296,9 @@ export class Questions implements Asking {
     else this.#count();
   }
 
-  #answer(value: Answer): void {
+  #answer(given: Answer | (() => Answer | undefined)): void {
+    const value = typeof given === "function" ? given() : given;
+    if (value === undefined) return;
     const entry = this.#shown?.entry;
     this.#showNext();
     entry?.onAnswer(value);
@@ -309,7 +348,9 @@ export class Questions implements Asking {
     const heading = element("h2", {}, ...title);
     const more = element("span", { class: "more" });
     const buttons = answers.map(([text, value], index) => {
-      const button = element("button", { type: "button", text, class: index ? "" : "main" });
+      const refuses = value === false || index === answers.length - 1;
+      const kind = !index ? "main" : refuses ? REFUSES : "";
+      const button = element("button", { type: "button", text, class: kind });
       button.addEventListener("click", () => {
         if (button.ariaDisabled !== "true") this.#answer(value);
       });
@@ -366,7 +407,7 @@ export class Questions implements Asking {
     // Not `disabled`, which would take the keyboard's focus away.
     const { buttons = [], unread } = this.#shown ?? {};
     for (const button of buttons) {
-      const isRead = unread?.size === 0 || button === buttons.at(-1);
+      const isRead = unread?.size === 0 || button.className === REFUSES;
       button.ariaDisabled = String(!this.#isReady || !isRead);
     }
   }

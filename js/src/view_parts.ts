@@ -6,11 +6,12 @@ import type { GrantedTool, ViewLabel } from "./messages.js";
 export type Acts = Record<string, () => void>;
 
 /**
- * The host's own label of a View. It comes first wherever a View or its requests are shown, and is
+ * The host's own label of a View, or of a server that asks. It comes first wherever a View or its requests are shown, and is
  * never cut off: the View's own name follows.
  */
 export function attribution({ view, shown = view, server, client }: ViewLabel): HTMLElement {
-  const parts: Nodes = [element("b", { text: shown }), " from ", element("b", { text: server })];
+  const what = shown ? [element("b", { text: shown }), " from "] : ["Server "];
+  const parts: Nodes = [...what, element("b", { text: server })];
   if (client) parts.push(" for ", element("b", { text: client }));
   return element("span", { class: "whose", part: "whose" }, ...parts);
 }

@@ -11,6 +11,7 @@ from typing import Any
 from playwright.async_api import expect
 
 from tests.browser.hosting import Chromium, User
+from transom.host.elicit_form import read_form
 from transom.host.ui_resource import UIResource
 from transom.web.stage import Stage
 
@@ -289,3 +290,73 @@ async def test_whoever_was_busy_in_a_view_is_given_longer(browser: Chromium) -> 
         await page.pass_time(1600)
         await page.press()
         assert await asked.task == "allow"
+
+
+FORM = {
+    "type": "object",
+    "required": ["name", "plan"],
+    "properties": {
+        "name": {"type": "string", "title": "Your <b>name</b>", "minLength": 2, "default": "A"},
+        "mail": {"type": "string", "format": "email"},
+        "seats": {"type": "integer", "minimum": 1, "default": 3},
+        "plan": {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+        "at": {"type": "string", "format": "date-time", "default": "2026-03-01T10:00:00Z"},
+        "extras": {"type": "array", "minItems": 2, "items": {"enum": ["x", "y", "z"]}},
+        "news": {"type": "boolean", "title": "News", "default": True},
+    },
+}
+
+
+async def test_a_server_is_answered_in_a_form_and_opens_a_page_only_when_the_user_says_so(
+    browser: Chromium,
+) -> None:
+    async with asking(browser) as page:
+        about = {"shown": "", "server": "shop", "message": "Who are you?"}
+        ask = {"url": None, "fields": read_form(FORM), **about}
+        asked = asyncio.ensure_future(page.stage.ask("elicit", "", **ask))
+        card, form = page.card, page.card.locator("form")
+        await card.get_by_text("Server shop").wait_for()
+        await card.get_by_text("Who are you?").wait_for()
+        await form.get_by_label("Your <b>name</b>").wait_for()  # a stranger's words are text
+        send = card.get_by_role("button", name="Send")
+        await expect(send).to_have_attribute("aria-disabled", "true")
+        await form.evaluate(AT_END)
+        await card.get_by_text("There is more").wait_for(state="hidden")
+        await page.pass_time(WAIT)
+        await send.click()  # the name is too short, no plan is chosen
+        await form.get_by_label("Your <b>name</b>").fill("Ada")
+        await form.get_by_label("mail").fill("nobody")
+        await form.get_by_label("plan").select_option("Large")
+        await form.get_by_label("x", exact=True).check()
+        await send.click()  # one extra is too few, and that is no mail
+        await form.get_by_label("y", exact=True).check()
+        await form.get_by_label("mail").fill("")
+        await page.echo()
+        assert not asked.done()
+        await form.get_by_label("seats").press("Enter")
+        assert await asked == {
+            "name": "Ada",
+            "mail": None,
+            "seats": 3,
+            "plan": "l",
+            "at": "2026-03-01T10:00:00.000Z",
+            "extras": ["x", "y"],
+            "news": True,
+        }
+        for button, answer in (("Decline", False), ("Open", True)):
+            url = "https://pay.invalid/1?a=\u202eb"
+            asked = asyncio.ensure_future(page.stage.ask("elicit", "", url=url, fields=(), **about))
+            await card.get_by_text("Open pay.invalid?").wait_for()
+            await card.get_by_text("https://pay.invalid/1?a=%E2%80%AEb").wait_for()
+            assert len(page.user.context.pages) == 1
+            await page.pass_time(WAIT)
+            if answer is True:
+                async with page.user.context.expect_page():
+                    await card.get_by_role("button", name=button).click()
+            else:
+                await card.get_by_role("button", name=button).click()
+            assert await asked is answer
+        asked = asyncio.ensure_future(page.stage.ask("elicit", "", **ask))
+        await card.get_by_text("Server shop").wait_for()
+        await card.press("Escape")
+        assert await asked == "cancel"

@@ -15,6 +15,7 @@ from tests.web.page import PageEnd
 from tests.web.site import Site, UserPage, site
 from transom import Host, Limits
 from transom.errors import ProtocolError, Refused, TransomError, UsageError, ViewClosed
+from transom.host import ElicitRequest
 from transom.web import Sandbox, UserLimits
 
 SECRET = "a secret of thirty-two characters or more"
@@ -364,6 +365,20 @@ async def test_a_user_answers_no_question_of_another() -> None:
         await ada.tell(do="answer", id=question["id"], value="deny")
         with pytest.raises(Refused):
             await asking
+
+
+async def test_what_a_server_asks_comes_to_the_newest_page_of_its_user() -> None:
+    request = ElicitRequest("Who?", requested_schema={"properties": {"a": {"type": "string"}}})
+    async with site() as shop, shop.page("bob") as bob:
+        host = await shop.views.host("ada")
+        assert await host.on_elicit.ask("music", request) is None  # there is no page
+        async with shop.page("ada"), shop.page("ada") as ada:
+            asking = asyncio.create_task(host.on_elicit.ask("music", request))
+            question = await ada.heard("ask")
+            assert (question["kind"], question["server"]) == ("elicit", "music")
+            await ada.tell(do="answer", id=question["id"], value=True, fields={"a": "b"})
+            assert await asking == {"a": "b"}
+        assert [m for m in bob.told if m["do"] == "ask"] == []
 
 
 async def test_views_of_two_users_have_origins_that_differ_and_cannot_be_guessed(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from transom.host.bridge import Bridge, BridgeListener
     from transom.host.downloads import Download
+    from transom.host.elicit_form import ElicitField, FieldOption
     from transom.host.elicitation import ElicitRequest
     from transom.host.grants import GivenGrant, Grant, Grantee
     from transom.host.host import AttachesToHost, Host
@@ -70,7 +71,9 @@ __all__ = [
     "Decision",
     "Deny",
     "Download",
+    "ElicitField",
     "ElicitRequest",
+    "FieldOption",
     "GivenGrant",
     "Grant",
     "Grantee",
@@ -116,6 +119,7 @@ __getattr__, __dir__ = load_on_use(
         ".bridge": "Bridge BridgeListener",
         ".downloads": "Download",
         ".grants": "GivenGrant Grant Grantee",
+        ".elicit_form": "ElicitField FieldOption",
         ".elicitation": "ElicitRequest",
         ".host": "AttachesToHost Host",
         ".limits": "Limits",

@@ -28,9 +28,18 @@ from transom.errors import RequestTimeout, TransomError
 from transom.types import Task, ToolResult
 
 AuditKind = Literal[
-    "server", "view", "registration", "call", "refusal", "approval", "problem", "lost"
+    "server",
+    "view",
+    "registration",
+    "call",
+    "refusal",
+    "approval",
+    "elicitation",
+    "problem",
+    "lost",
 ]
-"""What an event is about; `lost`: events that could not be written."""
+"""What an event is about; `elicitation`: what a user did when a server asked them; `lost`: events
+that could not be written."""
 
 
 class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,14 +1,17 @@
 """What servers ask the user (elicitation), in both versions of MCP.
 
 1. The host's handler `on_elicit` asks. Without one, servers are told that the user cannot be asked.
+   A page that shows Views asks on a card, unless the host has a handler of its own.
 2. Up to 2025-11-25 a server sends a request while it works on a call. Since 2026-07-28 its answer
    to the call says what it needs, and the call is repeated with it.
 3. Fields that an accepted answer leaves out get the defaults of the schema.
+4. The time limits of the server's calls do not run while the user is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -18,6 +21,8 @@ from transom.connections.connection import ServerListener
 from transom.connections.upstream import InputRequired
 from transom.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from transom.events import Slot, is_awaitable
+from transom.host.elicit_form import ElicitField, read_form
+from transom.host.links import link_refusal
 from transom.json_values import as_object, clean, member, members
 from transom.protocol import wire
 from transom.types import Wire
@@ -38,6 +43,11 @@ class ElicitRequest(Wire, frozen=True):
     url: str | None = None
     """The page. The server chose it: show it to the user before you open it."""
 
+    @property
+    def fields(self) -> tuple[ElicitField, ...]:
+        """The fields of the form, read from its schema; texts are cleaned and cut."""
+        return read_form(self.requested_schema)
+
 
 class ElicitListener(ServerListener):
     """The listener of one server's connection: has its questions answered.
@@ -45,7 +55,9 @@ class ElicitListener(ServerListener):
     Args:
         server: its name.
         handler: the host's `on_elicit`.
+        asking: entered while the user is asked.
         lost: called with the reason when the server goes away.
+        on_answer: called with what the user did: `accept`, `decline` or `cancel`.
         on_error: called with an error of the handler.
     """
 
@@ -54,12 +66,16 @@ class ElicitListener(ServerListener):
         server: str,
         handler: Slot,
         *,
+        asking: Callable[[], AbstractContextManager[None]],
         lost: Callable[[str], None],
+        on_answer: Callable[[str], object],
         on_error: Callable[[BaseException], object],
     ) -> None:
         self._server = server
         self._handler = handler
+        self._asking = asking
         self._lost = lost
+        self._on_answer = on_answer
         self._on_error = on_error
 
     def on_lost(self, reason: str) -> None:
@@ -94,25 +110,42 @@ class ElicitListener(ServerListener):
             raise ProtocolError(INVALID_PARAMS, f"More than {_MAX_BYTES} bytes to ask the user")
         try:
             request = msgspec.json.decode(given, type=ElicitRequest)
-        except msgspec.DecodeError as error:
+            _check(request)
+        except (msgspec.DecodeError, ValueError) as error:
             raise ProtocolError(INVALID_PARAMS, f"Invalid {_METHOD}: {error}") from None
         request = msgspec.structs.replace(request, message=clean(request.message, _MAX_MESSAGE))
         try:
-            answer: object = self._handler.ask(self._server, request)
-            answer = await answer if is_awaitable(answer) else answer
+            with self._asking():
+                answer: object = self._handler.ask(self._server, request)
+                answer = await answer if is_awaitable(answer) else answer
         except Exception as error:  # noqa: BLE001 - the server only learns that it failed
             self._on_error(error)
             raise ProtocolError(INTERNAL_ERROR, "The user could not be asked") from None
-        return wire.encode(_result(request, answer))
+        result = _result(request, answer)
+        self._on_answer(result["action"])
+        return wire.encode(result)
 
 
-def _result(request: ElicitRequest, answer: object) -> dict[str, object]:
-    if isinstance(answer, Mapping):
-        content = {**_defaults(request.requested_schema), **cast("Mapping[str, Any]", answer)}
-        return {"action": "accept", "content": content}
-    if answer is True:
-        content = _defaults(request.requested_schema)
-        return {"action": "accept", **({"content": content} if request.mode == "form" else {})}
+def _check(request: ElicitRequest) -> None:
+    """Raise a ValueError if a user cannot be asked this."""
+    if request.mode == "form":
+        read_form(request.requested_schema)
+        return
+    url = request.url or ""
+    if (refusal := link_refusal(url)) is not None:
+        raise ValueError(refusal)
+    if url.lower().startswith("mailto:"):
+        raise ValueError("the link is no page")
+
+
+def _result(request: ElicitRequest, answer: object) -> dict[str, Any]:
+    if answer is True or isinstance(answer, Mapping):
+        given = cast("Mapping[str, Any]", {} if answer is True else answer)
+        if request.mode == "url":
+            return {"action": "accept"}
+        content = {**_defaults(request.requested_schema), **given}
+        filled = {name: value for name, value in content.items() if value is not None}
+        return {"action": "accept", "content": filled}
     return {"action": "decline" if answer is False else "cancel"}
 
 

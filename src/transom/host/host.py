@@ -136,7 +136,7 @@ class Host(ToolHost):
     learns what the host can do. And one of a server, to be set before it is added:
     `on_elicit(server, request)` asks the user what an `ElicitRequest` says, and returns the fields
     of the form (True: as the schema's defaults have them, or that the page was opened), False if
-    the user declines, None if they just close it.
+    the user declines, None if they just close it. Without one, a renderer with a page asks there.
     """
 
     on_tools_changed = Event["Host"]()

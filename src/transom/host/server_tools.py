@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from transom.errors import (
 from transom.events import Slot, is_awaitable
 from transom.host.audit import AuditLog
 from transom.host.bridge import OutgoingCall
+from transom.host.call_limits import CallLimits
 from transom.host.elicitation import ElicitListener
 from transom.host.refresh import LATE, Refresh
 from transom.host.surface import Change, Surface
@@ -53,6 +54,7 @@ class _Connected:
     connection: ServerConnection | None = None  # if it is ours to close
     unsubscribe: Callable[[], None] | None = None
     added: bool = False
+    limits: CallLimits = field(default_factory=CallLimits)
 
     def stop_watching(self) -> None:
         """Stop listing it."""
@@ -154,7 +156,9 @@ class ServerTools:
                     listener=ElicitListener(
                         name,
                         self._on_elicit,
+                        asking=entry.limits.paused,
                         lost=partial(self._lost, entry),
+                        on_answer=partial(self._audit.record, "elicitation", server=name),
                         on_error=self._on_error,
                     ),
                 )
@@ -261,10 +265,11 @@ class ServerTools:
     ) -> bytes:
         """Send a server a request; its result as JSON."""
         server, what = self.server(name), params.get("name", method)
+        limits = self._servers[name].limits
         try:
-            async with asyncio.timeout(timeout) as limit:
+            async with limits.limit(timeout) as limit:
                 if on_progress is not None:
-                    on_progress = self._extending(limit, timeout, on_progress)
+                    on_progress = self._extending(limits, limit, on_progress)
                 return await server.request(method, params, on_progress=on_progress)
         except TimeoutError:
             text = f"{what}: server {name} did not answer within {timeout:g} s"
@@ -278,14 +283,12 @@ class ServerTools:
             raise ConnectionClosed(f"{what}: server {name} is gone: {reason}") from None
 
     def _extending(
-        self, limit: asyncio.Timeout, timeout: float | None, on_progress: OnProgress
+        self, limits: CallLimits, limit: asyncio.Timeout, on_progress: OnProgress
     ) -> OnProgress:
         """The caller's handler, which also extends the timeout at each progress notification."""
-        loop = asyncio.get_running_loop()
 
         def handle(progress: Progress) -> None:
-            if timeout is not None and not limit.expired():
-                limit.reschedule(loop.time() + timeout)
+            limits.restart(limit)
             try:
                 waiting = on_progress(progress)
             except Exception as error:  # noqa: BLE001 - a caller's handler must not break the call

@@ -16,15 +16,22 @@ MAX_REASON = 200
 """Characters of the reason why a View is gone that are shown."""
 
 _MAX_QUESTIONS = 20  # cards that a user can be expected to read
+# Of one kind, about one View or of one server; a kind that is not here is asked one at a time.
+_MAX_ALIKE = {"approve": _MAX_QUESTIONS, "elicit": 5}
 _MAX_GONE = 20
 _MAX_CLOSED = 8  # shown at a time
 _MAX_ABOUT = 120
 
 
+Answer = bool | str | dict[str, Any]
+"""What the user answers; a form is answered with its fields."""
+
+
 class _Question(msgspec.Struct, eq=False):
     view: str
     kind: str
-    answer: asyncio.Future[bool | str]
+    server: str
+    answer: asyncio.Future[Answer]
 
 
 class Questions:
@@ -35,15 +42,17 @@ class Questions:
         self._open: dict[int, _Question] = {}
         self._next = 1
 
-    async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
+    async def ask(self, kind: str, view_id: str, **details: Any) -> Answer:
         """Ask, and wait for the answer, as `Stage.ask` does."""
-        repeated = any(q.view == view_id and q.kind == kind for q in self._open.values())
-        if (repeated and kind != "approve") or len(self._open) >= _MAX_QUESTIONS:
+        server: str = details.get("server", "")
+        asked = (kind, view_id, server)
+        repeated = sum((q.kind, q.view, q.server) == asked for q in self._open.values())
+        if repeated >= _MAX_ALIKE.get(kind, 1) or len(self._open) >= _MAX_QUESTIONS:
             raise Refused("The user has not answered what was asked before")
         number = self._next
         self._next += 1
         answer = asyncio.get_running_loop().create_future()
-        self._open[number] = _Question(view_id, kind, answer)
+        self._open[number] = _Question(view_id, kind, server, answer)
         self._send({"do": "ask", "id": number, "kind": kind, "view": view_id, **details})
         try:
             return await answer
@@ -53,7 +62,7 @@ class Questions:
         finally:
             del self._open[number]
 
-    def answer(self, number: int, value: bool | str) -> None:
+    def answer(self, number: int, value: Answer) -> None:
         """The user has answered; the first answer counts."""
         question = self._open.get(number)
         if question is not None and not question.answer.done():

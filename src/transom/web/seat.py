@@ -21,6 +21,8 @@ from transom.background import Background, ignore
 from transom.channel import Channel
 from transom.errors import Refused, TransomError, UsageError
 from transom.host.downloads import Download
+from transom.host.elicit_form import form_answer
+from transom.host.elicitation import ElicitRequest
 from transom.host.grants import Grant
 from transom.host.host import Host
 from transom.host.liveness import BUSY, GONE
@@ -77,7 +79,10 @@ class SeatPages(Protocol):
         ...
 
     async def show_page(self, key: str) -> Stage:
-        """The Stage to show a View on, once it has a page; a TransomError says why it has none."""
+        """The Stage to show a View on, once it has a page; a TransomError says why it has none.
+
+        If the key is only the seat's mark: to ask something that is about no View.
+        """
         ...
 
     async def label(self, resource: UIResource, stage: Stage) -> str | None:
@@ -147,6 +152,8 @@ class Seat:
     def attach_host(self, host: Host) -> None:
         """Handle requests of the Host's Views that a page can fulfil: links, files, display modes.
 
+        And of its servers: forms, and pages that they want opened.
+
         Raises:
             UsageError: another Host is attached; `renderer.seat()` is for several.
         """
@@ -168,6 +175,8 @@ class Seat:
             host.on_download_file = self._download
         if not host.on_request_pin and self._pages.options.confirm:
             host.on_request_pin = self._pin  # without a user, the host's policy decides
+        if self._pages.options.confirm:
+            host.on_elicit(self._elicit)  # a handler that is set later goes before it
         if not host.on_request_display_mode:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
@@ -377,8 +386,23 @@ class Seat:
             return AllowAlways()
         return Allow() if answer == "allow" else Deny("The user refused on the Stage")
 
-    async def _ask(self, kind: str, view_id: str, server: str, **details: Any) -> bool | str:
-        details |= {"shown": view_id or "A new View", "client": self.client, "server": server}
+    async def _elicit(self, server: str, request: ElicitRequest) -> dict[str, Any] | bool | None:
+        """Ask the user what a server wants to know; give it to `host.on_elicit`."""
+        url, fields = request.url if request.mode == "url" else None, request.fields
+        about = {"message": request.message, "url": url, "fields": fields, "shown": ""}
+        try:
+            answer = await self._ask("elicit", "", server, **about)
+        except Refused:
+            return None  # nobody answered
+        if isinstance(answer, dict):
+            return form_answer(fields, answer)
+        return answer if isinstance(answer, bool) and (url or not answer) else None
+
+    async def _ask(
+        self, kind: str, view_id: str, server: str, **details: Any
+    ) -> bool | str | dict[str, Any]:
+        shown = {"shown": view_id or "A new View", "client": self.client, "server": server}
+        details = {**shown, **details}
         key = self.key_of(view_id)
         try:
             stage = self._pages.stage_of(key) if view_id else await self._pages.show_page(key)

@@ -29,7 +29,7 @@ from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
 from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
-from transom.web.cards import MAX_REASON, GoneView, GoneViews, Questions
+from transom.web.cards import MAX_REASON, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
 from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
@@ -72,10 +72,11 @@ class _PageMessage(msgspec.Struct):
     """A message of the page itself, as opposed to one of a View.
 
     The user closes a View, reopens one that is gone or does not respond (`closed`, `retry`,
-    `reload`), answers a question (`answer`), or withdraws a grant (`withdraw`). A View is shown in
-    another `mode`, has failed (`broken`; if the `value` is true, the browser did not load it), or a
-    message of it was not forwarded (`refused`). Its page has `vanished` from its frame: it
-    navigated away, or crashed. The `surroundings` of the user changed, or the `place` of a View.
+    `reload`), answers a question (`answer`; a form has `fields`), or withdraws a grant
+    (`withdraw`). A View is shown in another `mode`, has failed (`broken`; if the `value` is true,
+    the browser did not load it), or a message of it was not forwarded (`refused`). Its page has
+    `vanished` from its frame: it navigated away, or crashed. The `surroundings` of the user
+    changed, or the `place` of a View.
     """
 
     do: str
@@ -87,6 +88,7 @@ class _PageMessage(msgspec.Struct):
     tool: str = ""
     by: Literal["model", "view"] = "model"
     value: bool | str | _Surroundings = False
+    fields: dict[str, Any] | None = None
 
 
 _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
@@ -370,7 +372,7 @@ class Stage:
         """Have the page save a file; `data` is base64."""
         self.send({"do": "download", "name": name, "mime": mime, "data": data})
 
-    async def ask(self, kind: str, view_id: str, **details: Any) -> bool | str:
+    async def ask(self, kind: str, view_id: str, **details: Any) -> Answer:
         """Ask the user on the page (see `QuestionKinds` in messages.ts), and wait for the answer.
 
         Raises:
@@ -512,7 +514,8 @@ class Stage:
             return  # a page of another version may send unknown messages
         match message:
             case _PageMessage(do="answer", value=bool() | str() as value):
-                self._questions.answer(message.id, value)
+                fields = message.fields
+                self._questions.answer(message.id, value if fields is None else fields)
             case _PageMessage(do="surroundings", value=_Surroundings() as value):
                 self._set_surroundings(value)
             case _PageMessage(do="place", view=view, value=str() as value) if value in _WISHES:

@@ -183,7 +183,7 @@ class UserPages(StageListener):
         """
         host = self._user.host
         view = None if host is None else host.views.get(key)
-        if view is None:  # the user is asked before it opens
+        if view is None:  # the user is asked before it opens, or by a server
             if not (pages := [stage for stage in self.stages if stage.has_page]):
                 raise Refused("There is no page to ask on")
             return pages[-1]
