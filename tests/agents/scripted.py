@@ -342,9 +342,10 @@ def _langchain_read(message: ToolMessage) -> Read:
 class LangChain:
     def __init__(self, host: Host, script: Script) -> None:
         self.result: Any = None
+        self.middleware = HostMiddleware(host)
         self.agent = create_agent(
             _ChatModel(script=script),
-            middleware=[HostMiddleware(host)],
+            middleware=[self.middleware],
             checkpointer=InMemorySaver(),
         )
 
@@ -369,7 +370,7 @@ class LangChain:
         pending = self.result.get("__interrupt__", [])
         if not pending:
             assert self.result["messages"][-1].content == "done"
-        values = [each.value for each in pending]
+        values = [each.value for each in pending if each.value["type"] == "tool_approval"]
         return [
             Question(it["tool_call_id"], it["name"], it["args"], it["description"]) for it in values
         ]

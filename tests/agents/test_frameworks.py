@@ -15,6 +15,7 @@ from tests.agents.scripted import (
     Script,
     hosting,
 )
+from tests.host.asking_server import QUESTION, Asking, reach_in_memory
 from tests.host.bare_view import tool
 from tests.host.shop import BareRenderer
 from transom import Allow, App, Deny, Host, Policy
@@ -244,6 +245,22 @@ async def test_a_hosts_own_approver_is_asked_in_place_of_the_framework(
     async with hosting(Policy(approve=lambda request: answer)) as host:
         assert await framework(host, script).run() == []
     assert words in script.read[-1].text
+
+
+async def test_a_hosts_own_handler_answers_what_a_server_asks(
+    framework: type[Framework], monkeypatch: pytest.MonkeyPatch
+):
+    reach_in_memory(monkeypatch)
+    server, script = Asking(QUESTION, modern=True), Script(Call("register"))
+    async with Host() as host:
+        host.on_elicit = lambda: {"name": "Bo"}
+        run = framework(host, script)
+        await host.add_server("office", server)
+        assert await run.run() == []
+    assert server.answered == [
+        {"result": {"action": "accept", "content": {"name": "Bo", "age": 30}}}
+    ]
+    assert script.read[-1].text == "done"
 
 
 async def test_what_a_hostile_view_calls_its_tools_reaches_no_model_as_it_is(

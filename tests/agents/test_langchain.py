@@ -1,5 +1,7 @@
 """What is LangChain's alone: its own tools go first, other arguments, answers that do not fit."""
 
+from typing import Any
+
 import pytest
 from langchain.agents import create_agent
 from langchain.tools import tool
@@ -7,6 +9,8 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from tests.agents.scripted import Call, LangChain, Script, _ChatModel, hosting
+from tests.host.asking_server import PAGE, QUESTION, Asking, reach_in_memory
+from transom import Host
 from transom.agents.langchain import HostMiddleware
 
 SHOW = Call("show_orders")
@@ -58,3 +62,59 @@ async def test_another_tool_cannot_be_slipped_in_as_a_change():
         calls = [event.tool for event in await host.audit.read(event="call")]
         assert calls == ["show_orders"]
     assert script.read[-1].failed
+
+
+@pytest.mark.parametrize("modern", [True, False], ids=["2026-07-28", "2025-11-25"])
+@pytest.mark.parametrize(
+    ("question", "response", "expected"),
+    [
+        (
+            QUESTION,
+            {"action": "accept", "content": {"name": "Bo"}},
+            {"action": "accept", "content": {"name": "Bo", "age": 30}},
+        ),
+        (QUESTION, {"action": "decline"}, {"action": "decline"}),
+        (PAGE, {"action": "accept"}, {"action": "accept"}),
+    ],
+)
+async def test_what_a_server_asks_is_an_interrupt_and_the_call_goes_on_where_it_was(
+    monkeypatch: pytest.MonkeyPatch, modern: bool, question: Any, response: Any, expected: Any
+):
+    reach_in_memory(monkeypatch)
+    server, script = Asking(question, modern=modern), Script(Call("register"))
+    async with Host() as host:
+        run = LangChain(host, script)
+        await host.add_server("office", server)
+        await run.run()
+        [asked] = run.result["__interrupt__"]
+        assert asked.value["type"] == "mcp_elicitation"
+        assert asked.value["tool_name"] == "register"
+        [request] = asked.value["requests"]
+        assert request["server"] == "office"
+        assert request["message"] == question["message"].replace("\u200b", "")
+        assert request.get("url") == question.get("url")
+        assert request.get("requested_schema") == question.get("requestedSchema")
+        with pytest.raises(ValidationError):
+            await run._run(Command(resume={"responses": {request["key"]: {"action": "maybe"}}}))
+        await run._run(Command(resume={"responses": {request["key"]: response}}))
+        assert server.answered == [{"result": expected}]
+        assert len(server.sent("tools/call")) == (2 if modern else 1)  # 2026-07-28: a round each
+    assert script.read[-1].text == "done"
+
+
+async def test_an_answer_of_an_earlier_process_is_not_given_to_another_question(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    reach_in_memory(monkeypatch)
+    server, script = Asking(QUESTION, modern=True), Script(Call("register"))
+    async with Host() as host:
+        run = LangChain(host, script)
+        await host.add_server("office", server)
+        await run.run()
+        [asked] = run.result["__interrupt__"]
+        key = asked.value["requests"][0]["key"]
+        run.middleware._calls.waiting.clear()
+        server.question = {**QUESTION, "message": "Your bank account?"}
+        answer = {"action": "accept", "content": {"name": "Bo"}}
+        await run._run(Command(resume={"responses": {key: answer}}))
+        assert server.answered == [{"result": {"action": "cancel"}}]

@@ -6,8 +6,10 @@ The extra `transom[langchain]` has what it needs.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import Discriminator
 
 from transom.agents.content import (
@@ -18,6 +20,7 @@ from transom.agents.content import (
     error_for_model,
     parts_for_model,
 )
+from transom.agents.running_call import PendingElicitation, RunningCall, RunningCalls
 from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, ApprovalRequest, Deny
 from transom.host.tool_host import ToolHost
@@ -43,6 +46,18 @@ __all__ = ["HostMiddleware"]
 
 # LangGraph checks an answer before it stores it, so that a wrong one can be corrected.
 _ANSWER: Any = Annotated[ApproveDecision | EditDecision | RejectDecision, Discriminator("type")]
+_KEY = "question"
+
+
+@dataclass
+class _Response:
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] | None = None
+
+
+@dataclass
+class _Responses:
+    responses: dict[str, _Response]
 
 
 class HostMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -64,6 +79,12 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
     with `{"type": "approve"}`, `{"type": "reject", "message": …}` or `{"type": "edit", …}`. An
     approval is used once, for what was shown, in the process that asked.
 
+    What a server asks the user (elicitation) is an interrupt as well, in the format of
+    `langchain.mcp`, if the host has no `on_elicit` and no page to ask on, and the middleware was
+    made before the server was added: `{"type": "mcp_elicitation", "tool_name": …, "requests":
+    [{"key": …, "server": …, "message": …, "mode": …, …}]}`, resumed with `{"responses": {key:
+    {"action": "accept", "content": …}}}`. The call goes on where it was, in the process that asked.
+
     Args:
         host: a `Host`.
     """
@@ -73,6 +94,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         self.tools = []
         self._host = host
         self._words = ViewWords(host)
+        self._calls = RunningCalls(host)
 
     async def abefore_model(
         self,
@@ -103,15 +125,44 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
             return await handler(request)
         call = request.tool_call
         name, arguments, call_id = call["name"], call["args"], call["id"] or ""
+        key = msgspec.json.encode([call_id, name, arguments]).decode()
+        if key in self._calls.waiting:
+            return await self._go_on(key, name, call_id)
+        asked: list[Any] = []
         needed = await self._host.approval_needed(name, arguments, call_id=call_id)
         if needed is not None:
-            answer = _ask(needed, name, arguments, call_id)
+            asked = [(_question(needed, name, arguments, call_id), _ANSWER)]
+            answer = _decision(
+                needed, name, arguments, interrupt(asked[0][0], response_schema=_ANSWER)
+            )
             if isinstance(answer, Deny):
                 await self._host.decide(call_id, answer)
                 return ToolMessage(answer.reason, name=name, tool_call_id=call_id, status="error")
             edited, arguments = answer != arguments, answer
             await self._host.decide(call_id, Allow(), edited=edited)
-        result = await self._host.answer(name, arguments, call_id=call_id)
+        running = self._calls.begin(lambda: self._host.answer(name, arguments, call_id=call_id))
+        running.asked = asked
+        return await self._finish(running, key, name, call_id)
+
+    async def _go_on(self, key: str, name: str, call_id: str) -> ToolMessage:
+        """Go on with a call after an interrupt that was about what its server asks."""
+        running, question = self._calls.waiting[key]
+        # LangGraph tells interrupts apart by their order: those before are repeated.
+        *_, given = [interrupt(value, response_schema=schema) for value, schema in running.asked]
+        del self._calls.waiting[key]
+        question.resolve(_answer(given.responses.get(_KEY)))
+        return await self._finish(running, key, name, call_id)
+
+    async def _finish(self, running: RunningCall, key: str, name: str, call_id: str) -> ToolMessage:
+        while (question := await running.next_question()) is not None:
+            running.asked.append((_elicitation(question, name), _Responses))
+            self._calls.waiting[key] = running, question
+            value, schema = running.asked[-1]
+            interrupt(value, response_schema=schema)
+            # It has an answer already, from an earlier process: to what was asked there.
+            del self._calls.waiting[key]
+            question.resolve(None)
+        result = await running.task
         return ToolMessage(
             error_for_model(result) if result.is_error else _blocks(parts_for_model(result)),
             name=name,
@@ -130,18 +181,22 @@ def _blocks(parts: list[Part]) -> list[str | dict[Any, Any]]:
     ]
 
 
-def _ask(
+def _question(
     needed: ApprovalRequest, name: str, arguments: dict[str, Any], call_id: str
-) -> dict[str, Any] | Deny:
-    """Interrupt the graph; when it resumes, the arguments to call with, or the refusal."""
-    value = ToolApprovalRequest(
+) -> ToolApprovalRequest:
+    return ToolApprovalRequest(
         type="tool_approval",
         tool_call_id=call_id,
         name=name,
         args=arguments,
         description=needed.question(),
     )
-    answer = interrupt(value, response_schema=_ANSWER)
+
+
+def _decision(
+    needed: ApprovalRequest, name: str, arguments: dict[str, Any], answer: Any
+) -> dict[str, Any] | Deny:
+    """The arguments to call with, or the refusal."""
     if not needed.repeated:  # the answer is to a question that this host never asked
         return Deny("The user was not asked about this call here; call it again to ask them")
     if answer["type"] == "approve":
@@ -149,3 +204,23 @@ def _ask(
     if answer["type"] == "edit" and answer["edited_action"]["name"] == name:
         return answer["edited_action"]["args"]
     return Deny(answer.get("message") or Deny().reason)
+
+
+def _elicitation(question: PendingElicitation, name: str) -> dict[str, Any]:
+    """What a server asks, in the format of `langchain.mcp`."""
+    request = question.request
+    what = (
+        {"requested_schema": request.requested_schema}
+        if request.mode == "form"
+        else {"url": request.url}
+    )
+    about = {"key": _KEY, "server": question.server, "message": request.message}
+    asked = {**about, "mode": request.mode, **what}
+    return {"type": "mcp_elicitation", "tool_name": name, "requests": [asked]}
+
+
+def _answer(response: _Response | None) -> dict[str, Any] | bool | None:
+    """The user's answer, as `host.on_elicit` returns it."""
+    if response is None or response.action == "cancel":
+        return None
+    return response.action == "accept" and (response.content or True)
