@@ -62,6 +62,10 @@ PARTS = [
             "transom.host ": [
                 *("ApprovalRequest", "Approve", "Decision", "Grant", "Grantee", "GivenGrant"),
                 "ElicitRequest",
+                "ElicitField",
+                "FieldFormat",
+                "FieldKind",
+                "FieldOption",
                 *("BridgeListener", "LifecycleState", "ViewServer", "Download"),
                 *("ToolOutcome", "OnProgress", "Progress", "ListTasksResult"),
                 *("ModelApi", "Naming", "Opening", "Reuse", "ViewCalls"),

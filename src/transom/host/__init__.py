@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from transom.host.bridge import Bridge, BridgeListener
     from transom.host.downloads import Download
-    from transom.host.elicit_form import ElicitField, FieldOption
+    from transom.host.elicit_form import ElicitField, FieldFormat, FieldKind, FieldOption
     from transom.host.elicitation import ElicitRequest
     from transom.host.grants import GivenGrant, Grant, Grantee
     from transom.host.host import AttachesToHost, Host
@@ -73,6 +73,8 @@ __all__ = [
     "Download",
     "ElicitField",
     "ElicitRequest",
+    "FieldFormat",
+    "FieldKind",
     "FieldOption",
     "GivenGrant",
     "Grant",
@@ -119,7 +121,7 @@ __getattr__, __dir__ = load_on_use(
         ".bridge": "Bridge BridgeListener",
         ".downloads": "Download",
         ".grants": "GivenGrant Grant Grantee",
-        ".elicit_form": "ElicitField FieldOption",
+        ".elicit_form": "ElicitField FieldFormat FieldKind FieldOption",
         ".elicitation": "ElicitRequest",
         ".host": "AttachesToHost Host",
         ".limits": "Limits",

@@ -21,6 +21,7 @@ from transom.types import Wire
 FieldKind = Literal["text", "number", "integer", "boolean", "choice", "choices"]
 """What a field takes; `choice` is one of its options, `choices` any number of them."""
 FieldFormat = Literal["email", "uri", "date", "date-time"]
+"""What a text is, where the server says so."""
 
 _MAX_FIELDS: Final = 50
 _MAX_OPTIONS: Final = 300
@@ -57,7 +58,7 @@ class ElicitField(Wire, frozen=True):
     title: str
     description: str = ""
     required: bool = False
-    default: Json = None
+    default: Any = None
     """What it has before the user changes it; None: nothing."""
     format: FieldFormat | None = None
     """What a text is."""
