@@ -268,7 +268,7 @@ async def test_a_page_that_crashes_is_survived() -> None:
 
 
 async def test_a_view_whose_process_dies_is_survived() -> None:
-    async with headless(timeout=10) as (renderer, host):
+    async with headless() as (renderer, host):
         view = await show(host)
         assert renderer.page is not None
         while not (frames := [f for f in renderer.page.frames if f"//{view.id}-" in f.url]):
@@ -287,7 +287,7 @@ async def test_a_view_whose_process_dies_is_survived() -> None:
 
 
 async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
-    async with headless(timeout=10) as (renderer, host):
+    async with headless() as (renderer, host):
         renderer.stage.patience = 0.5
         view = await show(host)
         mark = browser_of(renderer)

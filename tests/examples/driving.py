@@ -69,7 +69,7 @@ class Shown:
 
     async def tools_when(self, so: Callable[[dict[str, Tool]], bool]) -> dict[str, Tool]:
         """The same, as soon as they are so."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while True:
                 self._changed.clear()
                 tools = await self.tools()

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.examples.conftest import Open
 from tests.examples.driving import Shown, enum
-from transom import Host
+from transom import Host, ToolResult
 
 pytestmark = pytest.mark.processes
 
@@ -16,6 +16,12 @@ pytestmark = pytest.mark.processes
 async def click(shown: Shown, square: int) -> None:
     await shown.page.get_by_label(f"Square {square}, free").click()
     await expect(shown.page.get_by_label(f"Square {square}, X")).to_be_visible()
+
+
+async def play(shown: Shown, square: int) -> ToolResult:
+    """The model's move, as soon as its host has heard that it is its turn."""
+    await shown.tools_when(lambda tools: "play" in tools)
+    return await shown.call("play", square=square)
 
 
 async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
@@ -29,7 +35,7 @@ async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
     assert enum(tools, "play", "square") == [1, 2, 3, 4, 6, 7, 8, 9]
     assert "square: must be one of" in await shown.refusal("play", square=5)
 
-    moved = await shown.call("play", square=1)
+    moved = await play(shown, 1)
     assert moved.text == "O 2 3\n4 X 6\n7 8 9\nIt is the user's turn."
     assert moved.structured_content == {
         "board": ["O", "", "", "", "X", "", "", "", ""],
@@ -45,11 +51,11 @@ async def test_the_model_moves_when_the_user_has_moved(open_view: Open) -> None:
 async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", first="O")
     for nought, cross in ((1, 4), (2, 5)):
-        await shown.call("play", square=nought)
+        await play(shown, nought)
         await click(shown, cross)
     tools = await shown.tools_when(lambda tools: "play" in tools)
     assert set(tools["play"].output_schema["properties"]) == {"board", "turn", "winner", "free"}
-    last = await shown.call("play", square=3)
+    last = await play(shown, 3)
     assert last.structured_content["winner"] == "O"
     assert last.text.endswith("The game is over: you have won.")
     await expect(shown.page.get_by_text("The model won.")).to_be_visible()
@@ -68,10 +74,10 @@ async def test_a_game_that_is_won_is_counted_and_offers_no_move(open_view: Open)
 
 async def test_the_house_answers_at_once_blocks_and_wins(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", opponent="house", first="O")
-    assert (await shown.call("play", square=5)).text == "X 2 3\n4 O 6\n7 8 9\nIt is your turn."
-    blocked = await shown.call("play", square=3)
+    assert (await play(shown, 5)).text == "X 2 3\n4 O 6\n7 8 9\nIt is your turn."
+    blocked = await play(shown, 3)
     assert blocked.structured_content["board"][6] == "X"
-    lost = await shown.call("play", square=2)  # does not stop 1, 4, 7
+    lost = await play(shown, 2)  # does not stop 1, 4, 7
     assert lost.structured_content["winner"] == "X"
     assert lost.text.endswith("The game is over: the house has won.")
     await expect(shown.page.locator("#score-X")).to_have_text("1")
@@ -108,7 +114,7 @@ async def test_a_board_that_is_full_is_a_draw(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board")
     for cross, nought in ((5, 1), (2, 8), (3, 7), (4, 6)):
         await click(shown, cross)
-        await shown.call("play", square=nought)
+        await play(shown, nought)
     await click(shown, 9)
     board = await shown.call("get_board")
     assert board.structured_content["winner"] == "draw"
@@ -121,5 +127,5 @@ async def test_a_board_that_is_full_is_a_draw(open_view: Open) -> None:
 async def test_the_house_can_be_beaten(open_view: Open) -> None:
     shown = await open_view("tictactoe", "show_board", opponent="house", first="O")
     for square in (1, 9, 7):
-        assert (await shown.call("play", square=square)).structured_content["winner"] is None
-    assert (await shown.call("play", square=4)).structured_content["winner"] == "O"
+        assert (await play(shown, square)).structured_content["winner"] is None
+    assert (await play(shown, 4)).structured_content["winner"] == "O"
