@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.connections.scripted_server import ScriptedServer
 from tests.gateway.chatty import chatty, in_memory
 from tests.gateway.modern import ENVELOPE, SUBSCRIPTION, call, stamped
 from tests.gateway.test_http import BOTH, INITIALIZE, Page, client, gateway, text_of
@@ -246,6 +247,23 @@ async def test_an_argument_that_a_header_repeats_must_be_what_the_header_says(
         else:
             assert answer.status_code == 400
             assert (answer.json()["id"], answer.json()["error"]["code"]) == (3, -32020)
+
+
+def headed(name: str, header: str) -> dict[str, Any]:
+    region = {"type": "string", "x-mcp-header": header}
+    schema = {"type": "object", "properties": {"region": region}}
+    return {"name": name, "inputSchema": schema}
+
+
+async def test_a_tool_whose_headers_are_invalid_is_neither_listed_nor_called_by_http() -> None:
+    tools = [headed("good", "Region"), headed("broken", "a b")]
+    server = ScriptedServer({"tools/list": {"tools": tools}, "tools/call": {"content": []}})
+    async with gateway(server.connect) as (url, _), httpx2.AsyncClient() as http:
+        listed = await post(http, url, "tools/list")
+        assert [each["name"] for each in listed.json()["result"]["tools"]] == ["good"]
+        answer = await post(http, url, "tools/call", call("broken", region="north"))
+        assert answer.json()["error"]["code"] == -32602
+    assert not server.sent("tools/call")
 
 
 @pytest.mark.parametrize(

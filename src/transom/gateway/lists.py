@@ -32,8 +32,9 @@ Merge = Callable[[Listed], list[Raw | bytes]]
 class MergedLists:
     """The lists of all servers of a proxy, with what Views add to them."""
 
-    def __init__(self, members: Members, views: ClientViews) -> None:
+    def __init__(self, members: Members, views: ClientViews, *, checks_headers: bool) -> None:
         self._members = members
+        self._checks_headers = checks_headers  # what the client sends in them is checked
         self._views = views
         names = [each.name for each in members]
         self._tools = Names(names, STANDING_TOOLS)
@@ -132,6 +133,8 @@ class MergedLists:
                     if server is self._members.only:
                         merged.append(entry)
                     continue
+                if self._checks_headers and has_invalid_headers(entry):
+                    continue
                 shown = self._tools.shown(server.name, head.name) if head.for_model else None
                 if shown is None or (shown in heads and server is not self._members.only):
                     continue
@@ -203,6 +206,16 @@ class MergedLists:
         ):
             with suppress(TransomError):  # a server may have only one of them
                 merge(await self._list_all(method, key))
+
+
+def has_invalid_headers(tool: Raw) -> bool:
+    """Whether no client can call a tool by HTTP: its `x-mcp-header` is invalid."""
+    if b'"x-mcp-header"' not in bytes(tool):
+        return False
+    # The SDK takes a while to load, and few tools need this.
+    from mcp.shared.inbound import find_invalid_x_mcp_header  # noqa: PLC0415
+
+    return find_invalid_x_mcp_header(member(tool, "inputSchema")) is not None
 
 
 async def _find(names: Names, shown: str, relisting: Relisting) -> tuple[str, str] | None:

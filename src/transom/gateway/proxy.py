@@ -41,7 +41,7 @@ from transom.gateway.client_host import ViewOptions, ViewRecords
 from transom.gateway.client_views import STANDING_TOOLS, ClientViews
 from transom.gateway.eras import ERAS, INTRODUCTIONS, STATELESS, ClientRequest
 from transom.gateway.inputs import Inputs
-from transom.gateway.lists import MergedLists
+from transom.gateway.lists import MergedLists, has_invalid_headers
 from transom.gateway.members import LISTS, Member, Members
 from transom.gateway.merge import (
     merge_introductions,
@@ -113,7 +113,7 @@ class Proxy:
         self._views = ClientViews(
             views, client, inputs, self._subscriptions, client_name=client_name, records=records
         )
-        self._lists = MergedLists(self._members, self._views)
+        self._lists = MergedLists(self._members, self._views, checks_headers=check_call is not None)
         self._check_call = check_call
         self._introducing: asyncio.Future[Any] | None = None
         self._tasks: Recent[str, _ServerTask] = Recent(_MAX_TASKS)
@@ -371,6 +371,8 @@ class Proxy:
             raise self._members.unknown("tool", name)
         mirrors = server.connection.tool_cache.mirrors_arguments(own)
         if self._check_call is not None and mirrors and tool is not None:
+            if has_invalid_headers(Raw(msgspec.json.encode(tool))):
+                raise self._members.unknown("tool", name)
             self._check_call(call, tool)
 
         async def forward() -> bytes:
