@@ -20,7 +20,7 @@ help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
 	  awk -F'|' '{ printf "%-17s%s\n", $$1, $$2 }'
 
-setup: ## prepare everything: Python and npm packages, example servers, Chromium, Redis
+setup: ## prepare everything: Python and npm packages, example servers, Chromium, Redis, Pyodide
 	@scripts/setup
 
 demo: ## watch an agent play music in a page; sets up all it needs
@@ -28,7 +28,7 @@ demo: ## watch an agent play music in a page; sets up all it needs
 	@$(PYTHON_IN_VENV) -m transom demo $(ARGS)
 
 quick: ## the tests without processes, load and agent frameworks: what to run at every save
-	@scripts/setup python
+	@scripts/setup python node
 	@$(PYTEST) -n 4 --tier quick $(ARGS)
 
 test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
@@ -73,7 +73,7 @@ docs: ## write the reference from docstrings and help, and put samples into the 
 	@$(PYTHON_IN_VENV) -m scripts.statements
 
 docs-site: ## build the documentation as a site in site/, strictly; ARGS go to mkdocs build
-	@scripts/setup python
+	@scripts/setup docs
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet $(ARGS)
 	@echo "site/index.html is built; to look at it: $(PYTHON_IN_VENV) -m http.server -d site"
 

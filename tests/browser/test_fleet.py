@@ -83,7 +83,7 @@ async def test_the_page_the_host_and_the_agent_are_on_three_workers(
     for worker, kind in ((front, "RemoteHost"), (back, "Host"), (third, "RemoteHost")):
         calls = (worker.call("ada", f"{view}__work", id=f"{worker.port}-{n}") for n in range(10))
         for n, answer in enumerate(await asyncio.gather(*calls)):
-            assert (answer["text"], answer["host"]) == (f"end {worker.port}-{n}", kind)
+            assert answer | {"text": f"end {worker.port}-{n}", "host": kind} == answer
     assert (await third.call("ada", f"{view}__input"))["text"] == "shown one"
     assert set(fleet.effects().values()) == {1}
     assert (await third.call("bob", f"{view}__input"))["error"] == "ProtocolError"

@@ -20,7 +20,7 @@ async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server() ->
     violations: list[Violation] = []
     renderer = HeadlessRenderer(on_violation=violations.append)
     async with Host(
-        renderer=renderer, policy=Policy.trusting(), audit=None, open_timeout=40
+        renderer=renderer, policy=Policy.trusting(), audit=None, open_timeout=120
     ) as host:
         await host.add_server("prefab", server)
         changed = asyncio.Event()

@@ -121,11 +121,11 @@ class Worker:
         if self._process is not None:
             self._process.send_signal(number)
 
-    async def call(self, user: str, tool: str, timeout: float = 20, **arguments: Any) -> Any:
+    async def call(self, user: str, tool: str, timeout: float = 50, **arguments: Any) -> Any:
         """What an agent on this worker gets for a call."""
         given = {"tool": tool, "arguments": arguments, "timeout": timeout}
         cookies = {"user": user}
-        async with httpx2.AsyncClient(timeout=60, cookies=cookies, verify=_NO_TLS) as client:
+        async with httpx2.AsyncClient(timeout=90, cookies=cookies, verify=_NO_TLS) as client:
             return (await client.post(f"{self.url}/agent", json=given)).json()
 
 

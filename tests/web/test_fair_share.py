@@ -92,7 +92,7 @@ async def test_the_flood_of_one_user_waits_and_loses_nothing_and_another_user_do
 
 
 async def test_pages_of_one_user_that_read_nothing_have_one_limit_together() -> None:
-    limits = UserLimits(max_unread=300_000, max_share=1)
+    limits = UserLimits(max_unread=50_000, max_share=1)
     async with (
         asyncio.timeout(ENOUGH),
         site(users=limits) as shop,
