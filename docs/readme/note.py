@@ -8,7 +8,7 @@ views = Views()
 page = views.add("ui://note/page.html", html=Path(__file__).with_name("note.html"))
 
 
-@views.tool(opens=page)
+@views.tool(opens=page, annotations={"readOnlyHint": True})
 def open_note(text: str = "") -> str:
     """Open a note for the user to edit."""
     return text or "The note is empty."

@@ -271,3 +271,15 @@ def test_a_command_runs_without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert run_async(loop_module()).startswith("asyncio")
+
+
+@pytest.mark.parametrize("line", [["demo"], ["gateway", "--headless", "--", "python", "orders.py"]])
+def test_what_needs_a_browser_says_in_one_line_how_to_get_it(
+    line: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("files", "gateway"):
+        monkeypatch.setattr(f"transom.cli.{module}.find_spec", lambda _: None)
+    ran = transom(*line)
+    assert ran.returncode != 0
+    assert ran.stderr.count("\n") == 1
+    assert "pip install 'transom[headless]'" in ran.stderr

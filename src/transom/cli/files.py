@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -73,6 +74,9 @@ def _run_demo(options: DemoOptions) -> int:
     if options.examples:
         sys.stdout.write(f"{folder}\n")
         return 0
+    if find_spec("playwright") is None:
+        sys.stderr.write("transom demo: it needs Playwright: pip install 'transom[headless]'\n")
+        return 1
     return subprocess.run([sys.executable, str(folder / "demo.py")], check=False).returncode
 
 
