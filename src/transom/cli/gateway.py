@@ -41,17 +41,18 @@ _PAGE_WITHIN = 10.0  # seconds that a call waits for a page to be opened
 def run(options: GatewayOptions) -> int:
     """Run a gateway until its client is gone, or a signal comes; the exit code."""
     process: Process | None = None
+    early: list[int] = []  # signals, before the event loop handles them
     try:
         _check(options)
         if options.command and options.http is None:
-            _interrupt_on_signals()
+            _record_signals(early)
             process = spawn(options.command)
         _set_up_logging(verbose=options.verbose)
-        run_async(_run(options, process))
+        run_async(_run(options, process, early))
     except TransomError as error:
         _print(str(error))
         return 2
-    except KeyboardInterrupt:  # a signal, before the event loop handles them
+    except KeyboardInterrupt:  # Ctrl-C, before the event loop handles it
         return 0
     finally:
         if process is not None and process.poll() is None:
@@ -70,11 +71,16 @@ def _check(options: GatewayOptions) -> None:
         raise UsageError("--bus goes with --http: replicas share clients that connect over HTTP")
 
 
-def _interrupt_on_signals() -> None:
-    """Have signals raise KeyboardInterrupt before there is an event loop to handle them."""
-    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")):
+def _record_signals(early: list[int]) -> None:
+    """Note signals that come before there is an event loop to handle them.
+
+    An exception in the middle of starting the server would leave it behind.
+    """
+    if sys.platform == "win32":  # its event loop handles none
+        return
+    for number in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP", "SIGINT")):
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, lambda number, _: early.append(number))
 
 
 def _set_up_logging(*, verbose: bool) -> None:
@@ -86,7 +92,7 @@ def _set_up_logging(*, verbose: bool) -> None:
     logging.getLogger("mcp").setLevel(logging.WARNING if verbose else logging.CRITICAL)
 
 
-async def _run(options: GatewayOptions, process: Process | None) -> None:
+async def _run(options: GatewayOptions, process: Process | None, early: list[int]) -> None:
     import asyncio
 
     from transom.connections.process import ServerProcess
@@ -94,7 +100,9 @@ async def _run(options: GatewayOptions, process: Process | None) -> None:
 
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - for the type checker
-    on_signals(task.cancel, interrupt=False)
+    on_signals(task.cancel, interrupt=process is not None)
+    if early:
+        return
     asyncio.get_running_loop().set_exception_handler(_report_unhandled)
     with suppress(asyncio.CancelledError):  # a signal, before there was a client to serve
         started = None if process is None else await ServerProcess.adopt(process)
