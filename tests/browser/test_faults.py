@@ -84,6 +84,7 @@ async def test_a_socket_that_is_cut_costs_a_call_nothing_but_time(
             assert host.views == {view.id: view}
 
 
+@pytest.mark.nightly
 async def test_a_socket_dropped_again_and_again_loses_and_doubles_nothing(
     browser: Chromium,
 ) -> None:
@@ -124,6 +125,7 @@ async def test_a_reloaded_page_fails_running_calls_and_brings_the_view_back_as_i
         assert len(user.opened) == 1
 
 
+@pytest.mark.nightly
 async def test_a_page_reloaded_twice_in_a_row_ends_with_its_views(browser: Chromium) -> None:
     async with browser.user() as user, hosted(user.renderer(), WORK) as host:
         view = await show(host, "A")
@@ -187,6 +189,7 @@ async def test_a_closed_tab_closes_its_views_and_the_next_call_opens_another(
         assert await text_of(fresh.call_tool("count")) == "0"
 
 
+@pytest.mark.nightly
 async def test_a_call_right_after_the_tab_was_closed_opens_a_page_too(browser: Chromium) -> None:
     async with browser.user() as user, impatient(user) as host:
         await show(host)
@@ -318,6 +321,7 @@ async def test_a_view_that_is_gone_loses_its_tools_and_can_be_reloaded_by_the_us
             view = await check_that_it_is_gone_and_reload(user, host, view, other)
 
 
+@pytest.mark.nightly
 async def test_a_view_that_hangs_for_long_is_gone_too(browser: Chromium) -> None:
     limits = Limits(unresponsive_after=1, gone_after=2)
     async with browser.user() as user, hosted(user.renderer(), DEAD, limits=limits) as host:

@@ -108,6 +108,7 @@ async def test_the_worker_of_the_pages_socket_is_killed_and_a_call_goes_on(
     assert [done[each] for each in ("begin cut", "end cut", "end after", "show cleo")] == [1] * 4
 
 
+@pytest.mark.nightly
 async def test_the_worker_of_the_host_is_killed_and_another_goes_on_with_the_views(
     fleet: Fleet, context: BrowserContext
 ) -> None:

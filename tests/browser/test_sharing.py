@@ -147,6 +147,7 @@ async def test_two_processes_share_a_tab_and_the_second_goes_on_when_the_first_a
         assert await second.ask("tests-3 count") == "1"
 
 
+@pytest.mark.nightly
 async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
     browser: Chromium,
 ) -> None:

@@ -364,6 +364,7 @@ LOSE = """() => new Promise((resolve) => {
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 async def test_the_chat_is_used_by_two_people_at_once(chromium: Browser) -> None:
     sock = listen("127.0.0.1", 0)
     origin = f"http://localhost:{sock.getsockname()[1]}"

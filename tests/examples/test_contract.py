@@ -53,6 +53,7 @@ async def test_the_checker_has_nothing_to_say(name: str) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.nightly
 async def test_the_checker_has_nothing_to_say_about_their_views_in_a_browser() -> None:
     together = MCPServer("examples", version="1.0.0")  # one browser for all of them
     for name in SHAPES:
