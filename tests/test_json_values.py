@@ -7,7 +7,7 @@ from shutil import which
 
 import pytest
 
-from transom.json_values import clean, is_clean, visible_json, without_marks
+from transom.json_values import clean, has_word, is_clean, visible_json, without_marks
 
 # The names of Unicode's properties, as any engine of JavaScript knows them.
 LIST_UNSEEN = """
@@ -92,3 +92,17 @@ def test_a_million_backslashes_before_a_bracket_are_read_once():
     data = b"\\" * 1_000_000 + b"\\u27e6"
     assert without_marks(data) == b"\\" * 1_000_000 + b"["
     assert without_marks(b"\\" + data) == b"\\" + data
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (rb'{"a": {"x-key": 1}}', True),
+        (rb'{"a": ["x-key"]}', True),
+        (rb'{"a": {"x\u002dkey": 1}}', True),
+        (b"[" * 10_000 + rb'"x\u002dkey"' + b"]" * 10_000, True),
+        (rb'{"a": {"x-keys": 1, "\u00e4": "x\u002dkeys"}}', False),
+    ],
+)
+def test_a_word_is_found_however_it_is_spelled(data: bytes, found: bool) -> None:
+    assert has_word(data, "x-key") is found

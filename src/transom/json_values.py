@@ -106,6 +106,17 @@ def member(value: Raw | bytes | None, *path: str) -> Any:
         return None  # a number such as 1e999 is valid JSON
 
 
+def has_word(value: Raw | bytes, word: str) -> bool:
+    """Whether a string is somewhere in JSON, as a key or value, however it is spelled there."""
+    data, quoted = bytes(value), f'"{word}"'.encode()
+    if b"\\u" not in data:
+        return quoted in data
+    try:
+        return quoted in msgspec.json.encode(msgspec.json.decode(data))
+    except RecursionError:  # too deep to be looked through
+        return True
+
+
 def with_member(value: Raw | bytes | None, key: str, member: object) -> bytes:
     """An object with another value for one of its members."""
     return wire.encode({**members(value), key: Raw(wire.encode(member))})

@@ -20,7 +20,7 @@ from transom.connections.versions import (
     without_hop_keys,
 )
 from transom.errors import METHOD_NOT_FOUND, InvalidResult, ProtocolError
-from transom.json_values import member, members
+from transom.json_values import has_word, member, members
 from transom.protocol import wire
 from transom.protocol.pagination import Pagination
 from transom.session import OnProgress
@@ -195,7 +195,7 @@ class ToolCache:
                 tool = msgspec.json.decode(entry, type=Tool)
             except msgspec.DecodeError:
                 continue  # it has no name to call it by
-            if found.setdefault(tool.name, tool) is tool and b'"x-mcp-header"' in bytes(entry):
+            if found.setdefault(tool.name, tool) is tool and has_word(entry, "x-mcp-header"):
                 mirrored.add(tool.name)
         self._tools, self._mirrored = found, mirrored
 

@@ -21,7 +21,7 @@ from transom.gateway.eras import ClientRequest
 from transom.gateway.members import Member, Members
 from transom.gateway.merge import Names, renamed
 from transom.gateway.subscriptions import OWN_RESOURCES
-from transom.json_values import member, members, with_entries, without_marks
+from transom.json_values import has_word, member, members, with_entries, without_marks
 
 Listed = list[tuple[Member, list[Raw]]]
 """The entries that each server listed."""
@@ -210,7 +210,7 @@ class MergedLists:
 
 def has_invalid_headers(tool: Raw) -> bool:
     """Whether no client can call a tool by HTTP: its `x-mcp-header` is invalid."""
-    if b'"x-mcp-header"' not in bytes(tool):
+    if not has_word(tool, "x-mcp-header"):
         return False
     # The SDK takes a while to load, and few tools need this.
     from mcp.shared.inbound import find_invalid_x_mcp_header  # noqa: PLC0415
