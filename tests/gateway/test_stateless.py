@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from msgspec import Raw
 
 from tests.connections.scripted_server import ScriptedServer
 from tests.gateway.chatty import chatty, in_memory
@@ -15,6 +16,7 @@ from tests.gateway.test_http import BOTH, INITIALIZE, Page, client, gateway, tex
 from tests.gateway.test_several_modern import modern, streaming
 from tests.host.shop import Heard, editor, shop
 from transom import App, InProcessRenderer
+from transom.gateway.lists import has_invalid_headers
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
@@ -264,6 +266,12 @@ async def test_a_tool_whose_headers_are_invalid_is_neither_listed_nor_called_by_
         answer = await post(http, url, "tools/call", call("broken", region="north"))
         assert answer.json()["error"]["code"] == -32602
     assert not server.sent("tools/call")
+
+
+@pytest.mark.parametrize("key", [b"x-mcp-header", rb"x\u002dmcp-header"])
+def test_a_tool_whose_headers_cannot_be_read_counts_as_one_with_invalid_ones(key: bytes) -> None:
+    deep = b'{"name": "a", "inputSchema": {"%s": 1, "items": %s%s}}'
+    assert has_invalid_headers(Raw(deep % (key, b"[" * 10_000, b"]" * 10_000)))
 
 
 @pytest.mark.parametrize(

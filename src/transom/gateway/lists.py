@@ -215,7 +215,10 @@ def has_invalid_headers(tool: Raw) -> bool:
     # The SDK takes a while to load, and few tools need this.
     from mcp.shared.inbound import find_invalid_x_mcp_header  # noqa: PLC0415
 
-    return find_invalid_x_mcp_header(member(tool, "inputSchema")) is not None
+    try:
+        return find_invalid_x_mcp_header(member(tool, "inputSchema")) is not None
+    except RecursionError:  # too deep to be read
+        return True
 
 
 async def _find(names: Names, shown: str, relisting: Relisting) -> tuple[str, str] | None:
