@@ -64,6 +64,15 @@ async def test_another_tool_cannot_be_slipped_in_as_a_change():
     assert script.read[-1].failed
 
 
+async def interrupted(host: Host, server: Asking, script: Script) -> tuple[LangChain, Any]:
+    """An agent whose call made the server ask something, and what it was interrupted with."""
+    run = LangChain(host, script)
+    await host.add_server("office", server)
+    await run.run()
+    [asked] = run.result["__interrupt__"]
+    return run, asked
+
+
 @pytest.mark.parametrize("modern", [True, False], ids=["2026-07-28", "2025-11-25"])
 @pytest.mark.parametrize(
     ("question", "response", "expected"),
@@ -83,10 +92,7 @@ async def test_what_a_server_asks_is_an_interrupt_and_the_call_goes_on_where_it_
     reach_in_memory(monkeypatch)
     server, script = Asking(question, modern=modern), Script(Call("register"))
     async with Host() as host:
-        run = LangChain(host, script)
-        await host.add_server("office", server)
-        await run.run()
-        [asked] = run.result["__interrupt__"]
+        run, asked = await interrupted(host, server, script)
         assert asked.value["type"] == "mcp_elicitation"
         assert asked.value["tool_name"] == "register"
         [request] = asked.value["requests"]
@@ -108,10 +114,7 @@ async def test_an_answer_of_an_earlier_process_is_not_given_to_another_question(
     reach_in_memory(monkeypatch)
     server, script = Asking(QUESTION, modern=True), Script(Call("register"))
     async with Host() as host:
-        run = LangChain(host, script)
-        await host.add_server("office", server)
-        await run.run()
-        [asked] = run.result["__interrupt__"]
+        run, asked = await interrupted(host, server, script)
         key = asked.value["requests"][0]["key"]
         run.middleware._calls.waiting.clear()
         server.question = {**QUESTION, "message": "Your bank account?"}

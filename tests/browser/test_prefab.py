@@ -46,7 +46,7 @@ async def test_a_prefab_view_is_shown_offers_its_tools_and_calls_its_server() ->
         await shown.get_by_text("My notes").wait_for()
         await shown.get_by_text("The colour is red, the count is 1").wait_for()
         await shown.get_by_role("button", name="Add").click()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(notes) < 2:  # noqa: ASYNC110 - a button that is pressed answers nobody
                 await asyncio.sleep(0.05)
         assert notes == ["by the model", "by a click"]

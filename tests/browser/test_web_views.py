@@ -193,7 +193,7 @@ async def test_the_page_asks_in_its_own_way_or_leaves_it_to_the_card(
         )
         await page.evaluate("document.documentElement.className = 'dark'")
         await live(page).wait_for()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await text_of(view.call_tool("theme")) != "dark":  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.05)
         assert "theme" in await page.evaluate("seen")

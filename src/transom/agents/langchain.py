@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Discriminator
 
+from transom.agents.agent_calls import AgentCall, AgentCalls, PendingElicitation
 from transom.agents.content import (
     Image,
     Part,
@@ -20,7 +21,6 @@ from transom.agents.content import (
     error_for_model,
     parts_for_model,
 )
-from transom.agents.running_call import PendingElicitation, RunningCall, RunningCalls
 from transom.agents.view_words import ViewWords
 from transom.host.policy import Allow, ApprovalRequest, Deny
 from transom.host.tool_host import ToolHost
@@ -94,7 +94,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         self.tools = []
         self._host = host
         self._words = ViewWords(host)
-        self._calls = RunningCalls(host)
+        self._calls = AgentCalls(host)
 
     async def abefore_model(
         self,
@@ -153,7 +153,7 @@ class HostMiddleware(AgentMiddleware[Any, Any, Any]):
         question.resolve(_answer(given.responses.get(_KEY)))
         return await self._finish(running, key, name, call_id)
 
-    async def _finish(self, running: RunningCall, key: str, name: str, call_id: str) -> ToolMessage:
+    async def _finish(self, running: AgentCall, key: str, name: str, call_id: str) -> ToolMessage:
         while (question := await running.next_question()) is not None:
             running.asked.append((_elicitation(question, name), _Responses))
             self._calls.waiting[key] = running, question

@@ -492,7 +492,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.perf_counter() > give_up:
                 raise
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_LOOK_EVERY)  # in the thread that writes
 
 
 def _used_bytes(connection: sqlite3.Connection) -> int:

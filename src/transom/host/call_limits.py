@@ -29,7 +29,7 @@ class CallLimits:
                 self._running.pop(limit, None)
 
     def restart(self, limit: asyncio.Timeout) -> None:
-        """Begin a running limit anew: there is a sign of life, or the user has answered."""
+        """Start a limit again with its full time: after progress, or an answer of the user."""
         seconds = self._running.get(limit)
         if seconds is not None and not limit.expired():
             now = asyncio.get_running_loop().time()
@@ -37,7 +37,7 @@ class CallLimits:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let no limit run in this block; after it, all begin anew."""
+        """Stop all limits in this block; after it, each starts again with its full time."""
         self._asking += 1
         self._restart_all()
         try:

@@ -34,7 +34,7 @@ class PendingElicitation(msgspec.Struct, eq=False, frozen=True):
             self.answer.set_result(answer)
 
 
-class RunningCall:
+class AgentCall:
     """A call of a tool, and what its server asks meanwhile."""
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, ToolResult]]) -> None:
@@ -63,25 +63,25 @@ class RunningCall:
             raise
 
 
-_current: ContextVar[RunningCall | None] = ContextVar("running call", default=None)
+_current: ContextVar[AgentCall | None] = ContextVar("agent call", default=None)
 
 
-class RunningCalls:
+class AgentCalls:
     """The calls of one agent. If nobody else answers what the host's servers ask, its user does."""
 
     def __init__(self, host: ToolHost) -> None:
-        self.waiting: Recent[str, tuple[RunningCall, PendingElicitation]] = Recent(
+        self.waiting: Recent[str, tuple[AgentCall, PendingElicitation]] = Recent(
             _MAX_WAITING, lambda held: held[0].task.cancel()
         )
         """Those whose user is asked."""
-        self._running: list[RunningCall] = []
+        self._running: list[AgentCall] = []
         slot = getattr(host, "on_elicit", None)
         if slot is not None and not slot:
             slot(self._elicit)
 
-    def begin(self, work: Callable[[], Coroutine[Any, Any, ToolResult]]) -> RunningCall:
+    def begin(self, work: Callable[[], Coroutine[Any, Any, ToolResult]]) -> AgentCall:
         """Begin a call."""
-        call = RunningCall(work)
+        call = AgentCall(work)
         self._running.append(call)
         call.task.add_done_callback(lambda _: self._running.remove(call))
         return call
