@@ -33,6 +33,9 @@ const SCRIPTS = {
   guard: "guard",
   sandbox: "sandbox",
 };
+/** A classic script that the sandbox loads when it is needed; it has others' code in it. */
+const DRIVING = { drive: "drive" };
+const NAMES_OF_ELEMENTS = "dom-accessibility-api";
 
 const COMMON = {
   bundle: true,
@@ -94,6 +97,12 @@ const MODULE = {
   banner: { js: "// Built from js/src by `make js`." },
 };
 
+/** The licence of a package that is part of a script, as its terms want. */
+function notice(name) {
+  const text = readFileSync(join(root, "node_modules", name, "LICENSE.md"), "utf8");
+  return { js: `/*! With ${name}, which has this licence:\n\n${text.trim()}\n*/` };
+}
+
 /** `entries` has the source of each file that is built. */
 async function bundle(entries, options) {
   const entryPoints = Object.entries(entries).map(([out, name]) => ({
@@ -130,6 +139,7 @@ const built = [
   ...(await bundle({ ...PACKAGE, ...LOADED }, { ...MODULE, external: ["react"] })),
   ...(await bundle(SHOWING, MODULE)),
   ...(await bundle(SCRIPTS, { format: "iife", plugins: [follow] })),
+  ...(await bundle(DRIVING, { format: "iife", banner: notice(NAMES_OF_ELEMENTS) })),
   ...declarations(),
 ];
 

@@ -77,6 +77,9 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
       case "mode":
         views.get(this, known.view)?.setMode(known.mode);
         break;
+      case "drive":
+        views.get(this, known.view)?.drive(known);
+        break;
       case "clear":
         views.clearStorage(known.origins);
         break;

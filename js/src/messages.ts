@@ -151,6 +151,14 @@ export type Question = {
  */
 export type Answer = "allow" | "always" | "deny" | "cancel" | boolean | FormFields;
 
+/** Read or use a View as its user would. */
+export interface Drive {
+  do: "drive";
+  view: string;
+  id: number;
+  request: DriveRequest;
+}
+
 export type Ask = Question & { do: "ask"; id: number };
 
 /** Messages for the page of a Stage and for an application's alike. */
@@ -162,6 +170,7 @@ export type ViewMessage =
   | Named
   | DownloadedFile
   | Ask
+  | Drive
   | { do: "unmount"; view: string }
   | { do: "mode"; view: string; mode: DisplayMode }
   | { do: "clear"; origins: string[] }
@@ -219,7 +228,10 @@ export type PageMessage =
   | { do: "withdraw"; view: string; tool: string; by: GrantedTool["by"] }
   | { do: "broken"; view: string; reason: string; value?: true }
   | { do: "refused" | "vanished"; view: string; reason: string }
-  | { do: "closed" | "reload" | "retry"; view: string };
+  | { do: "closed" | "reload" | "retry"; view: string }
+  /** The answer to `Drive`, as JSON that nobody has looked into: the View may have written it. */
+  | { do: "driven"; view: string; id: number; answer: string }
+  | { do: "control"; view: string; value: boolean };
 
 // --- the frames around a View ---------------------------------------------------------------------
 
@@ -246,6 +258,11 @@ export const RESOURCE_READY = `${SANDBOX}resource-ready`;
 /** The document of the View is not in the sandbox any more. */
 export const VIEW_GONE = `${SANDBOX}view-gone`;
 
+/** Read or use the View: has a `SandboxDrive`. */
+export const DRIVE = `${SANDBOX}drive`;
+/** What came of it: has a `SandboxDriven`. */
+export const DRIVEN = `${SANDBOX}driven`;
+
 /** The user pressed Tab in the View. */
 export const TAB_PRESSED = `${SANDBOX}tab-pressed`;
 
@@ -254,6 +271,64 @@ export interface SandboxedView {
   html: string;
   allow: string;
 }
+
+export interface SandboxDrive {
+  id: number;
+  request: DriveRequest;
+}
+
+export interface SandboxDriven {
+  id: number;
+  answer: string;
+}
+
+// --- reading and using a View: `drive.ts` answers ---------------------------------------------------
+
+export type ActionName =
+  | "click"
+  | "double_click"
+  | "type"
+  | "clear"
+  | "select"
+  | "check"
+  | "uncheck"
+  | "press"
+  | "set"
+  | "scroll_into_view"
+  | "hover"
+  | "drag_to"
+  | "submit"
+  | "upload";
+
+/** What is to be done, and to which element; `role` and `name` as the user has approved them. */
+export interface Action {
+  ref: string;
+  action: ActionName;
+  value?: string | null;
+  to?: string | null;
+  role?: string | null;
+  name?: string | null;
+}
+
+/** What the page shows: all of it in short, what has a text, or what is in one element. */
+export interface Look {
+  op: "look";
+  find?: string | null;
+  under?: string | null;
+  /** Outline for a moment what was read. */
+  show?: boolean;
+}
+
+/**
+ * `target` says where to press with a real mouse, `focus` prepares an element for a real keyboard, and
+ * `settle` waits for what comes of it; `act` does all that by itself. `mark` outlines an element until
+ * the next one.
+ */
+export type DriveRequest =
+  | Look
+  | (Action & { op: "target" | "act" | "focus" })
+  | { op: "settle" }
+  | { op: "mark"; ref?: string | null };
 
 /** The method of what may be a message of JSON-RPC: a stranger has posted it. */
 export const methodOf = (data: unknown): unknown =>

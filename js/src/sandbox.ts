@@ -3,8 +3,11 @@
  * the View in a frame inside, which inherits that policy. It passes messages between the Stage and
  * the View, both ways, as they are, except those that are about the sandbox itself.
  */
-import { asText } from "./json.js";
+import type { Driver, DriverWindow } from "./drive.js";
+import { asText, toJson as asJson } from "./json.js";
 import {
+  DRIVE,
+  DRIVEN,
   FLAGS,
   isAboutSandbox,
   methodOf,
@@ -12,6 +15,8 @@ import {
   RESOURCE_READY,
   TAB_PRESSED,
   VIEW_GONE,
+  type SandboxDrive,
+  type SandboxDriven,
   type SandboxedView,
 } from "./messages.js";
 import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.js";
@@ -124,11 +129,28 @@ function start(stage: string): void {
     }
   }
 
+  // --- reading and using the View, by a script that is loaded when it is first needed
+
+  let driver: Promise<Driver> | undefined;
+
+  async function drive({ id, request }: SandboxDrive): Promise<void> {
+    let answer: string;
+    try {
+      const answerTo = await (driver ??= loadDriver());
+      answer = await answerTo(request, () => (inner && showsView(inner) ? inner : undefined));
+    } catch (error) {
+      answer = asJson({ error: asText(error).slice(0, MAX_SOURCE) })!;
+    }
+    const params: SandboxDriven = { id, answer };
+    notify(DRIVEN, params);
+  }
+
   // --- messages -------------------------------------------------------------------------------------
 
   window.addEventListener("message", ({ source, origin, data }: MessageEvent<unknown>) => {
     if (source === page && origin === stage) {
       if (methodOf(data) === RESOURCE_READY) show((data as { params: SandboxedView }).params);
+      else if (methodOf(data) === DRIVE) void drive((data as { params: SandboxDrive }).params);
       else if (!isAboutSandbox(data)) inner?.contentWindow?.postMessage(data, location.origin);
     } else if (source && source === inner?.contentWindow && origin === location.origin) {
       if (methodOf(data) === "ui/initialize") onIntroduced(inner);
@@ -137,6 +159,21 @@ function start(stage: string): void {
   });
 
   notify(PROXY_READY, {});
+}
+
+/** `drive.js` leaves its function with this window. */
+function loadDriver(): Promise<Driver> {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.addEventListener("load", () => {
+      resolve((window as DriverWindow).transomDriver!);
+    });
+    script.addEventListener("error", () => {
+      reject(new Error("The script that reads Views did not load"));
+    });
+    script.src = "/drive.js";
+    document.head.append(script);
+  });
 }
 
 // Without a parent there is nobody to talk to: this page is for the Stage only.

@@ -4,6 +4,7 @@
  */
 import { element, icon, rootOf, type IconName } from "./dom.js";
 import {
+  DRIVEN,
   ELSEWHERE,
   FLAGS,
   isAboutSandbox,
@@ -14,6 +15,7 @@ import {
   TAB_PRESSED,
   VIEW_GONE,
   type DisplayMode,
+  type Drive,
   type Gone,
   type Marks,
   type Mount,
@@ -25,6 +27,7 @@ import {
   type Trouble,
   type ViewLabel,
 } from "./messages.js";
+import { AgentUse } from "./agent_use.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
@@ -81,6 +84,8 @@ interface Mounted {
   readonly pin: HTMLElement;
   readonly busy: HTMLElement;
   readonly buttons: Record<Exclude<IconName, "pin">, HTMLButtonElement>;
+  /** What its agent does in it, as a user would. */
+  readonly use: AgentUse;
   grants: HTMLElement;
   leftOut: HTMLElement;
   trouble?: HTMLElement;
@@ -188,8 +193,20 @@ export class View extends HTMLElement {
     const about = { sandbox: FLAGS, title: `View ${this.#shown}`, part: "frame" };
     const frame = element("iframe", about);
     if (allow) frame.setAttribute("allow", allow);
+    const use = new AgentUse(this.#shown, {
+      post: (message) => {
+        this.post(message);
+      },
+      notify: (message) => {
+        this.agent.notify({ view, ...message });
+      },
+      onShown: () => {
+        this.#around.shield.raise(this);
+      },
+    });
     const mounted: Mounted = {
       mount,
+      use,
       frame,
       own,
       pin,
@@ -212,7 +229,7 @@ export class View extends HTMLElement {
     load();
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
-    this.#root.append(caption(whose, pin, busy, own, all), mounted.leftOut, frame);
+    this.#root.append(caption(whose, pin, busy, own, use.note, all), mounted.leftOut, frame);
     this.setMarks({ pinned: false, grants: [], leftOut: "" });
     this.#loading = setTimeout(() => {
       const reason = `${origin} did not load in the browser. ${COOKIES}`;
@@ -399,6 +416,11 @@ export class View extends HTMLElement {
     this.agent.notify({ do: "mode", view, mode, size });
   }
 
+  /** Have the page of the View read or used. */
+  drive(message: Drive): void {
+    this.#mounted?.use.drive(message);
+  }
+
   /** The host lets the View clean up, then removes it. */
   close(): void {
     this.hidden = true;
@@ -451,6 +473,7 @@ export class View extends HTMLElement {
       else if (method === VIEW_GONE) {
         this.#report(mounted, "vanished", "its page shows something else now");
       } else if (method === TAB_PRESSED) this.#around.onTab(this);
+      else if (method === DRIVEN) mounted.use.answer((data as { params?: unknown }).params);
       return;
     }
     if (method === "ui/notifications/size-changed") {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from transom.background import Background
 from transom.channel import Channel, memory_pair
@@ -47,6 +47,31 @@ class TakesScreenshots(Protocol):
 
     async def screenshot(self, view_id: str) -> bytes:
         """A PNG of what the View shows now."""
+        ...
+
+
+@runtime_checkable
+class DrivesViews(Protocol):
+    """A renderer whose Views can be read and used as a person does, without tools of their own."""
+
+    async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request to the script beside a View's page, and return its answer.
+
+        Requests have an `op`, and are answered so (`js/src/drive.ts` has the other end):
+
+        * `look`, with `find`, `under` (a reference) or neither, and `show` to outline what was
+          read: `nodes`, `actionable`, `left_out`, `private` and `offscreen`
+        * `act`, with `ref` and `action`, and `value`, `to`, `role` and `name` where it needs
+          them: `done`, `settled` and `ignored`, or a `problem` and its `detail`
+        * `mark`, with `ref`: nothing; the element is outlined until the next `mark`
+
+        An answer is the View's word.
+
+        Raises:
+            Refused: the user has taken control of the View.
+            ViewClosed: it is not shown, or was closed before there was an answer.
+            TransomError: there was no answer in time, or none that can be read.
+        """
         ...
 
 

@@ -40,6 +40,7 @@ _MAX_COOKIES = 50  # that are expired by one response
 _COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_REPORT = 16 * 1024
 _STAGE = ("stage.js", "views.js", "stage.css")
+_SANDBOX = ("sandbox.js", "drive.js")
 _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _ALWAYS = {
     "Cache-Control": "no-store",
@@ -260,7 +261,8 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
         return _static("guard.js", _guard_headers(host))
 
     async def script(request: Request) -> Response:
-        return _static("sandbox.js", {"Content-Security-Policy": find(request).csp})
+        name = request.url.path.removeprefix("/")
+        return _static(name, {"Content-Security-Policy": find(request).csp})
 
     async def report(request: Request) -> Response:
         mounted = find(request)
@@ -279,7 +281,7 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
         routes=[
             Route(_SANDBOX_PATH, page),
             Route("/guard.js", guard_script),
-            Route("/sandbox.js", script),
+            *(Route(f"/{name}", script) for name in _SANDBOX),
             Route("/csp-report", report, methods=["POST"]),
         ],
         exception_handlers={HTTPException: _missing},

@@ -77,6 +77,8 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
     page_origin: str = ""
     """The origin of the page that shows it: no other may frame its sandbox."""
     violations: int = 0
+    taken: bool = False
+    """Whether the user has taken control: the model may look at it, and does nothing in it."""
 
     def report_violation(self, directive: str, blocked: str, source: str = "") -> None:
         """It tried something that its policy does not allow."""

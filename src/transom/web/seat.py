@@ -19,7 +19,7 @@ import msgspec
 
 from transom.background import Background, ignore
 from transom.channel import Channel
-from transom.errors import Refused, TransomError, UsageError
+from transom.errors import Refused, TransomError, UsageError, ViewClosed
 from transom.host.downloads import Download
 from transom.host.elicit_form import form_answer
 from transom.host.elicitation import ElicitRequest
@@ -146,6 +146,20 @@ class Seat:
             for card in await self._earlier.offer(resource, self.mark):
                 stage.gone.show(card, self)
         return channel
+
+    async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Read or use a View of this Host in its page: see `DrivesViews`.
+
+        Raises:
+            Refused: the user has taken control of the View.
+            ViewClosed: it is not on a page, or was closed before there was an answer.
+            TransomError: its page did not answer in time, or with nothing that can be read.
+        """
+        key = self.key_of(view_id)
+        stage = self._pages.stage_of(key)
+        if stage is None:
+            raise ViewClosed(view_id, f"View {view_id} is not on a page")
+        return await stage.drive(key, request)
 
     # --- the Host ----------------------------------------------------------------------------
 

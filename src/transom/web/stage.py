@@ -24,13 +24,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from transom.background import ignore
-from transom.errors import PeerError, Refused, TransomError, UsageError
+from transom.errors import PeerError, Refused, TransomError, UsageError, ViewClosed
 from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
 from transom.json_values import clean
 from transom.types import ContainerDimensions, DeviceCapabilities
 from transom.web.cards import MAX_REASON, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
+from transom.web.driving import Driving
 from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
 from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
@@ -41,6 +42,9 @@ _MAX_TOOL_NAME = 128
 _MAX_LEFT_OUT = 2000
 _MAX_KEY = 100
 _MAX_SURROUNDINGS = 1000  # characters of each
+
+_ACTS = ("target", "act")
+_TAKEN = "The user has taken control of View {}: they have to give it back on the page first"
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 
@@ -75,7 +79,8 @@ class _PageMessage(msgspec.Struct):
     `reload`), answers a question (`answer`; a form has `fields`), or withdraws a grant
     (`withdraw`). A View is shown in another `mode`, has failed (`broken`; if the `value` is true,
     the browser did not load it), or a message of it was not forwarded (`refused`). Its page has
-    `vanished` from its frame: it navigated away, or crashed. The `surroundings` of the user
+    `vanished` from its frame: it navigated away, or crashed. What was asked of its page is
+    answered (`driven`), or the user takes control of it (`control`). The `surroundings` of the user
     changed, or the `place` of a View.
     """
 
@@ -89,6 +94,7 @@ class _PageMessage(msgspec.Struct):
     by: Literal["model", "view"] = "model"
     value: bool | str | _Surroundings = False
     fields: dict[str, Any] | None = None
+    answer: str = ""
 
 
 _decode_page_message = msgspec.json.Decoder(_PageMessage).decode
@@ -209,6 +215,7 @@ class Stage:
         self._on_violation = on_violation or ignore
         self._views: dict[str, MountedView] = {}
         self._questions = Questions(self.send)
+        self._driving = Driving(self.send)
         self._link: Link | None = None
         self._page_origin: str | None = None
         self._page_ready = asyncio.Event()
@@ -307,6 +314,7 @@ class Stage:
         if mounted is not None:
             self.sandboxes.remove(mounted)
             self._questions.give_up(f"The View is gone: {reason}", view_id)
+            self._driving.give_up(f"The View is gone: {reason}", view_id)
         return mounted
 
     def mounted(self, view_id: str) -> MountedView | None:
@@ -382,6 +390,25 @@ class Stage:
         if self._link is None:
             raise TransomError("There is no page to ask on")
         return await self._questions.ask(kind, view_id, **details)
+
+    async def drive(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Read or use a View as its user would: see `transom.host.renderers.DrivesViews`.
+
+        Raises:
+            Refused: the user has taken control of the View.
+            ViewClosed: it is not on a page, or was closed before there was an answer.
+            TransomError: its page did not answer in time, or with nothing that can be read.
+        """
+        mounted = self._views.get(key)
+        if mounted is None or self._link is None:
+            raise ViewClosed(key, "The View is not on a page")
+        view_id, acts = mounted.resource.view_id, request.get("op") in _ACTS
+        if acts and mounted.taken:
+            raise Refused(_TAKEN.format(view_id))
+        answer = await self._driving.request(key, view_id, request)
+        if acts and mounted.taken and "problem" in answer:  # since the request was sent
+            raise Refused(_TAKEN.format(view_id))
+        return answer
 
     # --- the page ----------------------------------------------------------------------------
 
@@ -487,6 +514,7 @@ class Stage:
     def _lose_views(self, reason: str) -> None:
         """Close the Views that ran on a lost page; those that were not shown yet stay."""
         self._questions.give_up("The page went away before there was an answer")
+        self._driving.give_up("The page went away before there was an answer")
         lost = [mounted for mounted in self._views.values() if mounted.channel.spoken]
         for mounted in lost:
             self._drop(mounted.key, reason)
@@ -549,11 +577,16 @@ class Stage:
                     self._listener.view_unloaded(self)
             case "refused":
                 mounted.report_violation("message", message.reason)
+            case "driven":
+                self._driving.answer(key, message.id, message.answer)
+            case "control":
+                mounted.taken = message.value is True
             case "reload" if owner is not None:
                 owner.reopen_view(key)
             case "withdraw" if owner is not None:
                 owner.withdraw(key, Grant(message.tool, message.by))
             case "vanished" if owner is not None:
+                self._driving.give_up("The View's page is gone", key)
                 owner.lose_view(key, message.reason[:MAX_REASON])
             case "mode" if owner is not None:
                 changes: dict[str, Any] = {"displayMode": message.mode}

@@ -145,12 +145,19 @@ export type Question = {
  * user just closes it; a yes to a form is what they entered.
  */
 export type Answer = "allow" | "always" | "deny" | "cancel" | boolean | FormFields;
+/** Read or use a View as its user would. */
+export interface Drive {
+    do: "drive";
+    view: string;
+    id: number;
+    request: DriveRequest;
+}
 export type Ask = Question & {
     do: "ask";
     id: number;
 };
 /** Messages for the page of a Stage and for an application's alike. */
-export type ViewMessage = Mount | Gone | Trouble | Marks | Named | DownloadedFile | Ask | {
+export type ViewMessage = Mount | Gone | Trouble | Marks | Named | DownloadedFile | Ask | Drive | {
     do: "unmount";
     view: string;
 } | {
@@ -247,6 +254,17 @@ export type PageMessage = {
 } | {
     do: "closed" | "reload" | "retry";
     view: string;
+}
+/** The answer to `Drive`, as JSON that nobody has looked into: the View may have written it. */
+ | {
+    do: "driven";
+    view: string;
+    id: number;
+    answer: string;
+} | {
+    do: "control";
+    view: string;
+    value: boolean;
 };
 /** What the frames around a View, and the View, may do. */
 export declare const FLAGS = "allow-scripts allow-same-origin allow-forms";
@@ -265,6 +283,10 @@ export declare const PROXY_READY = "ui/notifications/sandbox-proxy-ready";
 export declare const RESOURCE_READY = "ui/notifications/sandbox-resource-ready";
 /** The document of the View is not in the sandbox any more. */
 export declare const VIEW_GONE = "ui/notifications/sandbox-view-gone";
+/** Read or use the View: has a `SandboxDrive`. */
+export declare const DRIVE = "ui/notifications/sandbox-drive";
+/** What came of it: has a `SandboxDriven`. */
+export declare const DRIVEN = "ui/notifications/sandbox-driven";
 /** The user pressed Tab in the View. */
 export declare const TAB_PRESSED = "ui/notifications/sandbox-tab-pressed";
 /** What `RESOURCE_READY` has. */
@@ -272,6 +294,45 @@ export interface SandboxedView {
     html: string;
     allow: string;
 }
+export interface SandboxDrive {
+    id: number;
+    request: DriveRequest;
+}
+export interface SandboxDriven {
+    id: number;
+    answer: string;
+}
+export type ActionName = "click" | "double_click" | "type" | "clear" | "select" | "check" | "uncheck" | "press" | "set" | "scroll_into_view" | "hover" | "drag_to" | "submit" | "upload";
+/** What is to be done, and to which element; `role` and `name` as the user has approved them. */
+export interface Action {
+    ref: string;
+    action: ActionName;
+    value?: string | null;
+    to?: string | null;
+    role?: string | null;
+    name?: string | null;
+}
+/** What the page shows: all of it in short, what has a text, or what is in one element. */
+export interface Look {
+    op: "look";
+    find?: string | null;
+    under?: string | null;
+    /** Outline for a moment what was read. */
+    show?: boolean;
+}
+/**
+ * `target` says where to press with a real mouse, `focus` prepares an element for a real keyboard, and
+ * `settle` waits for what comes of it; `act` does all that by itself. `mark` outlines an element until
+ * the next one.
+ */
+export type DriveRequest = Look | (Action & {
+    op: "target" | "act" | "focus";
+}) | {
+    op: "settle";
+} | {
+    op: "mark";
+    ref?: string | null;
+};
 /** The method of what may be a message of JSON-RPC: a stranger has posted it. */
 export declare const methodOf: (data: unknown) => unknown;
 /** Whether a message is about the sandbox itself, and so neither for the View nor for its host. */

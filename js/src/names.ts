@@ -1,0 +1,136 @@
+/**
+ * The names of elements. The accessible-name algorithm computes them; it reads a page with the page's
+ * own methods, so whatever it throws, the text that can be seen is the name.
+ */
+import { computeAccessibleName } from "dom-accessibility-api";
+import {
+  attribute,
+  characters,
+  childrenOf,
+  contains,
+  isElement,
+  isText,
+  labelsOf,
+  localName,
+  parentOf,
+  query,
+  sameTreeById,
+} from "./native_dom.js";
+import { isNamedByContent, isSelect } from "./roles.js";
+import type { Sight } from "./sight.js";
+
+export const MAX_NAME = 120; // characters
+export const MAX_VALUE = 200;
+const MAX_PARTS = 200; // nodes that a name is computed from
+const MAX_RAW = 2000; // characters of a text that are looked at
+
+export const PRIVATE = "data-transom-private";
+
+/** A text on one line, and not longer than that. */
+export function shorten(text: string, limit: number): string {
+  const line = text
+    .slice(0, MAX_RAW)
+    .replace(/[\s\u{e000}-\u{f8ff}\u{200b}-\u{200f}\u{feff}]+/gu, " ") // icons of fonts, too
+    .trim();
+  return line.length > limit ? `${line.slice(0, limit - 1).trimEnd()}…` : line;
+}
+
+const lettersOf = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+
+/** Whether two texts say different things: neither has all letters and digits of the other. */
+export function contradict(one: string, other: string): boolean {
+  const [a, b] = [lettersOf(one), lettersOf(other)];
+  return a !== "" && b !== "" && !a.includes(b) && !b.includes(a);
+}
+
+/** Whether an element is private, or is in one that is. */
+export function isPrivate(node: Element): boolean {
+  for (let at: Element | null = node; at; at = parentOf(at)) {
+    if (attribute(at, PRIVATE) !== null) return true;
+  }
+  return false;
+}
+
+/** The text in an element that a person can read, without the parts that `leave` names. */
+export function visibleText(
+  node: Element,
+  sight: Sight,
+  limit = MAX_NAME,
+  leave: (part: Element) => boolean = () => false,
+): string {
+  const parts: string[] = [];
+  let room = MAX_PARTS;
+  let length = 0;
+  const read = (at: Element): void => {
+    const canRead = sight.perceive(at) === "seen" && sight.isReadable(at);
+    for (const child of childrenOf(at)) {
+      if ((room -= 1) < 0 || length > limit) return;
+      if (isText(child)) {
+        if (!canRead) continue;
+        const text = characters(child).slice(0, MAX_RAW);
+        if (text.trim()) length += text.length;
+        parts.push(text);
+      } else if (isElement(child) && !leave(child) && attribute(child, PRIVATE) === null) {
+        if (isSelect(child) || localName(child) === "script" || localName(child) === "style") {
+          continue;
+        }
+        if (sight.perceive(child) === "nothing") continue;
+        const isInline = sight.style(child).display.startsWith("inline");
+        if (!isInline) parts.push(" ");
+        read(child);
+        if (!isInline) parts.push(" ");
+      }
+    }
+  };
+  read(node);
+  return shorten(parts.join(""), limit);
+}
+
+/** The elements that name another. */
+function namersOf(node: Element): Element[] {
+  const ids = attribute(node, "aria-labelledby")?.slice(0, MAX_RAW).split(/\s+/) ?? [];
+  const named = ids.slice(0, 20).map((id) => id && sameTreeById(node, id));
+  return [...named.filter((each) => each instanceof Object), ...labelsOf(node)] as Element[];
+}
+
+/** Whether it has so few parts that a name can be computed from them. */
+function isSmall(node: Element): boolean {
+  let room = MAX_PARTS;
+  const count = (at: Node): boolean => {
+    for (const child of childrenOf(at)) {
+      if ((room -= 1) < 0 || (isElement(child) && !count(child))) return false;
+    }
+    return true;
+  };
+  return count(node);
+}
+
+/** Whether the name of an element can be computed: it is small, and has nothing private in it. */
+function isComputable(node: Element): boolean {
+  return [node, ...namersOf(node)].every(
+    (each, index) =>
+      isSmall(each) &&
+      query(each, `[${PRIVATE}]`) === null &&
+      (index === 0 || contains(node, each) || !isPrivate(each)),
+  );
+}
+
+/** The name of an element, cut off where it is too long. */
+export function nameOf(node: Element, role: string, sight: Sight): string {
+  let name = "";
+  try {
+    if (isComputable(node)) {
+      const computed: unknown = computeAccessibleName(node, {
+        computedStyleSupportsPseudoElements: true,
+        getComputedStyle: (each, pseudo) =>
+          pseudo ? getComputedStyle(each, pseudo) : sight.style(each),
+      });
+      if (typeof computed === "string") name = shorten(computed, MAX_NAME);
+    }
+  } catch {
+    // The page has replaced what the library calls.
+  }
+  if (!name && isNamedByContent(role)) name = visibleText(node, sight);
+  const hint = attribute(node, "placeholder") ?? attribute(node, "aria-placeholder");
+  return name || shorten(hint ?? attribute(node, "title") ?? "", MAX_NAME);
+}

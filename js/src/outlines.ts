@@ -1,0 +1,87 @@
+/**
+ * Outlines around what is read or used, for the user. They are in the page of the sandbox, in front of
+ * the View's frame, which fills it. They take no presses, and the View's own page has none of them.
+ */
+import { boxOf, ownerDocument, windowOf } from "./native_dom.js";
+
+const SHOWN_FOR = 900; // milliseconds
+const MARKED_FOR = 600_000; // milliseconds that a question can be open
+const FOLLOW_EVERY = 100;
+const STYLE =
+  "position: fixed; pointer-events: none; box-sizing: border-box; border-radius: 4px; " +
+  "border: 2px solid #2152d0; outline: 1px solid #ffffff; z-index: 2147483647;";
+
+/** Where an element is in the window of the sandbox; undefined if it is not shown. */
+function placeOf(node: Element): DOMRect | undefined {
+  const { width, height } = boxOf(node);
+  if (width === 0 || height === 0) return undefined;
+  let { left: x, top: y } = boxOf(node);
+  // A View may have frames of its own origin.
+  for (
+    let page = windowOf(ownerDocument(node)!);
+    page && page.parent !== window;
+    page = page.parent as typeof page
+  ) {
+    const frame = page.frameElement;
+    if (!frame) return undefined;
+    const around = boxOf(frame);
+    x += around.left;
+    y += around.top;
+  }
+  return new DOMRect(x, y, width, height);
+}
+
+function draw(node: Element): HTMLElement | undefined {
+  const place = placeOf(node);
+  if (!place) return undefined;
+  const box = document.createElement("div");
+  box.style.cssText = STYLE;
+  move(box, place);
+  document.body.append(box);
+  return box;
+}
+
+function move(box: HTMLElement, { x, y, width, height }: DOMRect): void {
+  Object.assign(box.style, {
+    left: `${x - 2}px`,
+    top: `${y - 2}px`,
+    width: `${width + 4}px`,
+    height: `${height + 4}px`,
+  });
+}
+
+export class Outlines {
+  #flashed: HTMLElement[] = [];
+  #clearing: ReturnType<typeof setTimeout> | undefined;
+  #marked: HTMLElement | undefined;
+  #following: ReturnType<typeof setInterval> | undefined;
+
+  /** Outline elements for a moment. */
+  flash(nodes: Element[]): void {
+    clearTimeout(this.#clearing);
+    this.#clear();
+    this.#flashed = nodes.map(draw).filter((box) => box !== undefined);
+    this.#clearing = setTimeout(() => {
+      this.#clear();
+    }, SHOWN_FOR);
+  }
+
+  #clear(): void {
+    for (const box of this.#flashed) box.remove();
+    this.#flashed = [];
+  }
+
+  /** Outline one element until the next is marked, wherever it moves; null: none. */
+  mark(node: Element | null): void {
+    clearInterval(this.#following);
+    this.#marked?.remove();
+    this.#marked = node ? draw(node) : undefined;
+    if (!node) return;
+    const until = performance.now() + MARKED_FOR;
+    this.#following = setInterval(() => {
+      const place = placeOf(node);
+      if (!place || performance.now() > until) this.mark(null);
+      else if (this.#marked) move(this.#marked, place);
+    }, FOLLOW_EVERY);
+  }
+}

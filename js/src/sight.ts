@@ -1,0 +1,177 @@
+/**
+ * What a person can perceive of a page. Text that is there for models alone is not: too small, off
+ * the screen for ever, cut off, or in the colour of what is behind it.
+ */
+import {
+  attribute,
+  boxOf,
+  clientHeight,
+  clientWidth,
+  documentElement,
+  has,
+  inputType,
+  isRendered,
+  labelsOf,
+  localName,
+  ownerDocument,
+  parentOf,
+  scrollLeft,
+  scrollTop,
+  scrollWidth,
+  styleOf,
+} from "./native_dom.js";
+
+/** Neither an element nor what is in it; what is in it alone; both. */
+export type Perceived = "nothing" | "inside" | "seen";
+
+const LEAST_OPACITY = 0.05;
+const LEAST_FONT = 3; // pixels
+const LEAST_SIDE = 2; // pixels of what is cut off at its box
+const LEAST_DIFFERENCE = 24; // of red, green and blue together, from 0 to 765
+const CUT_AWAY =
+  /^(inset\((4[5-9]|[5-9]\d|100)(\.\d+)?%|circle\(0|polygon\(0(px)? 0(px)?(, 0(px)? 0(px)?)*\))/;
+const NUMBERS = /[\d.]+/g;
+/** Controls that pages hide behind something that looks better, and that is what is pressed. */
+const COVERED_TYPES = ["checkbox", "radio", "range", "file", "color", "date", "time"];
+
+type Colour = [red: number, green: number, blue: number, alpha: number];
+
+function readColour(text: string): Colour | undefined {
+  if (!text.startsWith("rgb")) return undefined; // of another colour space: nobody knows
+  const [red = 0, green = 0, blue = 0, alpha = 1] = (text.match(NUMBERS) ?? []).map(Number);
+  return [red, green, blue, alpha];
+}
+
+const difference = (one: Colour, other: Colour): number =>
+  Math.abs(one[0] - other[0]) + Math.abs(one[1] - other[1]) + Math.abs(one[2] - other[2]);
+
+const isClipped = ({ overflowX, overflowY }: CSSStyleDeclaration): boolean =>
+  overflowX !== "visible" && overflowY !== "visible";
+
+/** One look at a page: each style is computed once. */
+export class Sight {
+  readonly #styles = new Map<Element, CSSStyleDeclaration>();
+  readonly #backgrounds = new Map<Element, Colour | undefined>();
+  readonly #perceived = new Map<Element, Perceived>();
+
+  style(node: Element): CSSStyleDeclaration {
+    let style = this.#styles.get(node);
+    if (!style) this.#styles.set(node, (style = styleOf(node)));
+    return style;
+  }
+
+  /** What is perceived of an element, if what is around it is. */
+  perceive(node: Element): Perceived {
+    let found = this.#perceived.get(node);
+    if (!found) {
+      found = this.#perceive(node);
+      if (found === "nothing" && this.#isCoveredControl(node)) found = "seen";
+      this.#perceived.set(node, found);
+    }
+    return found;
+  }
+
+  /** Whether nothing around an element hides it either. */
+  isPerceived(node: Element): boolean {
+    if (this.perceive(node) !== "seen") return false;
+    for (let at = parentOf(node); at; at = parentOf(at)) {
+      if (this.perceive(at) === "nothing") return false;
+    }
+    return true;
+  }
+
+  #perceive(node: Element): Perceived {
+    if (has(node, "inert") || attribute(node, "aria-hidden") === "true") return "nothing";
+    if (!isRendered(node)) return this.style(node).display === "contents" ? "inside" : "nothing";
+    const style = this.style(node);
+    if (Number(style.opacity) < LEAST_OPACITY) return "nothing";
+    const { width, height } = boxOf(node);
+    if ((width < LEAST_SIDE || height < LEAST_SIDE) && isClipped(style)) return "nothing";
+    if (CUT_AWAY.test(style.clipPath) || this.#isCut(style)) return "nothing";
+    if (this.#isOffForEver(node, style)) return "nothing";
+    if (style.visibility !== "visible" || (width === 0 && height === 0)) return "inside";
+    return "seen";
+  }
+
+  /** `clip: rect(0, 0, 0, 0)`, the old way to show something to screen readers alone. */
+  #isCut(style: CSSStyleDeclaration): boolean {
+    const { position } = style;
+    const clip = style.getPropertyValue("clip");
+    if (!clip.startsWith("rect") || (position !== "absolute" && position !== "fixed")) return false;
+    const [top = 0, right = 0, bottom = 0, left = 0] = (clip.match(NUMBERS) ?? []).map(Number);
+    return right - left < LEAST_SIDE || bottom - top < LEAST_SIDE;
+  }
+
+  /** Whether no scrolling brings it onto the screen. */
+  #isOffForEver(node: Element, { position }: CSSStyleDeclaration): boolean {
+    const { left, top, right, bottom } = boxOf(node);
+    const root = documentElement(ownerDocument(node)!);
+    const isRight = left >= clientWidth(root);
+    const isEmpty = right === left && bottom === top;
+    if (isEmpty) return false;
+    if (position === "fixed") {
+      return isRight || top >= viewportHeight(root) || right <= 0 || bottom <= 0;
+    }
+    if (right > 0 && bottom > 0) return isRight && scrollWidth(root) <= clientWidth(root);
+    let x = right;
+    let y = bottom;
+    for (let at = parentOf(node); at && (x <= 0 || y <= 0); at = parentOf(at)) {
+      x += scrollLeft(at);
+      y += scrollTop(at);
+    }
+    return x <= 0 || y <= 0;
+  }
+
+  #isCoveredControl(node: Element): boolean {
+    const name = localName(node);
+    const type = name === "input" ? inputType(node as HTMLInputElement) : name;
+    if (type !== "select" && !COVERED_TYPES.includes(type)) return false;
+    if (has(node, "inert") || !isRendered(node)) return false;
+    const around = parentOf(node);
+    const label = labelsOf(node).find((each) => this.perceive(each) === "seen");
+    return Boolean(label ?? (around && this.perceive(around) === "seen" && isLarge(node)));
+  }
+
+  // --- text -----------------------------------------------------------------------------------------
+
+  /** Whether the text in an element, which is perceived itself, can be read. */
+  isReadable(node: Element): boolean {
+    const style = this.style(node);
+    if (style.visibility !== "visible" || parseFloat(style.fontSize) < LEAST_FONT) return false;
+    if (parseFloat(style.textIndent) < -900) return false;
+    const text = readColour(style.color);
+    if (!text || style.getPropertyValue("background-clip").includes("text")) return true;
+    if (text[3] < LEAST_OPACITY) return false;
+    const behind = this.#background(node);
+    return !behind || difference(text, behind) >= LEAST_DIFFERENCE;
+  }
+
+  /** The colour behind an element: white if nothing has one; undefined if it is a picture. */
+  #background(node: Element): Colour | undefined {
+    if (this.#backgrounds.has(node)) return this.#backgrounds.get(node);
+    const { backgroundColor, backgroundImage } = this.style(node);
+    const own = readColour(backgroundColor);
+    let found: Colour | undefined;
+    if (backgroundImage === "none" && own) {
+      const parent = parentOf(node);
+      if (own[3] > 1 - LEAST_OPACITY) found = own;
+      else if (own[3] >= LEAST_OPACITY) found = undefined;
+      else found = parent ? this.#background(parent) : this.#canvas(node);
+    }
+    this.#backgrounds.set(node, found);
+    return found;
+  }
+
+  /** What a page without a background is on: in a dark scheme, nobody knows. */
+  #canvas(node: Element): Colour | undefined {
+    return this.style(node).colorScheme.includes("dark") ? undefined : [255, 255, 255, 1];
+  }
+}
+
+/** Of the window of a document: a page without a doctype says so with its body. */
+export const viewportHeight = (root: Element): number => clientHeight(root);
+
+const isLarge = (node: Element): boolean => {
+  const { width, height } = boxOf(node);
+  return width > 2 * LEAST_SIDE && height > 2 * LEAST_SIDE;
+};

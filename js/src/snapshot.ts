@@ -1,0 +1,566 @@
+/**
+ * What a page shows, as a list of nodes: what can be used, and the text that a person needs to choose
+ * among it. Runs of elements that are alike are cut short and counted, and so is what is scrolled out
+ * of sight where there is much of it. The work is bounded, whatever the page has in it.
+ */
+import type { Look } from "./messages.js";
+import { contradict, MAX_NAME, MAX_VALUE, nameOf, PRIVATE, shorten, visibleText } from "./names.js";
+import {
+  attribute,
+  boxOf,
+  characters,
+  childrenOf,
+  className,
+  countElements,
+  documentElement,
+  focused,
+  has,
+  isElement,
+  isRendered,
+  isText,
+  labelControl,
+  localName,
+  optionsOf,
+  optionText,
+  ownerDocument,
+  query,
+  queryAll,
+} from "./native_dom.js";
+import type { References, Shown } from "./references.js";
+import {
+  isClickable,
+  isGroup,
+  isNamedByContent,
+  isNamedGroup,
+  isReport,
+  isSelect,
+  isWidget,
+  levelOf,
+  roleOf,
+  statesOf,
+  valueOf,
+} from "./roles.js";
+import { Sight, viewportHeight } from "./sight.js";
+
+const MAX_NODES = 400; // that are shown
+const MANY_NODES = 120; // after which nothing is shown that is out of sight
+const MAX_VISITED = 40_000; // elements and texts that are looked at
+const MAX_TIME = 700; // milliseconds
+const MAX_FOUND = 60;
+const MAX_COUNTED = 5000; // elements of a run that are looked at one by one
+const MAX_DEPTH = 300; // elements in each other
+const MAX_COLUMNS = 12;
+const MAX_OPTIONS = 12;
+const MAX_TEXT = 2000; // characters of a text that are looked at
+const FIELDS = "input:not([type=hidden]), select, textarea";
+const PICTURES = ["img", "canvas", "video", "audio"];
+const UNREAD = new Set(["script", "style", "template", "noscript", "head", "title", "option"]);
+
+/** One line of a snapshot. */
+export interface SnapshotNode {
+  depth: number;
+  role: string;
+  name: string;
+  ref?: string;
+  value?: string;
+  states?: string[];
+  level?: number;
+  href?: string;
+  size?: [width: number, height: number];
+  /** How many there are `of` what; for `more`, how many are not shown, and where. */
+  count?: number;
+  of?: string;
+  under?: string;
+}
+
+export interface Snapshot {
+  nodes: SnapshotNode[];
+  actionable: number;
+  left_out: number;
+  private: number;
+  offscreen: number;
+}
+
+/** A node before it is known how deep it is. */
+interface Item {
+  node: SnapshotNode;
+  element?: Element;
+  /** The block that a text is in, and all of that. */
+  block?: Element;
+  text?: string;
+  children: Item[];
+}
+
+/** How elements that are alike are cut short: from which number of them on, and to how many. */
+interface Run {
+  key: string;
+  of: string;
+  from: number;
+  to: number;
+}
+
+/** What is known of everything in an element. */
+interface Context {
+  parent: Item;
+  block: Element;
+  depth: number;
+  /** The text in it is part of a name that was shown already. */
+  isNamed: boolean;
+}
+
+class Ended extends Error {}
+
+// --- what an element is -----------------------------------------------------------------------------
+
+/** Roles of elements that may react to clicks although nothing says so. */
+const MAYBE_CLICKABLE = ["", "row", "listitem", "article", "cell", "gridcell", "img", "group"];
+
+/** What an element is to a model, and its name. */
+export function identify(node: Element, sight: Sight): Shown {
+  const role = usedRoleOf(node, sight);
+  if (role === "row") return { role, name: rowName(node, sight) };
+  const isTree = role === "treeitem" && !has(node, "aria-label") && !has(node, "aria-labelledby");
+  const name = isTree
+    ? visibleText(node, sight, MAX_NAME, isNestedGroup)
+    : nameOf(node, role, sight);
+  return { role, name };
+}
+
+/** The role of an element; `clickable` for one without a role that reacts to clicks. */
+function usedRoleOf(node: Element, sight: Sight): string {
+  const role = roleOf(node);
+  if (!MAYBE_CLICKABLE.includes(role) || isUsableCell(node, role)) return role;
+  const isLabel = localName(node) === "label" && isLabelOfSeen(node as HTMLLabelElement, sight);
+  if (isLabel || !isClickable(node, sight)) return role;
+  return role === "row" || role === "img" ? role : "clickable";
+}
+
+const isUsableCell = (node: Element, role: string): boolean =>
+  role === "gridcell" && (has(node, "tabindex") || has(node, "aria-selected"));
+
+/** Whether the control of a label is there as well, so that nobody needs the label. */
+function isLabelOfSeen(node: HTMLLabelElement, sight: Sight): boolean {
+  const control = labelControl(node);
+  return control !== null && sight.perceive(control) === "seen";
+}
+
+/** A row is named by its cells, without what has a line of its own. */
+function rowName(node: Element, sight: Sight): string {
+  const cells = Array.from(childrenOf(node)).filter(isElement).slice(0, MAX_COLUMNS);
+  const texts = cells.map((cell) => visibleText(cell, sight, MAX_NAME / 2, isUsedAlone));
+  return shorten(texts.filter(Boolean).join(", "), MAX_NAME);
+}
+
+class Walk {
+  readonly root: Item = { node: { depth: 0, role: "", name: "" }, children: [] };
+  readonly #sight = new Sight();
+  readonly #refs: References;
+  readonly #active: Element | null;
+  readonly #until: number;
+  readonly #isWhole: boolean;
+  readonly #textLimit: number;
+  visited = 0;
+  shown = 0;
+  offscreen = 0;
+  private = 0;
+
+  /** `isWhole`: nothing is cut short. */
+  constructor(page: Document, refs: References, isWhole: boolean) {
+    this.#refs = refs;
+    this.#active = focused(page);
+    this.#isWhole = isWhole;
+    this.#until = performance.now() + MAX_TIME;
+    this.#textLimit = isWhole ? 2 * MAX_VALUE : MAX_VALUE;
+  }
+
+  /** Read an element; false if there was too much in it. */
+  start(node: Element): boolean {
+    try {
+      this.#visit(node, { parent: this.root, block: node, depth: 0, isNamed: false });
+      return true;
+    } catch (error) {
+      if (error instanceof Ended) return false;
+      throw error;
+    }
+  }
+
+  #count(): void {
+    this.visited += 1;
+    const isLate = this.visited % 64 === 0 && performance.now() > this.#until;
+    if (isLate || this.visited > MAX_VISITED) throw new Ended();
+  }
+
+  #add(parent: Item, node: Omit<SnapshotNode, "depth">, element?: Element): Item {
+    if (!this.#isWhole && this.shown >= MAX_NODES) throw new Ended();
+    this.shown += 1;
+    const item: Item = { node: { depth: 0, ...node }, children: [], ...(element && { element }) };
+    parent.children.push(item);
+    return item;
+  }
+
+  // --- elements -------------------------------------------------------------------------------------
+
+  #visit(node: Element, context: Context): void {
+    this.#count();
+    const name = localName(node);
+    if (UNREAD.has(name) || context.depth > MAX_DEPTH) return;
+    if (attribute(node, PRIVATE) !== null) {
+      this.#addPrivate(node, context.parent);
+      return;
+    }
+    const perceived = this.#sight.perceive(node);
+    if (perceived === "nothing") return;
+    const inside = { ...context, depth: context.depth + 1, block: this.#blockOf(node, context) };
+    if (perceived === "inside" || name === "html" || name === "body") {
+      this.#visitChildren(node, inside);
+      return;
+    }
+    const item = this.#describe(node, context);
+    if (item) inside.parent = item;
+    if (isSelect(node)) this.#addOptions(node, item!);
+    else if (name !== "img") {
+      const isNamed = context.isNamed || this.#isPartOfName(node, item?.node.role ?? "");
+      this.#visitChildren(node, { ...inside, isNamed });
+    }
+  }
+
+  /** Whether the text in an element is in a line already: its own, its control's or its group's. */
+  #isPartOfName(node: Element, role: string): boolean {
+    const name = localName(node);
+    if (name === "label") return isLabelOfSeen(node as HTMLLabelElement, this.#sight);
+    if (name === "caption" || name === "legend" || isHeadRow(node)) return true;
+    return isNamedByContent(role) || role === "textbox";
+  }
+
+  #blockOf(node: Element, { block }: Context): Element {
+    const { display } = this.#sight.style(node);
+    return display.startsWith("inline") || display === "contents" ? block : node;
+  }
+
+  /** Add the line of an element, if it has one. */
+  #describe(node: Element, { parent, isNamed }: Context): Item | undefined {
+    const role = usedRoleOf(node, this.#sight);
+    if (role === "row") return this.#describeRow(node, parent);
+    if (isGroup(role)) return this.#describeGroup(node, role, parent);
+    if (PICTURES.includes(role)) return this.#describePicture(node, parent, isNamed);
+    if (role === "heading" || isReport(role) || isNamedGroup(role)) {
+      return this.#describeText(node, role, parent);
+    }
+    const isActionable = isWidget(role) || isUsableCell(node, role);
+    return isActionable ? this.#describeUsable(node, parent) : undefined;
+  }
+
+  #describeText(node: Element, role: string, parent: Item): Item | undefined {
+    const { name } = identify(node, this.#sight);
+    const value = isReport(role) ? valueOf(node, role) : undefined;
+    if (!name && !value) return undefined;
+    const level = role === "heading" ? levelOf(node) : undefined;
+    const states = statesOf(node, role, this.#active);
+    return this.#add(parent, { role, name, ...given({ level, value, states }) }, node);
+  }
+
+  #describeUsable(node: Element, parent: Item): Item | undefined {
+    const { role, name } = identify(node, this.#sight);
+    const value = valueOf(node, role);
+    if (role === "clickable" && !name && !isWorthPressing(node)) return undefined;
+    const isWritten = role === "textbox" && value === undefined;
+    const shown = isWritten ? visibleText(node, this.#sight, MAX_VALUE) : value;
+    const item = this.#use(parent, node, {
+      role,
+      name,
+      ...given({
+        value: shown === undefined ? undefined : shorten(shown, MAX_VALUE),
+        states: statesOf(node, role, this.#active),
+        href: role === "link" ? hrefOf(node) : undefined,
+      }),
+    });
+    if (isNamedByContent(role)) this.#addContradiction(node, item);
+    return item;
+  }
+
+  /** What is written on an element, where its name says something else. */
+  #addContradiction(node: Element, item: Item): void {
+    const text = visibleText(node, this.#sight, MAX_NAME, isNestedGroup);
+    if (contradict(item.node.name, text)) this.#add(item, { role: "text", name: text });
+  }
+
+  /** A thing that can be used, with its reference. */
+  #use(parent: Item, node: Element, described: Omit<SnapshotNode, "depth">): Item {
+    const ref = this.#refs.of(node, described.role);
+    if (this.#isOutOfSight(node)) this.offscreen += 1;
+    return this.#add(parent, { ...described, ref }, node);
+  }
+
+  #describePicture(node: Element, parent: Item, isNamed: boolean): Item | undefined {
+    const { role, name } = identify(node, this.#sight);
+    const { width, height } = boxOf(node);
+    if (role !== "img") {
+      const size: [number, number] = [Math.round(width), Math.round(height)];
+      return this.#use(parent, node, { role, name, size });
+    }
+    const isUsed = isClickable(node, this.#sight);
+    if (isNamed || (!name && !isUsed)) return undefined;
+    return isUsed
+      ? this.#use(parent, node, { role, name })
+      : this.#add(parent, { role, name }, node);
+  }
+
+  // --- groups ---------------------------------------------------------------------------------------
+
+  #describeGroup(node: Element, role: string, parent: Item): Item {
+    const name = nameOf(node, role, this.#sight);
+    const states = statesOf(node, role, this.#active);
+    const ref = this.#refs.of(node, role);
+    const item = this.#add(parent, { role, name, ref, ...given({ states }) }, node);
+    if (role === "table" || role === "grid" || role === "treegrid") {
+      const rows = Array.from(queryAll(node, "tr, [role=row]")).filter((row) => isRendered(row));
+      const heads = rows.filter((row) => columnsOf(row).length > 0).slice(0, 1);
+      const columns = heads.flatMap(columnsOf).slice(0, MAX_COLUMNS);
+      const texts = columns.map((cell) => visibleText(cell, this.#sight, MAX_NAME / 2));
+      const said = Number(attribute(node, "aria-rowcount"));
+      item.node.count = said > rows.length ? said : rows.length - heads.length;
+      item.node.of = "row";
+      if (texts.some(Boolean)) item.node.value = shorten(texts.join(", "), MAX_VALUE);
+    }
+    return item;
+  }
+
+  /** The row with the names of the columns is part of its table's line. */
+  #describeRow(node: Element, parent: Item): Item | undefined {
+    if (isHeadRow(node)) return undefined;
+    const { role, name } = identify(node, this.#sight);
+    const states = statesOf(node, role, this.#active);
+    const ref = this.#refs.of(node, role);
+    return this.#add(parent, { role, name, ref, ...given({ states }) }, node);
+  }
+
+  #addOptions(node: HTMLSelectElement, item: Item): void {
+    const options = Array.from(optionsOf(node));
+    if (this.#isWhole) {
+      for (const option of options) {
+        this.#count();
+        const name = shorten(optionText(option), MAX_NAME);
+        const states = statesOf(option, "option", this.#active);
+        this.#use(item, option, { role: "option", name, ...given({ states }) });
+      }
+      return;
+    }
+    const names = options.slice(0, MAX_OPTIONS).map((option) => shorten(optionText(option), 40));
+    this.#add(item, { role: "options", name: shorten(names.join(", "), 2 * MAX_NAME) });
+    if (options.length > MAX_OPTIONS)
+      this.#addMore(item, node, options.length - MAX_OPTIONS, "option");
+  }
+
+  #addMore(parent: Item, container: Element, count: number, of: string): void {
+    const { ref, role } = parent.node;
+    const under =
+      ref && isGroup(role) ? ref : this.#refs.of(container, roleOf(container) || "list");
+    this.#add(parent, { role: "more", name: "", count, of, under });
+  }
+
+  #addPrivate(node: Element, parent: Item): void {
+    if (!isRendered(node)) return;
+    const count = 1 + queryAll(node, "*").length;
+    this.private += count;
+    this.#add(parent, { role: "private", name: "", count });
+  }
+
+  // --- what is in an element ------------------------------------------------------------------------
+
+  #visitChildren(node: Element, context: Context): void {
+    const children = Array.from(childrenOf(node));
+    let unseen = 0;
+    for (let index = 0; index < children.length; index += 1) {
+      const child = children[index]!;
+      if (isText(child)) this.#addText(child, node, context);
+      if (!isElement(child)) continue;
+      if (this.#isOutOfReach(child)) {
+        unseen += 1;
+        continue;
+      }
+      const run = this.#isWhole ? undefined : runOf(child);
+      const end = run ? endOfRun(children, index, run) : index;
+      if (!run || end - index < run.from) {
+        this.#visit(child, context);
+        continue;
+      }
+      index = this.#visitRun(children, index, end, run, context, node);
+    }
+    if (unseen > 0) this.#addMore(context.parent, node, unseen, "thing");
+  }
+
+  /** Show the first few of a run and count the rest; returns the index of its last element. */
+  #visitRun(
+    children: Node[],
+    start: number,
+    end: number,
+    run: Run,
+    context: Context,
+    container: Element,
+  ): number {
+    let index = start;
+    for (let before = this.shown, seen = 0; index < end && seen < run.to; index += 1) {
+      const child = children[index]!;
+      if (isElement(child)) this.#visit(child, context);
+      if (this.shown > before) seen += 1;
+      before = this.shown;
+    }
+    let count = 0;
+    for (let at = index; at < end; at += 1) {
+      const child = children[at]!;
+      if (isElement(child) && (at - index > MAX_COUNTED || isRendered(child))) count += 1;
+    }
+    if (count > 0) this.#addMore(context.parent, container, count, run.of);
+    return end - 1;
+  }
+
+  /** Texts of one block are one line. */
+  #addText(text: Text, node: Element, { parent, block, isNamed }: Context): void {
+    this.#count();
+    const raw = characters(text);
+    if (isNamed || !raw.trim() || !this.#sight.isReadable(node)) return;
+    if (this.#sight.perceive(node) !== "seen") return;
+    const last = parent.children.at(-1);
+    const item = last?.block === block ? last : undefined;
+    const whole = `${item?.text ?? ""}${raw}`.slice(0, MAX_TEXT);
+    const name = shorten(whole, this.#textLimit);
+    if (!name) return;
+    const { node: line } =
+      item ?? Object.assign(this.#add(parent, { role: "text", name }), { block });
+    line.name = name;
+    parent.children.at(-1)!.text = whole;
+  }
+
+  #isOutOfSight(node: Element): boolean {
+    const { top, bottom } = boxOf(node);
+    return bottom <= 0 || top >= viewportHeight(documentElement(ownerDocument(node)!));
+  }
+
+  /** Whether it is left out because it is out of sight, and there is much that is not. */
+  #isOutOfReach(node: Element): boolean {
+    return !this.#isWhole && this.shown >= MANY_NODES && this.#isOutOfSight(node);
+  }
+}
+
+// --- what is alike ----------------------------------------------------------------------------------
+
+const RUNS: Record<string, Omit<Run, "key">> = {
+  row: { of: "row", from: 6, to: 3 },
+  option: { of: "option", from: 10, to: 5 },
+  listitem: { of: "item", from: 10, to: 5 },
+  treeitem: { of: "item", from: 20, to: 12 },
+};
+const RUN_OF_FIELDS = { of: "thing", from: 40, to: 30 };
+const RUN_OF_WIDGETS = { of: "thing", from: 30, to: 20 };
+const RUN_OF_OTHERS = { of: "thing", from: 12, to: 4 };
+
+/** With what an element is alike. */
+function runOf(node: Element): Run {
+  const role = roleOf(node);
+  const known = RUNS[role];
+  if (known) return { key: role, ...known };
+  const key = `${localName(node)} ${role} ${className(node).split(/\s/, 1)[0]}`;
+  if (isWidget(role)) return { key, ...RUN_OF_WIDGETS };
+  return { key, ...(query(node, FIELDS) ? RUN_OF_FIELDS : RUN_OF_OTHERS) };
+}
+
+/** The index after the last element of a run. */
+function endOfRun(children: Node[], start: number, { key }: Run): number {
+  let end = start + 1;
+  for (let at = end; at < children.length; at += 1) {
+    const child = children[at]!;
+    if (!isElement(child)) continue;
+    if (runOf(child).key !== key) break;
+    end = at + 1;
+  }
+  return end;
+}
+
+/** Whether something without a text that reacts to clicks is not just around something else. */
+const isWorthPressing = (node: Element): boolean =>
+  has(node, "onclick") || has(node, "tabindex") || query(node, "*") === null;
+
+const isNestedGroup = (node: Element): boolean => ["group", "tree"].includes(roleOf(node));
+/** What is in a row and has a line of its own. */
+const isUsedAlone = (node: Element): boolean => isWidget(roleOf(node));
+
+function columnsOf(row: Element): Element[] {
+  return Array.from(childrenOf(row))
+    .filter(isElement)
+    .filter((cell) => roleOf(cell) === "columnheader");
+}
+
+/** Whether a row has the names of columns, and nothing else. */
+function isHeadRow(node: Element): boolean {
+  if (localName(node) !== "tr" && attribute(node, "role") !== "row") return false;
+  const cells = Array.from(childrenOf(node)).filter(isElement);
+  return cells.length > 0 && columnsOf(node).length === cells.length;
+}
+
+function hrefOf(node: Element): string | undefined {
+  const href = attribute(node, "href")?.trim().slice(0, MAX_NAME);
+  return href && !href.startsWith("#") && !/^javascript:/i.test(href) ? href : undefined;
+}
+
+/** The members that have something in them. */
+function given<Members extends object>(members: Members): Partial<Members> {
+  const found = Object.entries(members).filter(([, value]) =>
+    Array.isArray(value) ? value.length > 0 : value !== undefined,
+  );
+  return Object.fromEntries(found) as Partial<Members>;
+}
+
+// --- the whole ----------------------------------------------------------------------------------------
+
+/** What a page shows: see `Look`. `under` is the element that is meant. Also returns what was read. */
+export function snapshot(
+  page: Document,
+  refs: References,
+  { find }: Pick<Look, "find">,
+  under?: Element,
+): { snapshot: Snapshot; read: Element[] } {
+  const walk = new Walk(page, refs, Boolean(find) || under !== undefined);
+  const root = documentElement(page);
+  // What is behind a modal dialog cannot be used.
+  const isWhole = walk.start(under ?? query(root, "dialog:modal") ?? root);
+  const found = find ? matching(walk.root, find.toLowerCase()) : walk.root;
+  const all = flatten(found.children);
+  const kept = all.slice(0, MAX_NODES);
+  const used = kept.filter(({ node: { ref } }) => ref !== undefined);
+  for (const { node, element } of used) refs.show(element!, node);
+  const unread = isWhole ? 0 : Math.max(1, countElements(page) - walk.visited);
+  return {
+    snapshot: {
+      nodes: kept.map(({ node }) => node),
+      actionable: used.length,
+      left_out: unread + all.length - kept.length,
+      private: walk.private,
+      offscreen: walk.offscreen,
+    },
+    read: used.map(({ element }) => element!),
+  };
+}
+
+function flatten(items: Item[], depth = 0): Item[] {
+  return items.flatMap((item) => {
+    item.node.depth = depth;
+    return [item, ...flatten(item.children, depth + 1)];
+  });
+}
+
+/** The items that have a text, with what is around them, and what is in those. */
+function matching(root: Item, text: string): Item {
+  let room = MAX_FOUND;
+  const has = ({ node }: Item): boolean =>
+    [node.name, node.value, node.href].some((each) => each?.toLowerCase().includes(text));
+  const keep = (item: Item): Item | undefined => {
+    if (room <= 0) return undefined;
+    if (has(item)) {
+      room -= 1;
+      return item;
+    }
+    const children = item.children.map(keep).filter((each) => each !== undefined);
+    return children.length > 0 ? { ...item, children } : undefined;
+  };
+  return keep(root) ?? { ...root, children: [] };
+}
