@@ -28,7 +28,7 @@ UP_TO_SESSION = BOTTOM | {
     "results",
     "session",
 }
-UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections"}
+UP_TO_CONNECTIONS = UP_TO_SESSION | {"mcptypes", "state_files", "connections", "drive"}
 UP_TO_HOST = UP_TO_CONNECTIONS | {"view", "host", "server"}
 UP_TO_SERVING = UP_TO_HOST | {"serving", "bus"}
 EVERYTHING = UP_TO_SERVING | {"web", "agents", "gateway", "check", "cli"}
@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "session": BOTTOM | {"background", "channel", "events", "queues"},
     "view": UP_TO_SESSION,
     "bus": UP_TO_SESSION,
+    "drive": BOTTOM | {"json_values"},
     "connections": UP_TO_SESSION | {"mcptypes", "state_files"},
     "host": UP_TO_CONNECTIONS,
     # The in-process renderer runs Apps, so it alone in the host knows what a View is.
@@ -89,6 +90,7 @@ PACKAGES = {
     "session": {"msgspec"},
     "view": {"msgspec"},
     "bus": {"msgspec"},
+    "drive": {"msgspec"},
     "connections": {"msgspec"} | MCP,
     "host": {"msgspec", "jsonschema_rs"} | MCP,
     "server": {"msgspec", "jsonschema_rs"} | MCP,

@@ -151,8 +151,10 @@ def clean(text: str, limit: int) -> str:
     """One line of visible text, at most `limit` characters long, without the host's brackets."""
     if len(text) <= limit and is_clean(text):
         return text
-    words = "".join(_visible(char) for char in re.sub(_UNSEEN, "", text[: 4 * limit])).split()
-    line = " ".join(words)
+    text = text[: 4 * limit]
+    if not is_clean(text):
+        text = "".join(_visible(char) for char in re.sub(_UNSEEN, "", text))
+    line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 

@@ -18,8 +18,9 @@ import msgspec
 from transom.agents.content import Part, as_text, parts_of
 from transom.errors import Refused
 from transom.host.host import Host
+from transom.host.model_context import ModelContext
 from transom.host.tool_host import ToolHost
-from transom.host.view import ModelContext, View
+from transom.host.view import View
 from transom.json_values import without_marks
 from transom.types import ContentBlock
 

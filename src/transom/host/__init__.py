@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transom.host.host import AttachesToHost, Host
     from transom.host.limits import Limits
     from transom.host.liveness import ViewState
+    from transom.host.model_context import ModelContext
     from transom.host.open_views import HostRecords, ShownCall, ViewRecord
     from transom.host.policy import (
         Allow,
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
         Approve,
         Decision,
         Deny,
+        Looks,
         Policy,
         ViewCalls,
     )
     from transom.host.renderers import (
+        DrivesViews,
         InProcessRenderer,
         MakeApp,
         NoPlace,
@@ -48,7 +51,8 @@ if TYPE_CHECKING:
     from transom.host.tool_host import ToolHost
     from transom.host.tool_list import ModelApi, ToolList
     from transom.host.ui_resource import UIResource
-    from transom.host.view import ModelContext, View, ViewOrigin
+    from transom.host.view import View
+    from transom.host.view_origin import ViewOrigin
     from transom.host.view_server import ViewServer
     from transom.host.view_settings import Opening, Reuse
     from transom.protocol.lifecycle import LifecycleState
@@ -71,6 +75,7 @@ __all__ = [
     "Decision",
     "Deny",
     "Download",
+    "DrivesViews",
     "ElicitField",
     "ElicitRequest",
     "FieldFormat",
@@ -85,6 +90,7 @@ __all__ = [
     "LifecycleState",
     "Limits",
     "ListTasksResult",
+    "Looks",
     "MakeApp",
     "ModelApi",
     "ModelContext",
@@ -127,14 +133,16 @@ __getattr__, __dir__ = load_on_use(
         ".limits": "Limits",
         ".liveness": "ViewState",
         ".open_views": "HostRecords ShownCall ViewRecord",
-        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Policy ViewCalls",
-        ".renderers": "InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",
+        ".policy": "Allow AllowAlways ApprovalRequest Approve Decision Deny Looks Policy ViewCalls",
+        ".renderers": "DrivesViews InProcessRenderer MakeApp NoPlace Renderer TakesScreenshots",
         ".surface": "Naming",
         ".terminal": "ask_in_terminal",
         ".tool_host": "ToolHost",
         ".tool_list": "ModelApi ToolList",
         ".ui_resource": "UIResource",
-        ".view": "ModelContext View ViewOrigin",
+        ".model_context": "ModelContext",
+        ".view": "View",
+        ".view_origin": "ViewOrigin",
         ".view_server": "ViewServer",
         ".view_settings": "Opening Reuse",
         "transom.protocol.lifecycle": "LifecycleState",

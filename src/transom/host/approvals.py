@@ -17,6 +17,7 @@ from transom.host.policy import (
     ApprovalRequest,
     Decision,
     Deny,
+    Looks,
     Policy,
     ViewCalls,
 )
@@ -67,24 +68,39 @@ class Approvals:
         if self._policy.allows(view.view, tool, self.grants):
             return None
         changed = self.grants.outdated(Grantee("model", view.view), tool)
-        granted = self.grants.granted(view.view)
-        request = _request(view, tool, arguments, changed=changed, granted=granted)
+        return self._to_ask(_request(view, tool, arguments, changed=changed), call_id)
+
+    def may_drive(self, view_id: str, tool: Tool) -> bool:
+        """Whether a look at a View's page, or an act on it, needs no question."""
+        return self._policy.allows_driving(view_id, tool, self.grants)
+
+    def check_driving(
+        self, view: Provenance, tool: Tool, arguments: Mapping[str, Any], call_id: str | None = None
+    ) -> ApprovalRequest | None:
+        """The same for a look at a View's page, or an act on it."""
+        if self.may_drive(view.view, tool):
+            return None
+        return self._to_ask(_request(view, tool, arguments, drives=True), call_id)
+
+    def _to_ask(self, request: ApprovalRequest, call_id: str | None) -> ApprovalRequest:
+        granted = self.grants.granted(request.view_id)
+        request = msgspec.structs.replace(request, granted=granted)
         verdict = self._policy.decide(request, self.grants)
         if isinstance(verdict, Deny) and call_id is None:
             self.refuse(request, verdict.reason)
         # The approver sees what will be sent, even if the caller changes its own object.
-        copied = msgspec.json.decode(msgspec.json.encode(arguments))
+        copied = msgspec.json.decode(msgspec.json.encode(request.arguments))
         return msgspec.structs.replace(request, arguments=copied)
 
     # --- calls that an agent asks its user about -------------------------------------------------
 
-    def hold(
-        self, call_id: str, view: Provenance, tool: Tool, arguments: Mapping[str, Any]
-    ) -> ApprovalRequest | None:
-        """What an agent has to ask before this call, if the policy has no approver that asks."""
-        if self._policy.approve is not None:
-            return None
-        request = self.check(view, tool, arguments, call_id)
+    @property
+    def agent_asks(self) -> bool:
+        """Whether an agent has to ask, because the policy has no approver."""
+        return self._policy.approve is None
+
+    def hold(self, call_id: str, request: ApprovalRequest | None) -> ApprovalRequest | None:
+        """What an agent has to ask before this call, given what `check` returned for its id."""
         if request is None:
             return None
         held = self._held.get(call_id)
@@ -93,7 +109,7 @@ class Approvals:
             # was about the tool as it was then.
             asked = held.request
             call = asked.view_id, asked.tool.name, asked.arguments
-            if call == (view.view, tool.name, request.arguments):
+            if call == (request.view_id, request.tool.name, request.arguments):
                 return msgspec.structs.replace(asked, repeated=True)
         self._held[call_id] = _Held(request, ambiguous=held is not None)
         return request
@@ -133,6 +149,11 @@ class Approvals:
         for call_id, held in list(self._held.items()):
             if held.request.view_id == view_id:
                 del self._held[call_id]
+
+    @property
+    def look(self) -> Looks:
+        """Whether a model may look at the pages of Views."""
+        return "allow" if self._policy.trusts_everything else self._policy.look
 
     @property
     def view_calls(self) -> ViewCalls:

@@ -16,15 +16,17 @@ class Grant(msgspec.Struct, frozen=True):
     """A tool that the user always allows."""
 
     tool: str
-    by: Literal["model", "view"] = "model"
-    """Who may call it: the model (a tool of the View), or the View (a tool of its server)."""
+    by: Literal["model", "view", "drive"] = "model"
+    """Who may call it: the model (a tool of the View), or the View (a tool of its server). With
+    `drive`, the model may use the View's page so."""
 
 
 class Grantee(NamedTuple):
     """Whose use of tools is granted. A View's tool and a tool of its server may share a name."""
 
-    kind: Literal["model", "view", "server"]
-    """The model calls a View's tools, a View those of its server, a server's tools open Views."""
+    kind: Literal["model", "view", "server", "drive"]
+    """The model calls a View's tools, a View those of its server, a server's tools open Views, the
+    model uses a View's page."""
     owner: str
     """The View's id, or the server's name."""
 
@@ -77,7 +79,7 @@ class Grants:
 
     def granted(self, view_id: str) -> tuple[str, ...]:
         """The names of a View's tools that the user always allows."""
-        return tuple(grant.tool for grant in self.of(view_id) if grant.by == "model")
+        return tuple(grant.tool for grant in self.of(view_id) if grant.by != "view")
 
     def forget(self, view_id: str) -> None:
         """Drop all grants of a View that has closed."""

@@ -21,6 +21,7 @@ import msgspec
 
 from transom.background import Background, Debounced, logs_errors
 from transom.connections.targets import Target
+from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, ActCall, Drive, LookCall, read_call
 from transom.errors import (
     INVALID_PARAMS,
     ConnectionClosed,
@@ -37,9 +38,16 @@ from transom.events import Event, Slot
 from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog, Sink
 from transom.host.bridge import Bridge, OutgoingCall
-from transom.host.indirect_tools import LIST_VIEW_TOOLS, IndirectCall, view_listing
+from transom.host.driver import DrivenViews
+from transom.host.indirect_tools import (
+    CALL_VIEW_TOOL,
+    LIST_VIEW_TOOLS,
+    IndirectCall,
+    view_listing,
+)
 from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, ViewState
+from transom.host.model_context import ModelContext
 from transom.host.open_views import HostRecords, OpenViews, ShownCall
 from transom.host.pinning import answer_pin_request
 from transom.host.policy import ApprovalRequest, Decision, Policy
@@ -52,7 +60,7 @@ from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
 from transom.host.tool_names import SEPARATOR, owner_of
 from transom.host.tool_texts import mark_untrusted, without_our_meta
-from transom.host.view import ModelContext, View, ViewEnvironment
+from transom.host.view import View, ViewEnvironment
 from transom.host.view_problems import may_keep_from_connecting, record_problem
 from transom.host.view_settings import Opening, Reuse, ViewSettings
 from transom.protocol.methods import HOST
@@ -60,6 +68,7 @@ from transom.types import (
     HostContext,
     Implementation,
     Task,
+    TextContent,
     Tool,
     ToolResult,
     ViewProblem,
@@ -109,6 +118,9 @@ class Host(ToolHost):
         limits: how much a View may cost.
         naming: `flat`: every View tool is a tool of its own; `indirect`: two tools list and call
             them all; `both`.
+        drive: which Views the model may use by their pages, as a person does, with `look_at_view`
+            and `act_on_view`: those without tools for it (`when_no_tools`), all (`always`), none
+            (`never`). The renderer has to be a browser.
         fresh: whether each listing lists every View again, not only those that announced a change
             or have a lazy schema.
         audit: an `AuditLog`, or what to make one of: the path of an SQLite file, a callable that
@@ -167,6 +179,7 @@ class Host(ToolHost):
         policy: Policy | None = None,
         limits: Limits | None = None,
         naming: Naming = "flat",
+        drive: Drive = "when_no_tools",
         fresh: bool = False,
         audit: AuditLog | str | Path | Sink | None = ":memory:",
         info: Implementation | None = None,
@@ -178,6 +191,8 @@ class Host(ToolHost):
     ) -> None:
         if naming not in ("flat", "indirect", "both"):
             raise UsageError(f"naming is flat, indirect or both, not {naming!r}")
+        if drive not in ("when_no_tools", "always", "never"):
+            raise UsageError(f"drive is when_no_tools, always or never, not {drive!r}")
         self.renderer = renderer
         self.limits = limits if limits is not None else Limits()
         self.audit = _audit_log(audit)
@@ -193,6 +208,7 @@ class Host(ToolHost):
         )
         self._call_timeout = call_timeout
         self._surface = Surface(naming, max_description=self.limits.max_description)
+        self._driven = DrivenViews(drive, self._surface, self._tools_changed.trigger)
         self._stale: set[Refresh] = set()
         self._pulled: set[Refresh] = set()
         self._tasks = TaskServers(MAX_TASKS)
@@ -229,6 +245,7 @@ class Host(ToolHost):
             fire=self._fire,
             on_listed=self._view_listed,
             on_problem=self._record_problem,
+            on_live=self._driven.update,
             on_gone=self._view_gone,
             on_ended=self._view_ended,
         )
@@ -367,9 +384,12 @@ class Host(ToolHost):
             entry = await self._find_late(call.name, call.arguments)
         if entry.kind == "server":
             return await self._call_server_tool(entry, call)
-        if entry.tool.name == LIST_VIEW_TOOLS:
-            indirect = IndirectCall.read(entry.tool.name, dict(call.arguments or {}))
-            return await self._list_view_tools(indirect.view_id)
+        if entry.kind != "view":
+            given, name = dict(call.arguments or {}), entry.tool.name
+            if entry.kind == "drive":
+                return await self._use_page(read_call(name, given), call.call_id)
+            if name == LIST_VIEW_TOOLS:
+                return await self._list_view_tools(IndirectCall.read(name, given).view_id)
         view, call.name, call.arguments = self._view_tool(entry, call.arguments)
         return await view.call(call)
 
@@ -392,6 +412,25 @@ class Host(ToolHost):
         if found is None:
             return view, call.name, call.arguments
         return view, found.tool.name, self._surface.original(found, call.arguments)
+
+    async def _use_page(self, call: LookCall | ActCall, call_id: str | None) -> ToolResult:
+        """Look at a View, or act on it, unless it has tools that are to be called instead."""
+        view, drive = self.view(call.view_id), self._driven.drive
+        await view.refreshed()
+        why = None
+        if drive == "never":
+            why = f'View {view.id} cannot be looked at: Host(drive="never")'
+        elif drive == "when_no_tools" and view.has_tools:
+            tools = self.view_tools(view.id)
+            names = ", ".join(tool.name for tool in tools) or "all of them are disabled now"
+            way = "" if self._surface.naming == "flat" else f", themselves or with {CALL_VIEW_TOOL}"
+            why = f"View {view.id} has tools of its own, which are to be called{way}: {names}"
+        if why is None:
+            return await view.driver.answer(call, call_id)
+        arguments = msgspec.to_builtins(call)
+        tool = LOOK_AT_VIEW if isinstance(call, LookCall) else ACT_ON_VIEW
+        view.record("refusal", "refused", tool=tool, arguments=arguments, detail=why)
+        return ToolResult(content=[TextContent(why)], is_error=not isinstance(call, LookCall))
 
     async def approval_needed(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str
@@ -420,6 +459,10 @@ class Host(ToolHost):
         if entry is None or entry.kind == "server" or entry.tool.name == LIST_VIEW_TOOLS:
             return None
         try:
+            if entry.kind == "drive":
+                call = read_call(entry.tool.name, dict(arguments or {}))
+                view, may = self.view(call.view_id), self._driven.may_use
+                return await view.driver.approval_needed(call, call_id) if may(view) else None
             view, tool, given = self._view_tool(entry, arguments)
         except (ProtocolError, ViewClosed):  # the call will raise it
             return None
@@ -687,17 +730,19 @@ class Host(ToolHost):
     def _view_listed(self, view: View, pulled: bool) -> Mapping[str, str]:
         change = self._surface.put_view(view.id, view.tools)
         self._surface_changed(view.server, view.id, change, found=pulled)
+        self._driven.update(view)
         return change.left_out
 
     def _view_gone(self, view: View) -> None:
         self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
+        self._driven.update(view)
 
     def _grants_changed(self, view_id: str) -> None:
         if (view := self._views.get(view_id)) is not None:
             self._fire("on_view_changed", view)
 
     def _view_ended(self, view: View) -> None:
-        self._surface_changed(view.server, view.id, self._surface.drop("view", view.id))
+        self._view_gone(view)
         self._views.remove(view)
         if view.state is ViewState.CLOSED:
             self._approvals.forget(view.id)

@@ -6,13 +6,14 @@ call; one with lazy schemas, whose every listing may differ, also for each model
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from transom.host.policy import model_may_call
 from transom.host.refresh import Refresh, wait_refreshed
 from transom.types import AppCapabilities, Tool
 
 _FIRST_LISTING = 3.0  # seconds
+_MAX_LEFT_OUT = 5  # tools named in a report of those that are left out
 _MAX_REPORTS = 20  # texts about tools that are left out, for one View
 
 
@@ -100,3 +101,13 @@ class KnownTools:
         """The View has ended: it has no tools, and is not listed again."""
         self._refresh.stop()
         self.update((), may_differ=False)
+
+
+def describe_left_out(reasons: Mapping[str, str]) -> str:
+    """Which tools no model can call, and why; "" if there are none."""
+    told = [f"{name}: {why}" if name else why for name, why in reasons.items()]
+    more = len(told) - _MAX_LEFT_OUT
+    text = "; ".join(told[:_MAX_LEFT_OUT]) + (f"; and {more} more" if more > 0 else "")
+    if any("(max_" in reason for reason in reasons.values()):
+        text += ". Limits(...), or --limit NAME=NUMBER of the gateway, raises a limit"
+    return text

@@ -54,6 +54,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Requests of one View that are being worked on."""
     max_queued: int = 256
     """Messages queued for a View until it is initialised."""
+    max_snapshot_bytes: int = 8192
+    """What a look at a View's page returns; the rest is counted."""
+    drive_timeout: float = 15.0
+    """One answer of a View's page to a look or an act."""
+    drive_interval: float = 0.1
+    """The least time between two looks at, or acts on, one View, on average: twenty may come at
+    once."""
+    max_waiting_acts: int = 16
+    """Acts on one View that wait for each other or for its user; more are refused."""
     max_files: int = 100
     """Files that a View may offer to save with one request."""
     max_live_views: int = 32

@@ -26,7 +26,8 @@ from transom.host.server_tools import ServerTools
 from transom.host.settling import wait_settled
 from transom.host.tool_names import view_stem
 from transom.host.ui_resource import view_uri
-from transom.host.view import View, ViewEnvironment, ViewOrigin
+from transom.host.view import View, ViewEnvironment
+from transom.host.view_origin import ViewOrigin
 from transom.host.view_settings import Reuse
 from transom.recent import Recent
 from transom.types import Task, Tool, ToolResult

@@ -32,10 +32,10 @@ async def answer_pin_request(
     """Whether a View that asks to stay open may; if so, it is pinned."""
     if view.pinned:
         return True
-    view.pin_requests += 1
+    view.counts["pins"] += 1
     pinned = sum(other.pinned_by == "view" for other in others)
-    if view.pin_requests > _MAX_REQUESTS or pinned >= max_live_views // 2:
-        if view.pin_requests <= _MAX_REQUESTS + 1:  # a View must not fill the audit
+    if view.counts["pins"] > _MAX_REQUESTS or pinned >= max_live_views // 2:
+        if view.counts["pins"] <= _MAX_REQUESTS + 1:  # a View must not fill the audit
             view.record("view", "not pinned", by=view.id, detail="too many requests or pins")
         return False
     text = clean(reason or "", _MAX_REASON)

@@ -23,6 +23,9 @@ from transom.types import Implementation, Tool
 
 _MAX_SHOWN_TEXT = 1000  # characters that a user can be expected to read
 
+Looks = Literal["allow", "ask", "never"]
+"""Whether a model may look at the page of a View: see `Policy`."""
+
 ViewCalls = Literal["spec", "linked", "declared"]
 """Which tools of its server a View may call: see `Policy`."""
 
@@ -73,13 +76,17 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls."""
     opens: bool = False
     """Whether it is about opening a View. The tool is called in any case."""
+    drives: bool = False
+    """Whether it is about the View's page: looking at it, or using an element of it."""
     repeated: bool = False
     """Whether `Host.approval_needed` has returned it before, for the same call."""
 
     @property
     def grantee(self) -> Grantee:
         """Whose grant it is if the user always allows it."""
-        return Grantee("server", self.server) if self.opens else Grantee(self.by, self.view_id)
+        if self.opens:
+            return Grantee("server", self.server)
+        return Grantee("drive" if self.drives else self.by, self.view_id)
 
     def shown(self) -> dict[str, Any]:
         """What to show the user, as JSON. Texts of a View or a server are cut and cleaned."""
@@ -91,6 +98,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
             "granted": [spelled_name(name) for name in self.granted],
             "by": self.by,
             "opens": self.opens,
+            "drives": self.drives,
         }
 
     def unshowable(self, limit: int = 2000) -> Deny | None:
@@ -122,6 +130,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
                 f"May {tool} of server {self.server} open a View? It is called in any case, with "
                 "these arguments:"
             )
+        elif self.drives:
+            question = f"May the model do {tool} in {view}, from server {self.server}?"
         elif self.by == "model":
             question = f"May {tool} of {view}, from server {self.server}, run with these arguments?"
         else:
@@ -156,6 +166,10 @@ class Policy:
             its server that is not declared read-only. None: do not ask.
         approve_opening: called like `approve`, with `opens=True`, before a View of a server with
             `open_views="ask"` opens; `approve` unless given.
+        look: whether the model may look at a View's page, where it may also see what the user
+            typed: `allow`; `ask`: `approve` is asked once for each View, with `drives=True`;
+            `never`, then it cannot use the page either. What it does there is asked about like a
+            tool that is not read-only, for each kind of action.
     """
 
     def __init__(
@@ -166,7 +180,10 @@ class Policy:
         view_calls: ViewCalls = "spec",
         approve_view_calls: Approve | None = None,
         approve_opening: Approve | None = None,
+        look: Looks = "allow",
     ) -> None:
+        if look not in get_args(Looks):
+            raise UsageError(f"look is one of {', '.join(get_args(Looks))}, not {look!r}")
         if view_calls not in get_args(ViewCalls):
             known = ", ".join(get_args(ViewCalls))
             raise UsageError(f"view_calls is one of {known}, not {view_calls!r}")
@@ -175,6 +192,7 @@ class Policy:
         self.view_calls: ViewCalls = view_calls
         self.approve_view_calls = approve_view_calls
         self.approve_opening = approve_opening
+        self.look: Looks = look
         self._trusting = False
 
     @classmethod
@@ -197,15 +215,23 @@ class Policy:
 
     def decide(self, request: ApprovalRequest, grants: Grants) -> Allow | Deny | None:
         """Decide about a call. None: ask `approve`, and hand its answer to `settle`."""
-        if self.allows(request.view_id, request.tool, grants):
+        if not request.drives and self.allows(request.view_id, request.tool, grants):
             return Allow()
         if self.approve is not None:
             return None
+        reads = request.drives and request.tool.annotations is not None
+        what = "has to be asked about" if reads else "may change something"
         return Deny(
-            f"{request.tool.name} of View {request.view_id} may change something and nobody can "
-            "be asked. Run the host with Policy(approve=...) to ask the user, or with "
-            "Policy.trusting()"
+            f"{request.tool.name} of View {request.view_id} {what} and nobody can be asked. Run "
+            "the host with Policy(approve=...) to ask the user, or with Policy.trusting()"
         )
+
+    def allows_driving(self, view_id: str, tool: Tool, grants: Grants) -> bool:
+        """Whether a model may look at a View's page, or act on it so, without asking."""
+        reads = tool.annotations is not None and tool.annotations.read_only_hint is True
+        if self._trusting or (reads and self.look == "allow"):
+            return True
+        return grants.covers(Grantee("drive", view_id), tool)
 
     def settle(
         self, request: ApprovalRequest, answer: object, grants: Grants

@@ -61,6 +61,8 @@ class DrivesViews(Protocol):
 
         * `look`, with `find`, `under` (a reference) or neither, and `show` to outline what was
           read: `nodes`, `actionable`, `left_out`, `private` and `offscreen`
+        * `target`, with what an `act` has: the `target` with its `role` and `name`, and `to`
+          likewise, or a `problem`
         * `act`, with `ref` and `action`, and `value`, `to`, `role` and `name` where it needs
           them: `done`, `settled` and `ignored`, or a `problem` and its `detail`
         * `mark`, with `ref`: nothing; the element is outlined until the next `mark`

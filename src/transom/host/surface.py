@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW
 from transom.host.indirect_tools import CALL_VIEW_TOOL, INDIRECT_TOOLS, LIST_VIEW_TOOLS
 from transom.host.policy import model_may_call
 from transom.host.tool_list import ToolList
@@ -26,12 +27,13 @@ Naming = Literal["flat", "indirect", "both"]
 """Each View tool has its own entry; two tools list and call them all; or both."""
 
 _MAX_RESERVED = 50_000
+_OURS = frozenset({LIST_VIEW_TOOLS, CALL_VIEW_TOOL, LOOK_AT_VIEW, ACT_ON_VIEW})
 
 
 class Entry(msgspec.Struct, frozen=True):
     """One tool a model may call: its owner, the owner's definition, and what the model sees."""
 
-    kind: Literal["server", "view", "indirect"]
+    kind: Literal["server", "view", "indirect", "drive"]
     owner: str
     tool: Tool
     shown: Tool
@@ -67,8 +69,11 @@ class Surface:
         self._reserved: dict[str, str] = {}
         for tool in INDIRECT_TOOLS:
             self._by_name[tool.name] = Entry("indirect", "", tool, tool)
-        # What each block shows, in order; the first one is that of the two indirect tools.
-        self._shown: list[tuple[Tool, ...]] = [() if naming == "flat" else INDIRECT_TOOLS]
+        for tool in DRIVE_TOOLS:
+            self._by_name[tool.name] = Entry("drive", "", tool, tool)
+        # What each block shows, in order; the first one is that of the fixed tools.
+        self._fixed = () if naming == "flat" else INDIRECT_TOOLS
+        self._shown: list[tuple[Tool, ...]] = [self._fixed]
         self._list: ToolList | None = None
 
     def tools(self) -> ToolList:
@@ -76,6 +81,14 @@ class Surface:
         if self._list is None:
             self._list = ToolList(self._shown.copy())
         return self._list
+
+    def show_drive_tools(self, tools: tuple[Tool, ...]) -> bool:
+        """Show the tools that use Views by their pages, or none; whether that is a change."""
+        before, self._shown[0] = self._shown[0], (*self._fixed, *tools)
+        if self._shown[0] == before:
+            return False
+        self._list = None
+        return True
 
     def find(self, name: str) -> Entry | None:
         """The tool that the model knows as `name`."""
@@ -215,7 +228,7 @@ class Surface:
         """Whether a plain name looks like a View's tool, one of ours, or another server's."""
         owner = owner_of(name)
         of_another = owner != server and ("server", owner) in self._blocks
-        return name in {LIST_VIEW_TOOLS, CALL_VIEW_TOOL} or looks_owned(name) or of_another
+        return name in _OURS or looks_owned(name) or of_another
 
     def _free(self, name: str, server: str, tool: str) -> bool:
         entry = self._by_name.get(name)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ import msgspec
 
 from transom.channel import Channel
 from transom.connections.upstream import Server
+from transom.drive.snapshot import ActResult, Snapshot
+from transom.drive.tools import ActCall, Action, LookCall
 from transom.errors import (
     INVALID_PARAMS,
     CapabilityMissing,
@@ -42,10 +45,12 @@ from transom.errors import (
 from transom.host.approvals import Approvals
 from transom.host.audit import AuditLog
 from transom.host.bridge import Bridge, CallsTools, OutgoingCall
+from transom.host.driver import Driver
 from transom.host.grants import Grant, same_tool
-from transom.host.known_tools import KnownTools
+from transom.host.known_tools import KnownTools, describe_left_out
 from transom.host.limits import Limits
 from transom.host.liveness import BUSY, GONE, LIVE, Liveness, ViewState
+from transom.host.model_context import ModelContext, read_context
 from transom.host.policy import ApprovalRequest, model_may_call
 from transom.host.refresh import LATE, Refresh
 from transom.host.renderers import NoPlace, Renderer, TakesScreenshots
@@ -58,8 +63,9 @@ from transom.host.tool_texts import (
     without_our_meta,
 )
 from transom.host.ui_resource import load_ui_resource
+from transom.host.view_origin import ViewOrigin
 from transom.host.view_server import ViewServer
-from transom.json_values import clean, members, without_marks
+from transom.json_values import clean, members
 from transom.protocol.messages import (
     ModelContextParams,
     TaskRequest,
@@ -67,7 +73,6 @@ from transom.protocol.messages import (
     result_json,
 )
 from transom.types import (
-    ContentBlock,
     DisabledTool,
     HostContext,
     Implementation,
@@ -80,44 +85,12 @@ from transom.types import (
 )
 
 _MAX_REASON = 500  # characters of the reason why a tool is disabled
-_MAX_LEFT_OUT = 5  # tools named in a report of those that are left out
 _RECOVERS_WITHIN = 5.0  # seconds in which a page whose script failed may still connect
 _NOT_OPEN = "it is still opening"
 _CANCELLED_WITHIN = 1.0  # seconds that a cancelled call waits for its task to stop
 
 _TAKES_CALLS = LIVE, BUSY
 _ENDED = ViewState.CLOSED, ViewState.FAILED
-
-
-class ViewOrigin(msgspec.Struct, eq=False):
-    """The call that a View shows: all that is needed to reopen it."""
-
-    server: str
-    uri: str
-    tool: Tool
-    arguments: dict[str, Any]
-    result: bytes | None = None
-    """The call's result as JSON, once there is one."""
-    cancelled: str | None = None
-    """Why there will be no result."""
-    reused: bool = False
-    """Whether the View was open before."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the call has a result, or will have none."""
-        return self.result is not None or self.cancelled is not None
-
-
-class ModelContext(msgspec.Struct, frozen=True):
-    """The last context that a View sent for the model. The View wrote it, not the user."""
-
-    view_id: str
-    server: str
-    app: Implementation | None
-    when: float
-    content: list[ContentBlock]
-    structured_content: dict[str, Any] | None
 
 
 @dataclass(slots=True)
@@ -147,6 +120,8 @@ class ViewEnvironment:
     that cannot be shown to a model, with the reasons."""
     on_problem: Callable[[View, ViewProblem], object]
     """Called with a problem of a View that the host found."""
+    on_live: Callable[[View], object]
+    """Called with a View that has opened, or answers again."""
     on_gone: Callable[[View], object]
     """Called with a View whose tools leave the list until it answers."""
     on_ended: Callable[[View], object]
@@ -173,8 +148,7 @@ class View(CallsTools):
         """`opening`, `waiting`, `live`, `busy`, `gone`, `closing`, `closed` or `failed`."""
         self.pinned_by: Literal["host", "view"] | None = None
         """Who pinned it: `host` (with `pin`) or `view` (which asked for it); None if it is not."""
-        self.pin_requests = 0
-        self.problems = 0
+        self.counts: Counter[str] = Counter()  # of what it may not do without end
         self.opening: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()  # or it waits for a place, or has failed
         self.last_used = time.perf_counter()
@@ -184,12 +158,14 @@ class View(CallsTools):
         self._renderer = renderer
         self._bridge: Bridge | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._liveness: Liveness | None = None
+        self.liveness: Liveness | None = None
+        limits, audit, approvals = environment.limits, environment.audit, environment.approvals
+        self.driver = Driver(self, renderer, approvals, audit, limits)
         self._context: ModelContext | None = None
         self._reason = _NOT_OPEN
         self._tools = KnownTools(
             self._list,
-            environment.limits.relist_interval,
+            limits.relist_interval,
             environment.stale,
             environment.pulled,
             self._report,
@@ -237,7 +213,7 @@ class View(CallsTools):
     @property
     def silent_for(self) -> float:
         """For how many seconds it has left the host without an answer; 0 if it is live."""
-        return 0.0 if self._liveness is None or self.state is LIVE else self._liveness.silent_for
+        return 0.0 if self.liveness is None or self.state is LIVE else self.liveness.silent_for
 
     @property
     def offers_tools(self) -> bool:
@@ -249,6 +225,11 @@ class View(CallsTools):
     def tools(self) -> list[Tool]:
         """Its tools as it defines them, as of the last listing."""
         return list(self._tools.by_name.values())
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it has tools for the model, as of the last listing; also disabled ones."""
+        return bool(self._tools.for_model) or bool(self.disabled_tools)
 
     @property
     def disabled_tools(self) -> list[DisabledTool]:
@@ -314,11 +295,43 @@ class View(CallsTools):
             raise UsageError(f"{kind} cannot take screenshots; HeadlessRenderer can")
         return await self._renderer.screenshot(self.id)
 
+    async def snapshot(
+        self, find: str | None = None, under: str | None = None, changes_since: str | None = None
+    ) -> Snapshot:
+        """What is on the View's page, as text, with references for what can be used.
+
+        Args:
+            find: only what has this text, in all of the page.
+            under: only what is in the part with this reference.
+            changes_since: the `id` of one of the last snapshots. The text has only what changed.
+
+        Raises:
+            UsageError: the host's renderer cannot do this, or that snapshot is not known.
+            ToolError: there is no such part any more.
+            Refused, ViewClosed, RequestTimeout, InvalidResult: as their names say.
+        """
+        return await self.driver.look(LookCall(self.id, find, under, changes_since))
+
+    async def act(self, ref: str, action: Action, value: str | None = None) -> ActResult:
+        """Use an element of the View's page, and wait until the page has settled.
+
+        Args:
+            ref: the element's reference in a snapshot, such as `b3`.
+            action: what to do with it.
+            value: what to type, select, press (a key or chord) or set, or where to drag it.
+
+        Raises:
+            ToolError: nothing was done; the text says why, and what is there now.
+            ProtocolError: there is no such action, or it needs another value.
+            UsageError, Refused, TooManyRequests, ...: as for `snapshot`.
+        """
+        return await self.driver.act(ActCall(self.id, ref, action, value))
+
     # --- calling -----------------------------------------------------------------------------
 
     async def call(self, call: OutgoingCall) -> Any:
         """`call_tool` and `start_task`."""
-        bridge, liveness = self._bridge, self._liveness
+        bridge, liveness = self._bridge, self.liveness
         if bridge is None or liveness is None or self.state not in _TAKES_CALLS:
             raise self._refused(call.name, call.arguments, self.closed_error())
         if call.arguments is None:
@@ -418,11 +431,11 @@ class View(CallsTools):
         """What an agent has to ask its user before this call: see `Host.approval_needed`."""
         if name not in self._tools.for_model or self._tools.may_differ:
             await self.refreshed()
-        tool = self._tools.for_model.get(name)
-        if tool is None or not self.takes_calls:
+        tool, approvals = self._tools.for_model.get(name), self._env.approvals
+        if tool is None or not self.takes_calls or not approvals.agent_asks:
             return None
         given: Mapping[str, Any] = {} if arguments is None else arguments
-        return self._env.approvals.hold(call_id, self.provenance, tool, given)
+        return approvals.hold(call_id, approvals.check(self.provenance, tool, given, call_id))
 
     def _check(self, tool: Tool, call: OutgoingCall) -> ApprovalRequest | None:
         """What to ask the user, if the call does not run without asking."""
@@ -511,8 +524,9 @@ class View(CallsTools):
 
     def lose(self, reason: str) -> None:
         """Its page is gone, such as one that navigated away: its running calls end at once."""
-        if self._liveness is not None and self.state in (LIVE, BUSY, GONE):
-            self._liveness.lose(reason)
+        if self.liveness is not None and self.state in (LIVE, BUSY, GONE):
+            self.liveness.lose(reason)
+            self.driver.end_requests()
 
     def _liveness_changed(self, state: ViewState, reason: str) -> None:
         if self.state not in (LIVE, BUSY, GONE):
@@ -521,6 +535,7 @@ class View(CallsTools):
         self.record("view", "responsive" if state is LIVE else state.value, detail=reason or None)
         if state is LIVE:
             self.tools_changed()
+            self._env.on_live(self)
             self._env.fire("on_view_responsive", self)
             return
         if state is GONE:
@@ -636,7 +651,7 @@ class View(CallsTools):
         env.attach(self, bridge)
         bridge.on_update_model_context = self._update_context
         bridge.on_closed = self._ended
-        self._liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
+        self.liveness = Liveness(bridge, self._liveness_changed, self._notify_callers)
         bridge.start()
         await bridge.send_tool_input(origin.arguments)
         await self._send_outcome()
@@ -645,6 +660,7 @@ class View(CallsTools):
         if self.offers_tools:
             self.tools_changed()
             await self._tools.wait_first()
+        self._env.on_live(self)
 
     async def opened(self) -> None:
         """Wait until the View is live.
@@ -751,8 +767,9 @@ class View(CallsTools):
         if self.state in _ENDED:
             return
         self.state, self._reason = state, reason
-        if self._liveness is not None:
-            self._liveness.stop()
+        if self.liveness is not None:
+            self.liveness.stop()
+        self.driver.end_requests()
         self._tools.close()
         self._context = None
         self._env.on_ended(self)
@@ -772,7 +789,7 @@ class View(CallsTools):
         self._env.approvals.forget(self.id)
 
     async def _list(self) -> None:
-        bridge, liveness = self._bridge, self._liveness
+        bridge, liveness = self._bridge, self.liveness
         if bridge is None or liveness is None:
             return
         liveness.begin()
@@ -800,11 +817,7 @@ class View(CallsTools):
 
     def _report_left_out(self, reasons: Mapping[str, str]) -> None:
         """Tell the user and the author, once, which tools no model can call and why."""
-        told = [f"{name}: {why}" if name else why for name, why in reasons.items()]
-        more = len(told) - _MAX_LEFT_OUT
-        text = "; ".join(told[:_MAX_LEFT_OUT]) + (f"; and {more} more" if more > 0 else "")
-        if any("(max_" in reason for reason in reasons.values()):
-            text += ". Limits(...), or --limit NAME=NUMBER of the gateway, raises a limit"
+        text = describe_left_out(reasons)
         if text != self._tools.left_out:
             self._tools.left_out = text
             self._env.fire("on_view_changed", self)
@@ -816,22 +829,8 @@ class View(CallsTools):
             self._bridge.report(error)
 
     def _update_context(self, update: ModelContextParams) -> None:
-        data = msgspec.json.encode(update)
-        size = len(data)
-        if size > self._env.max_context_bytes:
-            limit = self._env.max_context_bytes
-            raise Refused(f"A context of {size} bytes is over the limit of {limit}")
-        if (unmarked := without_marks(data)) is not data:
-            update = msgspec.json.decode(unmarked, type=ModelContextParams)
+        self._context = read_context(self.provenance, update, self._env.max_context_bytes)
         self.mark_used()
-        self._context = ModelContext(
-            view_id=self.id,
-            server=self.origin.server,
-            app=self.app,
-            when=time.time(),
-            content=update.content or [],
-            structured_content=update.structured_content,
-        )
         self._env.fire("on_model_context", self)
 
 

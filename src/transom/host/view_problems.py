@@ -26,10 +26,10 @@ def record_problem(view: View, problem: ViewProblem) -> ViewProblem | None:
     Returns:
         The problem, its texts cleaned and cut; None if the View has reported too many.
     """
-    view.problems += 1
-    if view.problems > _MAX_PROBLEMS:
+    view.counts["problems"] += 1
+    if view.counts["problems"] > _MAX_PROBLEMS:
         return None
-    if view.problems == _MAX_PROBLEMS:
+    if view.counts["problems"] == _MAX_PROBLEMS:
         problem = ViewProblem(problem.kind, "There are more problems than are recorded")
     problem = msgspec.structs.replace(
         problem,

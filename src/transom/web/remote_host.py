@@ -31,10 +31,11 @@ from transom.events import Event
 from transom.host.bridge import OutgoingCall
 from transom.host.host import Host
 from transom.host.liveness import ViewState
+from transom.host.model_context import ModelContext
 from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
 from transom.host.tool_host import ToolHost
 from transom.host.tool_list import ToolList
-from transom.host.view import ModelContext, View
+from transom.host.view import View
 from transom.protocol import wire
 from transom.protocol.messages import TaskRequest
 from transom.protocol.peer import Peer, Progress

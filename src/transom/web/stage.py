@@ -91,7 +91,7 @@ class _PageMessage(msgspec.Struct):
     size: ContainerDimensions | None = None
     id: int = 0
     tool: str = ""
-    by: Literal["model", "view"] = "model"
+    by: Literal["model", "view", "drive"] = "model"
     value: bool | str | _Surroundings = False
     fields: dict[str, Any] | None = None
     answer: str = ""

@@ -1,0 +1,153 @@
+"""`look_at_view` and `act_on_view`: how a model uses a View that has no tools of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+from transom.drive.snapshot import is_ref
+from transom.errors import INVALID_PARAMS, ProtocolError
+from transom.types import Tool, ToolAnnotations
+
+Drive = Literal["when_no_tools", "always", "never"]
+"""Which Views a model may use by their page: those without tools for it, all of them, or none."""
+
+Action = Literal[
+    "click",
+    "double_click",
+    "type",
+    "clear",
+    "select",
+    "check",
+    "uncheck",
+    "press",
+    "set",
+    "scroll_into_view",
+    "hover",
+    "drag_to",
+    "submit",
+]
+"""What can be done with an element of a View's page."""
+
+LOOK_AT_VIEW: Final = "look_at_view"
+ACT_ON_VIEW: Final = "act_on_view"
+
+_NEEDS_VALUE: Final = {
+    "type": "the text",
+    "select": "the option",
+    "press": 'a key or chord, such as "Enter" or "Control+A"',
+    "set": "the new value",
+    "drag_to": "the reference of the target",
+}
+_MAX_VALUE: Final = 20_000  # characters
+_VIEW_ID_SCHEMA = {"type": "string", "description": "The id of an open View, such as orders-1"}
+
+LOOK: Final = Tool(
+    name=LOOK_AT_VIEW,
+    title="Look at an open View",
+    description="See what an open View shows, as text: one line for each thing, with a reference "
+    f"such as [b3] for what can be used with {ACT_ON_VIEW}. For Views without tools of their own.",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "view_id": _VIEW_ID_SCHEMA,
+            "find": {"type": "string", "description": "Only what has this text, in all of it"},
+            "under": {"type": "string", "description": "Only what is in this part, such as t2"},
+        },
+        "required": ["view_id"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True),
+)
+ACT: Final = Tool(
+    name=ACT_ON_VIEW,
+    title="Use something in an open View",
+    description=f"Press, type or choose something that {LOOK_AT_VIEW} has shown. Returns what "
+    "changed (+ new, ~ different, - gone).",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "view_id": _VIEW_ID_SCHEMA,
+            "ref": {"type": "string", "description": "Its reference, such as b3"},
+            "action": {"type": "string", "enum": list(get_args(Action))},
+            "value": {
+                "type": "string",
+                "description": "For type the text, select the option, press a key such as Enter, "
+                "set the new value, drag_to a reference",
+            },
+        },
+        "required": ["view_id", "ref", "action"],
+    },
+)
+DRIVE_TOOLS: Final = LOOK, ACT
+
+
+class LookCall(msgspec.Struct, frozen=True):
+    """The arguments of `look_at_view`."""
+
+    view_id: str
+    find: str | None = None
+    under: str | None = None
+    changes_since: str | None = None
+
+
+class ActCall(msgspec.Struct, frozen=True):
+    """The arguments of `act_on_view`."""
+
+    view_id: str
+    ref: str
+    action: str
+    value: str | int | float | bool | None = None
+
+
+def read_call(tool: str, arguments: dict[str, Any]) -> LookCall | ActCall:
+    """The arguments that a model sent; a `ProtocolError` that says what is wrong with them."""
+    try:
+        if tool == LOOK_AT_VIEW:
+            call = msgspec.convert(arguments, LookCall)
+            return msgspec.structs.replace(
+                call, find=call.find or None, under=call.under and bare_ref(call.under)
+            )
+        return msgspec.convert(arguments, ActCall)
+    except msgspec.ValidationError as error:
+        raise _invalid(tool, str(error)) from None
+
+
+def bare_ref(text: str) -> str:
+    """A reference as `b3`, also if it is given as a snapshot shows it, `[b3]`."""
+    ref = text.strip().strip("[]")
+    if not is_ref(ref):
+        raise _invalid(LOOK_AT_VIEW, "a reference is like b3, as a look shows it")
+    return ref
+
+
+def act_request(ref: str, action: str, value: object = None) -> dict[str, Any]:
+    """The request for a View's page; a `ProtocolError` that says what is wrong with an act."""
+    if action == "upload":
+        raise _invalid(ACT_ON_VIEW, "files cannot be uploaded: ask the user to choose the file")
+    if action not in get_args(Action):
+        raise _invalid(ACT_ON_VIEW, f"action is one of {', '.join(get_args(Action))}")
+    text = None if value is None else _text(value)
+    if action in _NEEDS_VALUE and text is None:
+        raise _invalid(ACT_ON_VIEW, f"{action} needs a value: {_NEEDS_VALUE[action]}")
+    if text is not None and len(text) > _MAX_VALUE:
+        raise _invalid(ACT_ON_VIEW, f"the value has over {_MAX_VALUE} characters")
+    request: dict[str, Any] = {"ref": bare_ref(ref), "action": action, "value": text, "to": None}
+    if action == "drag_to" and text is not None:
+        request["to"] = bare_ref(text)
+    return request
+
+
+def act_tool(action: str) -> Tool:
+    """What a user is asked about, and always allows, for one kind of action."""
+    return Tool(name=f"{ACT_ON_VIEW}/{action}")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else f"{value}"
+
+
+def _invalid(tool: str, problem: str) -> ProtocolError:
+    return ProtocolError(INVALID_PARAMS, f"Invalid arguments for {tool}: {problem}")
