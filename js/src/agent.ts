@@ -74,6 +74,9 @@ export class Agent<Other extends HostMessage> implements ViewAgent {
       case "named":
         views.get(this, known.view)?.setName(known);
         break;
+      case "tools":
+        views.get(this, known.view)?.setTools(known.tools);
+        break;
       case "mode":
         views.get(this, known.view)?.setMode(known.mode);
         break;

@@ -31,6 +31,7 @@ const ICONS = {
   fullscreen: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5",
   pip: "M3 4h14v12H3zM11 10h4v4h-4z",
   close: "M5 5l10 10M15 5L5 15",
+  info: "M10 9v5M10 6v.1M10 3a7 7 0 1 0 .01 0z",
   pin: "M7 3h6M8 3v5l-3 4h10l-3-4V3M10 12v5",
   key: "M11 9l6-6M14 6l2.5 2.5M12 11.5a3.8 3.8 0 1 1-3.5-3.5 3.8 3.8 0 0 1 3.5 3.5z",
 };

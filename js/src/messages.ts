@@ -6,10 +6,14 @@
 
 export type DisplayMode = "inline" | "fullscreen" | "pip";
 
-/** Who a View is: its key, what the user sees of that, its server, and the client of its Host. */
+/**
+ * Who a View is: its key, the Host's id of it, what it calls itself, its server, and the client of its
+ * Host. The title is the words of a stranger: see `attribution` in `view_parts.ts`.
+ */
 export interface ViewLabel {
   view: string;
   shown?: string;
+  title?: string;
   server: string;
   client?: string;
 }
@@ -81,8 +85,23 @@ export interface Marks {
 export interface Named {
   do: "named";
   view: string;
+  title: string;
   name: string;
   version: string;
+}
+
+/** A tool that a View offers the model, or has disabled, with the reason or "". */
+export interface OfferedTool {
+  name: string;
+  about: string;
+  disabled?: true;
+}
+
+/** Show the tools of a View. */
+export interface Offered {
+  do: "tools";
+  view: string;
+  tools: OfferedTool[];
 }
 
 /** Have the user save a file; `data` is base64. */
@@ -168,6 +187,7 @@ export type ViewMessage =
   | Trouble
   | Marks
   | Named
+  | Offered
   | DownloadedFile
   | Ask
   | Drive

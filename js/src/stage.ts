@@ -16,6 +16,11 @@ import {
 const GONE_AFTER = 30_000; // milliseconds without an agent until the banner says more
 const RESIZED_AFTER = 150; // milliseconds without another size
 
+// Why a link ended: `transom.web.stage` has the same texts.
+const TAKEN_OVER = "another page took over";
+const ENDED = "the program has ended";
+const ELSEWHERE = "Everything is shown in another tab or window now.";
+
 const byId = (id: string): HTMLElement => document.getElementById(id)!;
 
 const place = byId("views");
@@ -28,11 +33,24 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 
 customElements.define("transom-view", View);
 
-const views = new Views(() => place.appendChild(new View()));
+let asked = 0; // questions that are open
+
+/** The tab says which View is in front: its server first, which no View can push out of sight. */
+function showTitle(): void {
+  const name = views.front?.tabTitle ?? "Transom";
+  document.title = asked ? `(${asked}) ${name}` : name;
+}
+
+const views = new Views(() => {
+  const view = new View();
+  place.prepend(view); // the newest comes first
+  return view;
+}, showTitle);
 const questions = new Questions(byId("questions"), {
   onShown: (agent, question) => views.pointAt(agent, question?.view),
-  onCount(asked) {
-    document.title = asked ? `(${asked}) Transom` : "Transom";
+  onCount(count) {
+    asked = count;
+    showTitle();
   },
 });
 const agents = new Agents({
@@ -47,7 +65,7 @@ const agents = new Agents({
   },
   onState(now, alone, why) {
     if (now !== "reconnecting") hideBanner();
-    else if (bar.dataset.state !== now) showBanner(alone ? "the agent" : "an agent");
+    else if (bar.dataset.state !== now) showBanner(alone);
     bar.dataset.state = now;
     bar.textContent = now === "connected" ? "Connected" : "Not connected";
     if (now === "over") void explainEnd(why);
@@ -59,13 +77,15 @@ const agents = new Agents({
 
 let hoping: ReturnType<typeof setTimeout> | undefined;
 
-function showBanner(who: string): void {
+function showBanner(alone: boolean): void {
+  const who = alone ? "your agent or program" : "one of your agents or programs";
   banner.textContent = `No connection to ${who}. Trying again…`;
   banner.hidden = false;
   hoping = setTimeout(() => {
+    const then = alone ? "If you have ended it, you can close this tab. " : "";
     banner.textContent =
-      `No connection to ${who} for ${GONE_AFTER / 1000} seconds. If it has ended, you can close this ` +
-      "page. If it comes back, its Views do, too.";
+      `No connection to ${who} for ${GONE_AFTER / 1000} seconds. ` +
+      `${then}If it comes back, so does what it shows here.`;
   }, GONE_AFTER);
 }
 
@@ -75,29 +95,29 @@ function hideBanner(): void {
 }
 
 async function explainEnd(why = ""): Promise<void> {
-  if (why === "the agent has ended") {
-    empty.textContent = "The agent has ended. You can close this page.";
+  if (why === ENDED) {
+    empty.textContent = "Your agent or program has ended. You can close this tab.";
   } else if (why === "unknown") await offerOtherTab();
   else {
-    const text = why ? `${why[0]!.toUpperCase()}${why.slice(1)}` : "The agent has hung up";
-    offer(`${text}.`, () => {
+    const text = why ? `${why[0]!.toUpperCase()}${why.slice(1)}` : "The connection has ended";
+    offer(why === TAKEN_OVER ? ELSEWHERE : `${text}.`, () => {
       location.reload();
     });
   }
 }
 
-/** The page was opened at the address alone, or with a token of an agent that has ended. */
+/** The page was opened at the address alone, or with a token of a program that has ended. */
 async function offerOtherTab(): Promise<void> {
   const showHere = await findOther();
-  if (showHere) offer("The Views are shown in another tab of this browser.", showHere);
+  if (showHere) offer(ELSEWHERE, showHere);
   else {
     empty.textContent =
-      "The agent does not know this page. Open the address that it gives you now.";
+      "This address is not valid any more. Open the one that your agent or program gives you now.";
   }
 }
 
 function offer(text: string, showHere: () => void): void {
-  const button = element("button", { type: "button", text: "Show them here" });
+  const button = element("button", { type: "button", text: "Show it here" });
   button.addEventListener("click", showHere, { once: true });
   empty.replaceChildren(text, " ", button);
 }

@@ -20,6 +20,7 @@ import {
   type Marks,
   type Mount,
   type Named,
+  type OfferedTool,
   type PageMessage,
   type Pressed,
   type SandboxedView,
@@ -31,11 +32,13 @@ import { AgentUse } from "./agent_use.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
+  authorDetails,
   caption,
   grantList,
   leftOutNote,
   sentence,
   troubleBar,
+  viewFacts,
   type Acts,
 } from "./view_parts.js";
 
@@ -71,6 +74,8 @@ export interface ViewSurroundings {
   rearrange: () => void;
   /** Where a press may be meant for what was there before, nothing takes it. */
   readonly shield: Shield;
+  /** It is called otherwise now. */
+  onNamed: () => void;
   /** Its user pressed Tab. */
   onTab: (view: View) => void;
 }
@@ -79,13 +84,14 @@ export interface ViewSurroundings {
 interface Mounted {
   readonly mount: Mount;
   readonly frame: HTMLIFrameElement;
-  /** What it says of itself. */
-  readonly own: HTMLElement;
   readonly pin: HTMLElement;
   readonly busy: HTMLElement;
   readonly buttons: Record<Exclude<IconName, "pin">, HTMLButtonElement>;
   /** What its agent does in it, as a user would. */
   readonly use: AgentUse;
+  name: string;
+  tools: OfferedTool[];
+  facts: HTMLElement;
   grants: HTMLElement;
   leftOut: HTMLElement;
   trouble?: HTMLElement;
@@ -133,7 +139,10 @@ export class View extends HTMLElement {
   /** What its agent calls it. Not `view`, which is the attribute of a page that places it. */
   key = "";
   origin = "";
+  /** For the page's own title: a tab has little room, so the host's words come first. */
+  tabTitle = "";
   #shown = "";
+  #label!: HTMLElement; // what it calls itself, and whose it is
   readonly #root = rootOf(this);
   #around!: ViewSurroundings; // since it was first mounted, or shown as gone
   #mounted: Mounted | undefined;
@@ -161,17 +170,19 @@ export class View extends HTMLElement {
   /** Show what an agent mounts. */
   start(mount: Mount, around: ViewSurroundings): void {
     const { view, origin, guard, number, allow, border } = mount;
-    const whose = this.#begin(mount, around, "loading");
+    this.#begin(mount, around, "loading");
     this.origin = origin;
     this.toggleAttribute("data-trouble", false);
     if (!border) this.dataset.border = "none";
     const starting = element("span", { class: "starting", text: "starting…" });
-    const own = element("span", { class: "own" }, starting);
     const title = "It stays open until you close it";
     const pinned = { class: "pin", role: "img", title, "aria-label": "Pinned" };
     const pin = element("span", pinned, icon("pin"));
     const busy = element("span", { class: "busy", part: "busy", role: "timer", hidden: "" });
     const buttons = {
+      info: this.#button("info", "About this View", () => {
+        this.#toggleFacts();
+      }),
       key: this.#button("key", "What is always allowed", () => {
         this.#toggleGrants();
       }),
@@ -190,7 +201,7 @@ export class View extends HTMLElement {
     const load = (): void => {
       frame.src = `${guard}${SANDBOX_PATH}?${(tries += 1)}#${inside}`;
     };
-    const about = { sandbox: FLAGS, title: `View ${this.#shown}`, part: "frame" };
+    const about = { sandbox: FLAGS, title: this.ariaLabel!, part: "frame" };
     const frame = element("iframe", about);
     if (allow) frame.setAttribute("allow", allow);
     const use = new AgentUse(this.#shown, {
@@ -208,10 +219,12 @@ export class View extends HTMLElement {
       mount,
       use,
       frame,
-      own,
       pin,
       busy,
       buttons,
+      name: "",
+      tools: [],
+      facts: element("div"),
       grants: grantList(this.#shown, [], () => undefined),
       leftOut: leftOutNote(""),
       loads: 0,
@@ -229,7 +242,9 @@ export class View extends HTMLElement {
     load();
     this.#mounted = mounted;
     const all = element("span", { class: "buttons" }, ...Object.values(buttons));
-    this.#root.append(caption(whose, pin, busy, own, use.note, all), mounted.leftOut, frame);
+    const words = [this.#label, starting, pin, busy, use.note];
+    this.#root.append(caption(...words, all), mounted.leftOut, frame);
+    this.#showFacts(mounted);
     this.setMarks({ pinned: false, grants: [], leftOut: "" });
     this.#loading = setTimeout(() => {
       const reason = `${origin} did not load in the browser. ${COOKIES}`;
@@ -237,7 +252,7 @@ export class View extends HTMLElement {
     }, SANDBOX_WITHIN);
   }
 
-  #begin(label: ViewLabel, around: ViewSurroundings, state: string): HTMLElement {
+  #begin(label: ViewLabel, around: ViewSurroundings, state: string): void {
     const { view, shown = view } = label;
     const { number } = around.agent;
     this.#around = around;
@@ -248,9 +263,15 @@ export class View extends HTMLElement {
     this.dataset.mode = "inline";
     this.#end(state);
     this.setAttribute("role", "region");
-    const whose = attribution(label);
-    this.setAttribute("aria-label", `View ${whose.textContent}`);
-    return whose;
+    this.#label = this.#name(label);
+  }
+
+  #name(label: ViewLabel): HTMLElement {
+    const made = attribution(label);
+    this.ariaLabel = made.textContent;
+    this.tabTitle = `${label.server}: ${label.title || this.#shown}`;
+    this.#around.onNamed();
+    return made;
   }
 
   #end(state: string): void {
@@ -264,11 +285,13 @@ export class View extends HTMLElement {
 
   /** Show in its place why it is gone, and what can be done. */
   showGone(message: Gone, around: ViewSurroundings): void {
-    const { view, failed, reason, about } = message;
+    const { view, server, failed, reason, about } = message;
     const { agent } = around;
-    const whose = this.#begin(message, around, failed ? "failed" : "closed");
-    if (about) whose.append(" ", element("span", { class: "about", text: about }));
-    const text = sentence(failed ? `It could not be shown: ${reason}` : reason);
+    this.#begin(message, around, failed ? "failed" : "closed");
+    const call = about && !failed ? [element("span", { class: "about", text: about })] : [];
+    const again = `If it happens again, tell the author of ${server}.`;
+    const text = failed ? `This page could not be shown. ${again}` : sentence(reason);
+    const more = failed ? [authorDetails(reason)] : [];
     const acts = {
       [failed ? "Try again" : "Reopen"]: () => {
         agent.notify({ do: "retry", view });
@@ -277,8 +300,8 @@ export class View extends HTMLElement {
         agent.notify({ do: "closed", view });
       },
     };
-    const bar = troubleBar(this.#shown, text, acts, failed ? "alert" : "group");
-    this.#root.append(caption(whose), bar);
+    const bar = troubleBar(this.#shown, text, acts, { role: failed ? "alert" : "group", more });
+    this.#root.append(caption(this.#label, ...call), bar);
     if (failed) this.#fireProblem("failed", reason);
   }
 
@@ -316,12 +339,44 @@ export class View extends HTMLElement {
     clearInterval(this.#counting);
   }
 
-  /** What the View says of itself, and its resource: marked as such, and cut where there is no room. */
-  setName({ name, version }: Named): void {
+  /** What the View says of itself. */
+  setName({ title, name, version }: Named): void {
+    const mounted = this.#mounted;
+    if (!mounted) return;
+    mounted.name = `${name} ${version}`.trimEnd();
+    const label = this.#name({ ...mounted.mount, title });
+    const { offsetHeight } = this.#label;
+    this.#label.replaceWith(label);
+    this.#label = label;
+    mounted.frame.title = label.textContent;
+    if (label.offsetHeight !== offsetHeight) this.#around.shield.raise(this);
+    this.#showFacts(mounted);
+  }
+
+  /** Which tools it has. */
+  setTools(tools: OfferedTool[]): void {
     if (!this.#mounted) return;
-    const { own, mount } = this.#mounted;
-    const called = `calls itself “${name}” ${version}`.trimEnd();
-    own.title = own.textContent = `${name ? `${called} · ` : ""}${mount.uri}`;
+    this.#mounted.tools = tools;
+    this.#showFacts(this.#mounted);
+  }
+
+  #showFacts(mounted: Mounted): void {
+    const { mount, name, tools, buttons } = mounted;
+    const { server, client = "", uri } = mount;
+    const facts = { "Calls itself": name, Id: this.#shown, Server: server, For: client, Page: uri };
+    const made = viewFacts(this.#label.textContent, facts, tools);
+    const isOpen = mounted.facts.isConnected;
+    if (isOpen) {
+      mounted.facts.replaceWith(made);
+      this.#around.shield.raise(this);
+    }
+    mounted.facts = made;
+    buttons.info.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  #toggleFacts(): void {
+    const { facts, buttons } = this.#mounted!;
+    this.#toggle(facts, buttons.info);
   }
 
   /** Whether it stays open, which tools always run, and which are left out. */
@@ -348,10 +403,15 @@ export class View extends HTMLElement {
 
   #toggleGrants(): void {
     const { grants, buttons } = this.#mounted!;
-    const isOpen = !grants.isConnected;
-    if (isOpen) this.#root.querySelector(".caption")!.after(grants);
-    else grants.remove();
-    buttons.key.setAttribute("aria-expanded", String(isOpen));
+    this.#toggle(grants, buttons.key);
+  }
+
+  /** Show what a button opens below the caption, or remove it. */
+  #toggle(part: HTMLElement, button: HTMLButtonElement): void {
+    const isOpen = !part.isConnected;
+    if (isOpen) this.#root.querySelector(".caption")!.after(part);
+    else part.remove();
+    button.setAttribute("aria-expanded", String(isOpen));
     this.#around.shield.raise(this);
   }
 

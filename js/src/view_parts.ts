@@ -1,28 +1,91 @@
 /** What is shown around a View: whose it is, what is wrong with it, what the user always allows it. */
 import { element, type Nodes } from "./dom.js";
-import type { GrantedTool, ViewLabel } from "./messages.js";
+import type { GrantedTool, OfferedTool, ViewLabel } from "./messages.js";
 
 /** What the user can do, by the label of its button. */
 export type Acts = Record<string, () => void>;
 
+const QUOTES = /["“”„‟«»‹›「」『』〝〞〟＂]/gu;
+
 /**
- * The host's own label of a View, or of a server that asks. It comes first wherever a View or its requests are shown, and is
- * never cut off: the View's own name follows.
+ * What a View calls itself, between quotation marks that are the host's: it can neither close them nor
+ * make them disappear. Only what is between them is cut where there is no room.
  */
-export function attribution({ view, shown = view, server, client }: ViewLabel): HTMLElement {
-  const what = shown ? [element("b", { text: shown }), " from "] : ["Server "];
-  const parts: Nodes = [...what, element("b", { text: server })];
-  if (client) parts.push(" for ", element("b", { text: client }));
-  return element("span", { class: "whose", part: "whose" }, ...parts);
+export function ownWords(words: string): HTMLElement {
+  const inside = element("span", { class: "words", text: words.replace(QUOTES, "'") });
+  return element("span", { class: "own", part: "own", title: words }, "“", inside, "”");
+}
+
+/**
+ * The label of a View, or of a server that asks: what the View calls itself, in quotation marks, then the
+ * host's own words, whose it is. These are never cut off or covered, and look different.
+ */
+export function attribution({
+  view,
+  shown = view,
+  title = "",
+  server,
+  client,
+}: ViewLabel): HTMLElement {
+  const from: Nodes = [element("b", { text: server })];
+  if (client) from.push(" for ", element("b", { text: client }));
+  const whose = element("span", { class: "whose", part: "whose" });
+  if (title) whose.append("from ", ...from);
+  else if (shown) whose.append(element("b", { text: shown }), " from ", ...from);
+  else whose.append("Server ", ...from);
+  return element("span", { class: "label" }, ...(title ? [ownWords(title), " "] : []), whose);
 }
 
 export const caption = (...children: Nodes): HTMLElement =>
   element("div", { class: "caption", part: "caption" }, ...children);
 
+/** What a View is to its host, and which tools it has: for who wants to know. */
+export function viewFacts(
+  label: string,
+  facts: Record<string, string>,
+  tools: OfferedTool[],
+): HTMLElement {
+  const rows = Object.entries(facts).flatMap(([name, value]) =>
+    value ? [element("dt", { text: name }), element("dd", { text: value })] : [],
+  );
+  const offered = tools.map(({ name, about, disabled }) => {
+    const parts: Nodes = [element("code", { text: name })];
+    if (disabled) parts.push(element("span", { class: "off", text: "disabled" }));
+    if (about) parts.push(element("span", { class: "words", text: about }));
+    return element("li", disabled ? { class: "disabled" } : {}, ...parts);
+  });
+  const count = tools.filter(({ disabled }) => !disabled).length;
+  const title = tools.length
+    ? `${count} ${count === 1 ? "tool" : "tools"} for the model`
+    : "No tools for the model";
+  return element(
+    "div",
+    { class: "facts", part: "facts", role: "region", "aria-label": `About ${label}` },
+    element("dl", {}, ...rows),
+    element("p", { text: title }),
+    ...(tools.length ? [element("ul", {}, ...offered)] : []),
+  );
+}
+
 export const sentence = (text: string): string => text.replace(/\.?$/, ".");
 
-/** What is wrong with a View, and buttons for what can be done. */
-export function troubleBar(shown: string, text: string, acts: Acts, role = "alert"): HTMLElement {
+/** A text for authors, with what is between backticks in the letters of code. */
+const marked = (text: string): Nodes =>
+  text.split("`").map((part, index) => (index % 2 ? element("code", { text: part }) : part));
+
+/** What its author wants to know of a failure, folded. */
+export function authorDetails(text: string): HTMLElement {
+  const title = element("summary", { text: "Details for its author" });
+  return element("details", {}, title, element("p", {}, ...marked(sentence(text))));
+}
+
+/** What is wrong with a View, buttons for what can be done, and more for who wants to know. */
+export function troubleBar(
+  shown: string,
+  text: string,
+  acts: Acts,
+  { role = "alert", more = [] }: { role?: string; more?: Nodes } = {},
+): HTMLElement {
   const buttons = Object.entries(acts).map(([label, act]) => {
     const about = { type: "button", text: label, "aria-label": `${label}: ${shown}` };
     const made = element("button", about);
@@ -33,7 +96,7 @@ export function troubleBar(shown: string, text: string, acts: Acts, role = "aler
     return made;
   });
   const attributes = { class: "trouble", part: "note", role };
-  return element("div", attributes, element("p", { text }), ...buttons);
+  return element("div", attributes, element("p", { text }), ...buttons, ...more);
 }
 
 /** Which tools of a View no model can call, and why; nothing is seen of it without a text. */

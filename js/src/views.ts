@@ -16,12 +16,18 @@ const keyOf = (agent: ViewAgent, id: string): string => `${agent.number} ${id}`;
 export class Views {
   readonly #views = new Map<string, View>();
   readonly #placeOf: (id: string) => View;
+  readonly #onFront: () => void;
+  #forward = 0; // how often a View was brought forward
   readonly #shield = new Shield();
   readonly #focus = new Focus(() => this.#views.values());
 
-  /** `placeOf` has the element where a View is shown: the page's own, or one that is made. */
-  constructor(placeOf: (id: string) => View) {
+  /**
+   * `placeOf` has the element where a View is shown: the page's own, or one that is made. `onFront` is
+   * called when another View may be in front, or is called otherwise.
+   */
+  constructor(placeOf: (id: string) => View, onFront: () => void = () => undefined) {
     this.#placeOf = placeOf;
+    this.#onFront = onFront;
     window.addEventListener("message", ({ source, origin, data }) => {
       for (const view of this.#views.values()) {
         if (view.origin === origin && view.window === source) view.receive(data);
@@ -94,8 +100,17 @@ export class Views {
   }
 
   #show(view: View): void {
+    this.#bringForward(view);
     this.#shield.raise();
     if (!view.isPlaced) view.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Put it before the others. A frame that is moved in the document is loaded again; a style moves it, too. */
+  #bringForward(view: View): void {
+    if (view.isPlaced || view.style.order === String(-this.#forward)) return;
+    this.#forward += 1;
+    view.style.order = String(-this.#forward);
+    this.#onFront();
   }
 
   #around(agent: ViewAgent, view: View): ViewSurroundings {
@@ -105,6 +120,7 @@ export class Views {
       makeRoom: this.#makeRoom,
       rearrange: this.#rearrange,
       shield: this.#shield,
+      onNamed: this.#onFront,
       onTab: (tabbed) => {
         this.#focus.onTab(tabbed);
       },
@@ -132,6 +148,7 @@ export class Views {
     for (const other of this.#views.values())
       other.toggleAttribute("data-question", other === view);
     if (!view?.frame) return undefined;
+    this.#bringForward(view);
     this.#shield.raise();
     view.scrollIntoView({ block: "nearest" });
     return view.frame;
@@ -153,6 +170,13 @@ export class Views {
     }
   }
 
+  /** The View that the user sees first: the one that covers the page, or was last brought forward. */
+  get front(): View | undefined {
+    const open = [...this.#views.values()].filter(({ frame, hidden }) => frame && !hidden);
+    const [first] = open.sort((one, other) => Number(one.style.order) - Number(other.style.order));
+    return this.fullscreen ?? first;
+  }
+
   /** The View that covers the page, if one does. */
   get fullscreen(): View | undefined {
     return [...this.#views.values()].find((view) => view.mode === "fullscreen" && !view.hidden);
@@ -169,5 +193,6 @@ export class Views {
     const top = this.fullscreen;
     document.body.toggleAttribute("data-covered", top !== undefined);
     for (const view of this.#views.values()) view.inert = top !== undefined && view !== top;
+    this.#onFront();
   };
 }

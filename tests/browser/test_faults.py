@@ -152,7 +152,7 @@ async def test_a_second_page_takes_the_views_over_and_the_first_says_so(browser:
             await user.open_page(renderer.url)
             again = await told.opened.get()
             assert again.id == view.id
-            await first.get_by_text("Another page took over").wait_for()
+            await first.get_by_text("Everything is shown in another tab").wait_for()
             assert await first.locator("transom-view").count() == 0
             assert await text_of(again.call_tool("count")) == "0"
             # Not even a lost socket makes the first one take them back.
@@ -514,7 +514,7 @@ async def test_a_view_that_floods_the_host_is_closed_and_others_are_not(browser:
             with pytest.raises(ViewClosed, match="it sends more than the host takes"):
                 await running
             assert (await told.closed.get()).id == view.id
-            await user.page.get_by_text("It could not be shown: it sends more than").wait_for()
+            await user.page.get_by_text("it sends more than").wait_for(state="attached")
             assert await text_of(other.call_tool("count")) == "0"
 
 

@@ -178,4 +178,4 @@ async def test_it_prints_where_the_view_is_waits_for_the_page_and_stays_until_ct
         run.process.send_signal(signal.SIGINT)
         assert (await run.event("closed"))["view"] == "orders-1"
         assert await run.process.wait() == 0
-        await user.page.get_by_text("The agent has ended").wait_for()
+        await user.page.get_by_text("Your agent or program has ended").wait_for()

@@ -45,9 +45,9 @@ async def test_views_of_two_hosts_share_a_page_and_are_told_apart(browser: Chrom
         assert len(user.opened) == 1
         assert await cards(user).count() == 2
         captions = [await cards(user).nth(n).locator(".whose").inner_text() for n in range(2)]
-        assert captions == [f"{first.id} from tests for {client}" for client in ("cursor", "codex")]
-        label = await cards(user).first.get_attribute("aria-label")
-        assert label == f"View {first.id} from tests for cursor"
+        assert captions == ["from tests for codex", "from tests for cursor"]  # the newest first
+        label = await cards(user).last.get_attribute("aria-label")
+        assert label == "“test-view” from tests for cursor"
         for expected in ("1", "2"):
             assert await text_of(first.call_tool("count")) == expected
         assert await text_of(second.call_tool("count")) == "1"
@@ -59,7 +59,7 @@ async def test_closing_one_hosts_view_leaves_the_others(browser: Chromium) -> No
     async with browser.user() as user, two(user.renderer()) as (one, other):
         first, second = await show(one), await show(other)
         told = Told(other)
-        await cards(user).nth(1).get_by_role("button", name=f"Close: {second.id}").click()
+        await cards(user).nth(0).get_by_role("button", name=f"Close: {second.id}").click()
         assert await told.closed.get() is second
         assert await text_of(first.call_tool("count")) == "1"
         with pytest.raises(ViewClosed):
@@ -87,7 +87,7 @@ async def test_a_question_says_for_whom_the_model_works(browser: Chromium) -> No
             said = await user.page.locator(".question .whose").inner_text()
             await user.page.get_by_role("button", name="Allow", exact=True).click()
             assert await called == "1"
-            assert said == f"{view.id} from tests for cursor"
+            assert said == "from tests for cursor"
 
 
 async def test_a_host_that_leaves_leaves_the_page_to_the_others(browser: Chromium) -> None:

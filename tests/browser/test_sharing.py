@@ -156,7 +156,8 @@ async def test_a_first_process_that_is_killed_does_not_take_the_second_along(
         await second.ask("show")
         first.process.kill()
         await first.process.wait()
-        await user.page.get_by_text("No connection to an agent. Trying again").wait_for()
+        lost = "No connection to one of your agents or programs. Trying again"
+        await user.page.get_by_text(lost).wait_for()
         assert await kept(user) == []
         assert await second.ask("tests-1 count") == "1"
         assert await second.ask("show") == "tests-2"
@@ -204,12 +205,12 @@ async def test_questions_of_both_stages_are_asked_and_answered_apart(browser: Ch
             calls = [asyncio.create_task(view.call_tool("count")) for view in views]
             asked = user.page.locator(".question")
             await asked.get_by_text("and 1 more").wait_for()
-            assert await user.page.title() == "(2) Transom"
+            assert await user.page.title() == "(2) tests: test-view"
             await asked.get_by_role("button", name="Allow", exact=True).click()
             done, waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result().text for task in done] == ["1"]
             assert len(waiting) == 1
-            assert await user.page.title() == "(1) Transom"
+            assert await user.page.title() == "(1) tests: test-view"
             await asked.get_by_role("button", name="Allow", exact=True).click()
             assert [(await call).text for call in calls] == ["1", "1"]
 

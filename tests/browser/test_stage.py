@@ -89,9 +89,10 @@ async def ask_for(user: User, view: View, mode: str) -> dict[str, str]:
 async def test_a_view_is_shown_with_its_name_and_where_it_is_from(browser: Chromium) -> None:
     async with shown(browser) as (user, _, view):
         caption = card(user, view).locator(".caption")
-        assert await caption.locator(".whose").inner_text() == f"{view.id} from tests"
-        own = "calls itself “test-view” 1.0 · ui://tests/page.html"
-        await caption.get_by_text(own, exact=True).wait_for()
+        await expect(card(user, view)).to_have_attribute("aria-label", "“test-view” from tests")
+        assert await caption.locator(".whose").inner_text() == "from tests"
+        assert "ui://" not in await card(user, view).inner_text()
+        assert await user.page.title() == "tests: test-view"
         await user.in_view(view.id).get_by_text("A View").wait_for()
         assert await user.page.locator("#state").inner_text() == "Connected"
         assert await user.page.locator("#empty").is_hidden()
@@ -109,9 +110,10 @@ async def test_names_that_are_html_are_shown_as_text(browser: Chromium) -> None:
     }};
     """.replace("</", "<\\/")
     async with shown(browser, script=rename + VIEW) as (user, _, view):
-        await card(user, view).get_by_text(f"calls itself “{nasty[:40]}").wait_for()
+        own = nasty.replace('"', "'")[:40]
+        await card(user, view).locator(".caption").get_by_text(own).wait_for()
         assert await card(user, view).locator("img").count() == 0
-        assert await user.page.title() == "Transom"
+        assert (await user.page.title()).startswith("tests: <img src=x")
 
 
 async def test_a_view_asks_for_a_mode_and_is_told_the_mode_it_is_in(browser: Chromium) -> None:
@@ -213,7 +215,7 @@ async def test_the_close_button_lets_the_view_wind_up_and_then_it_is_closed(
         assert (closed.id, closed.reason) == (view.id, "the user closed it")
         assert logged == ["goodbye"]
         await card(user, view).locator("iframe").wait_for(state="detached")
-        await user.page.get_by_text("No View is open").wait_for()
+        await user.page.get_by_text("Nothing is open").wait_for()
         with pytest.raises(ViewClosed, match="the user closed it"):
             await host.call_tool(f"{view.id}__count")
 
@@ -241,13 +243,14 @@ async def test_the_user_allows_a_call_once(browser: Chromium) -> None:
             call = asyncio.create_task(view.call_tool("count", {"why": "<b>because</b>"}))
             await question(user).get_by_text("Let the model call count?").wait_for()
             said = await question(user).inner_text()
-            assert said.startswith(f"{view.id} from tests\n")
+            asker = question(user).locator(".label")
+            assert await asker.text_content() == "“test-view” from tests"
             assert '"why": "<b>because</b>"' in said
-            assert await user.page.title() == "(1) Transom"
+            assert await user.page.title() == "(1) tests: test-view"
             await question(user).get_by_role("button", name="Allow", exact=True).click()
             assert await text_of(call) == turn
             assert await question(user).count() == 0
-        assert await user.page.title() == "Transom"
+        assert await user.page.title() == "tests: test-view"
 
 
 async def test_the_user_allows_a_tool_for_good(browser: Chromium) -> None:

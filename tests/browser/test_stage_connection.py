@@ -43,7 +43,8 @@ async def test_a_lost_connection_dims_the_views_under_a_banner_until_it_is_back(
             await user.page.locator(f"transom-view[data-mode={mode}]").wait_for()
             cut.cut()
             banner = user.page.get_by_role("alert")
-            await banner.get_by_text("No connection to the agent. Trying again").wait_for()
+            lost = "No connection to your agent or program. Trying again"
+            await banner.get_by_text(lost).wait_for()
             assert await banner.evaluate(SEEN)
             frame = user.page.locator("transom-view[data-lost] iframe")
             await frame.wait_for()
@@ -70,7 +71,7 @@ async def test_a_host_that_falls_silent_is_noticed_within_two_seconds(browser: C
         await user.page.clock.run_for(1000)
         if await banner.is_hidden():  # a last message was under way, and came meanwhile
             await user.page.clock.run_for(1000)
-        await banner.get_by_text("No connection to the agent").wait_for()
+        await banner.get_by_text("No connection to your agent or program").wait_for()
         # The socket stays silent: another one is tried, on which everything goes on.
         await user.page.clock.run_for(8000)
         await banner.wait_for(state="hidden")
@@ -86,7 +87,7 @@ async def test_who_waits_in_vain_is_told_what_to_do(browser: Chromium) -> None:
         banner = user.page.get_by_role("alert")
         await banner.get_by_text("Trying again").wait_for()
         await user.page.clock.run_for(30_000)
-        await banner.get_by_text("If it has ended, you can close this page").wait_for()
+        await banner.get_by_text("If you have ended it, you can close this tab").wait_for()
 
 
 async def test_the_address_alone_opens_the_page_in_another_tab_when_the_user_says_so(
@@ -97,14 +98,14 @@ async def test_the_address_alone_opens_the_page_in_another_tab_when_the_user_say
         assert await text_of(view.call_tool("count")) == "1"
         before, told = user.page, Told(host)
         await user.open_page(host.renderer.stage.page_origin)
-        await user.page.get_by_text("The Views are shown in another tab").wait_for()
+        await user.page.get_by_text("Everything is shown in another tab").wait_for()
         assert view.state == "live"
-        await user.page.get_by_role("button", name="Show them here").click()
+        await user.page.get_by_role("button", name="Show it here").click()
         again = await told.opened.get()
         assert (again.id, await text_of(again.call_tool("count"))) == (view.id, "1")
         await user.in_view(view.id).get_by_text("A View").wait_for()
-        await before.get_by_text("Another page took over").wait_for()
-        await before.get_by_role("button", name="Show them here").click()
+        await before.get_by_text("Everything is shown in another tab").wait_for()
+        await before.get_by_role("button", name="Show it here").click()
         assert (await told.opened.get()).id == view.id
         assert await before.locator("transom-view[data-state=live]").count() == 1
 
@@ -117,7 +118,7 @@ async def test_the_address_alone_is_worth_nothing_in_another_browser(browser: Ch
     ):
         await show(host)
         await other.open_page(host.renderer.stage.page_origin)
-        await other.page.get_by_text("The agent does not know this page").wait_for()
+        await other.page.get_by_text("This address is not valid any more").wait_for()
         assert await other.page.get_by_role("button").count() == 0
 
 

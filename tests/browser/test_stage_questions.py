@@ -4,6 +4,7 @@ The page's clock stands still and is moved by the tests, so nothing here waits f
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -77,7 +78,7 @@ class Asking:
 
     async def until_counted(self) -> None:
         open_now = sum(not asked.task.done() for asked in self.all)
-        title = f"({open_now}) Transom" if open_now else "Transom"
+        title = re.compile(rf"^\({open_now}\) " if open_now else r"^[^(]")
         await expect(self.user.page).to_have_title(title)
 
     @property

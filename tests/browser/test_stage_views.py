@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.browser.hosting import SEEN, Chromium, Told, User, hosted, show, text
 from tests.browser.views import page
 from transom import Host, Policy
 from transom.server import Views
+from transom.web.cards import GoneView
 
 MANY = """
 for (let n = 0; n < 60; n += 1) tools[`tool${n}`] = () => "ran";
@@ -89,29 +91,42 @@ def calling_itself(name: str) -> str:
     """
 
 
+CLOSED_QUOTE = """(own) => {
+  const mark = document.createRange();
+  mark.selectNode(own.lastChild);
+  const { left, right, top, bottom, width } = mark.getBoundingClientRect();
+  const there = own.getRootNode().elementsFromPoint((left + right) / 2, (top + bottom) / 2);
+  return mark.toString() === "”" && width > 0 && right <= innerWidth && there.includes(own);
+}"""
+
+
 @pytest.mark.parametrize("width", [320, 1000])
-async def test_whose_a_view_is_comes_first_and_is_seen_in_every_mode_whatever_it_calls_itself(
+async def test_whose_a_view_is_is_seen_in_every_mode_whatever_it_calls_itself(
     browser: Chromium, width: int
 ) -> None:
-    name = "bank-1 from bank " + "\u202e\u2800x" * 100
+    name = "Bank” from bank „" + "\u202e\u2800x" * 100
     window = {"viewport": {"width": width, "height": 700}}
     async with (
         browser.user(**window) as user,
         user.renderer() as renderer,
         hosted(renderer.seat("a client with a long name"), calling_itself(name)) as host,
     ):
-        view = await show(host)
+        await show(host)
         caption = user.page.locator("transom-view .caption")
-        await caption.get_by_text("calls itself “bank-1 from bank").wait_for()
+        await caption.get_by_text("Bank' from bank '").wait_for()
         for mode in ("inline", "fullscreen", "pip"):
             renderer.stage.set_mode(renderer.stage.views[0], mode)
             await user.page.locator(f"transom-view[data-mode={mode}]").wait_for()
-            shown = await caption.inner_text()
-            assert shown.startswith(f"{view.id} from tests for a client with a long name"), mode
-            assert await caption.locator(".whose").evaluate(SEEN), mode
-            own = await caption.locator(".own").inner_text()
-            assert len(own.partition("“")[2].partition("”")[0]) == 60
+            whose = caption.locator(".whose")
+            assert await whose.inner_text() == "from tests for a client with a long name", mode
+            assert await whose.evaluate(SEEN), mode
+            own = "".join((await caption.locator(".own").inner_text()).split("\n"))
+            assert own.count("“") == own.count("”") == 1, own
+            assert (own[0], own[-1], len(own)) == ("“", "”", 62), own
             assert "\u202e" not in own
+            # Its quotation marks are seen, wherever its words are cut: what follows is not its own.
+            assert await caption.locator(".own").evaluate(CLOSED_QUOTE), mode
+        assert (await user.page.title()).startswith("tests: Bank”")
 
 
 # --- presses ---------------------------------------------------------------------------------
@@ -174,9 +189,7 @@ SILENT = "parent.postMessage = () => {};"
 
 
 def failure(user: User, view_id: str) -> Any:
-    return user.page.locator("transom-view[data-state=failed]").filter(
-        has_text=f"{view_id} from tests"
-    )
+    return user.page.locator(f"#view-{view_id}[data-state=failed]")
 
 
 async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_tried_again(
@@ -192,7 +205,7 @@ async def test_a_view_that_does_not_load_leaves_a_card_that_says_why_and_can_be_
         await expect(failure(user, "tests-1")).to_contain_text("did not load in the browser.")
         assert (await opening).meta["transom/view"]["state"] == "failed"
         assert await user.page.locator("transom-view iframe").count() == 0
-        assert await user.page.get_by_text("No View is open").is_hidden()
+        assert await user.page.get_by_text("Nothing is open").is_hidden()
         await user.context.unroute("**/transom-view?*")
         told = Told(host)
         await user.page.get_by_role("button", name="Try again: tests-1").click()
@@ -242,9 +255,12 @@ async def test_the_card_of_a_view_that_failed_outlasts_its_page_until_it_is_clos
             await host.call_tool("show")
         for number in (1, 2):
             card = failure(user, f"tests-{number}")
-            await expect(card).to_contain_text(
-                "It could not be shown: it was not initialised within 2 s: its page has to call"
-            )
+            why = card.get_by_text("it was not initialised within 2 s: its page has to call")
+            await card.get_by_text("If it happens again, tell the author of tests.").wait_for()
+            assert await why.is_hidden()
+            await card.get_by_text("Details for its author").click()
+            await why.wait_for()
+            assert "`" not in await card.inner_text()
         await user.page.reload()
         for _ in range(2):
             await failure(user, "tests-2").wait_for()
@@ -264,8 +280,74 @@ async def test_a_view_that_the_user_closes_while_it_opens_leaves_no_card(browser
         await renderer.stage.wait_for_page()
         await user.page.get_by_role("button", name="Close: tests-1").click()
         assert (await opening).meta["transom/view"]["error"] == "the user closed it"
-        await user.page.get_by_text("No View is open").wait_for()
+        await user.page.get_by_text("Nothing is open").wait_for()
         assert await failure(user, "tests-1").count() == 0
+
+
+# --- what is said around them ----------------------------------------------------------------
+
+AXE = (Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js").read_text()
+SERIOUS = """async () => {
+  const found = await axe.run({ exclude: [["iframe"]] }, { iframes: false });
+  return found.violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ").slice(0, 400)}`);
+}"""
+
+
+OFFERING = """
+tools.count = () => 1;
+tools.count.description = "Count <b>up</b>";
+const post = parent.postMessage.bind(parent);
+parent.postMessage = (message, target) => {
+  const save = { name: "save", reason: "nothing to save" };
+  if (message.result?.tools) message.result._meta = { "transom/disabled": [save] };
+  post(message, target);
+};
+"""
+
+
+async def test_the_view_that_asks_is_first_and_failed_ones_are_last_and_all_can_use_it(
+    browser: Chromium,
+) -> None:
+    async with browser.user() as user, hosted(renderer := user.renderer(), OFFERING) as host:
+        for _ in range(3):
+            await show(host)
+        stage = renderer.stage
+        await stage.mounted("tests-2").channel.aclose()
+
+        async def order() -> list[str]:
+            cards = await user.page.locator("main > transom-view").all()
+            places = [
+                ((await each.bounding_box())["y"], await each.get_attribute("id")) for each in cards
+            ]
+            return [each for _, each in sorted(places)]
+
+        stage.gone.show(GoneView("x", "x", "tests", "", "no `connect()`", title="X"), None)
+        await user.page.locator("#view-x").wait_for()
+        await user.page.locator("#view-tests-2[data-state=closed]").wait_for()
+        assert await order() == ["view-tests-3", "view-tests-1", "view-x", "view-tests-2"]
+        asked = asyncio.ensure_future(stage.ask("pin", "tests-1", server="tests", reason="Why"))
+        await user.page.get_by_role("alertdialog").wait_for()
+        assert await order() == ["view-tests-1", "view-tests-3", "view-x", "view-tests-2"]
+        assert await user.page.title() == "(1) tests: test-view"
+        # Who does not use a mouse gets at all that is folded.
+        first = user.page.locator("#view-tests-1")
+        about = first.get_by_role("button", name="About this View")
+        assert await about.get_attribute("aria-expanded") == "false"
+        await about.focus()
+        await user.page.keyboard.press("Enter")
+        assert await about.get_attribute("aria-expanded") == "true"
+        facts = await first.get_by_role("region", name="About").inner_text()
+        for fact in ("tests-1", "test-view 1.0", "ui://tests/page.html", "2 tools for the model"):
+            assert fact in facts
+        tools = await first.locator(".facts li").all_text_contents()
+        assert tools == ["told", "countCount <b>up</b>", "savedisablednothing to save"]
+        await user.page.get_by_text("Details for its author").click()
+        await user.page.evaluate(AXE)
+        for scheme in ("light", "dark"):
+            await user.page.emulate_media(color_scheme=scheme)
+            assert await user.page.evaluate(SERIOUS) == []
+        asked.cancel()
 
 
 # --- used again ------------------------------------------------------------------------------

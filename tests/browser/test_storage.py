@@ -302,20 +302,19 @@ async def test_a_closed_view_can_be_opened_again_with_its_input_and_result(
         told = Told(host)
         await user.page.get_by_role("button", name=f"Close: {view.id}").click()
         await told.closed.get()
-        await expect(card(user, "tests-1 from tests")).to_contain_text('show {"label":"first"}')
-        await expect(card(user, "tests-1 from tests")).to_contain_text(
-            "Closed: the user closed it."
-        )
+        closed = card(user, "“test-view” from tests")
+        await expect(closed).to_contain_text('show {"label":"first"}')
+        await expect(closed).to_contain_text("You closed it.")
         await user.page.reload()
         await user.page.get_by_role("button", name="Reopen: tests-1").click()
         again = await told.opened.get()
-        assert (again.id, await card(user, "tests-1").count()) == ("tests-1", 0)
+        assert (again.id, await closed.count()) == ("tests-1", 0)
         said = await text_of(again.call_tool("told"))
         assert '"label":"first"' in said
         assert "shown first" in said
         await user.page.get_by_role("button", name="Close: tests-1").click()
         await user.page.get_by_role("button", name="Dismiss: tests-1").click()
-        await user.page.get_by_text("No View is open").wait_for()
+        await user.page.get_by_text("Nothing is open").wait_for()
 
 
 async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
@@ -329,7 +328,8 @@ async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
     async with hosted(user.renderer()) as host:
         await show(host, label="third")
         first, second = card(user, '"first"'), card(user, '"second"')
-        await expect(first).to_contain_text("A View from tests")
+        await expect(first).to_contain_text("“show” from tests")
+        await expect(first).to_contain_text("You had it open today at ")
         await second.get_by_role("button", name="Dismiss").click()
         told = Told(host)
         await first.get_by_role("button", name="Reopen").click()
@@ -341,7 +341,7 @@ async def test_views_of_an_earlier_run_can_be_opened_again_where_they_were(
     await user.page.close()
     async with hosted(user.renderer()) as host:
         await show(host, label="fourth")
-        await expect(card(user, "A View from tests")).to_have_count(2)
+        await expect(card(user, "“show” from tests")).to_have_count(2)
         await expect(card(user, '"second"')).to_have_count(0)
 
 

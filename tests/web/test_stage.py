@@ -92,6 +92,7 @@ async def test_a_mounted_view_reaches_the_page_with_all_it_needs(stage: Stage) -
         "do": "mount",
         "view": "orders-1",
         "shown": "orders-1",
+        "title": "",
         "client": "",
         "origin": f"http://{host}",
         "guard": stage.sandbox.replace("*", "guard"),
@@ -335,7 +336,7 @@ async def test_a_stage_that_is_closed_hangs_up_and_says_so() -> None:
     async with StageServer(stage):
         page = await StagePage(stage).__aenter__()
         channel = await speak(stage, page)
-    assert await page.over() == (4410, "the agent has ended")
+    assert await page.over() == (4410, "the program has ended")
     with pytest.raises(ChannelClosed, match="The Stage was closed"):
         await channel.receive()
     with pytest.raises(ChannelClosed):

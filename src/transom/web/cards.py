@@ -15,6 +15,12 @@ from transom.web.mounted_views import ViewOwner
 MAX_REASON = 200
 """Characters of the reason why a View is gone that are shown."""
 
+BY_USER = "the user closed it"
+"""Why a View was closed."""
+
+MAX_TITLE = 60
+"""Characters of what a View calls itself that are shown."""
+
 _MAX_QUESTIONS = 20  # cards that a user can be expected to read
 # Of one kind, about one View or of one server; a kind that is not here is asked one at a time.
 _MAX_ALIKE = {"approve": _MAX_QUESTIONS, "elicit": 5}
@@ -87,6 +93,8 @@ class GoneView(msgspec.Struct, frozen=True, tag_field="do", tag="gone"):
     """Whether it failed, rather than being closed."""
     about: str = ""
     """The call that it was opened for."""
+    title: str = ""
+    """What it calls itself, or its tool."""
 
 
 class GoneViews:
@@ -121,7 +129,10 @@ class GoneViews:
     def show(self, gone: GoneView, owner: ViewOwner | None) -> None:
         """Show a card, in place of an earlier one of the same View."""
         gone = msgspec.structs.replace(
-            gone, reason=clean(gone.reason, MAX_REASON), about=clean(gone.about, _MAX_ABOUT)
+            gone,
+            reason=clean(gone.reason, MAX_REASON),
+            about=clean(gone.about, _MAX_ABOUT),
+            title=clean(gone.title, MAX_TITLE),
         )
         self.discard(gone.view)
         self._shown[gone.view] = gone, owner

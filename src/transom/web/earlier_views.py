@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -42,11 +43,10 @@ class EarlierViews:
                 continue
             key = f"earlier-{view.id}{mark}"
             self.offered[key] = view
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(view.when))
-            reason = f"Opened {when}, in an earlier run"
+            reason = f"You had it open {_shown_time(view.when)}"
             about = describe_call(view.tool, view.arguments)
-            given = key, "A View", view.server, "", reason
-            cards.append(GoneView(*given, failed=False, about=about))
+            given = key, view.tool, view.server, "", reason
+            cards.append(GoneView(*given, failed=False, about=about, title=view.tool))
         return cards
 
     def reopened(self, key: str, view: RecentView, view_id: str) -> None:
@@ -76,6 +76,14 @@ class EarlierViews:
     async def aclose(self) -> None:
         """Wait until everything is stored."""
         await self._writing.aclose(grace=_WRITTEN_WITHIN)
+
+
+def _shown_time(when: float) -> str:
+    then, now = (datetime.fromtimestamp(each, UTC).astimezone() for each in (when, time.time()))
+    days = (now.date() - then.date()).days
+    day = {0: "today", 1: "yesterday"}.get(days, f"on {then.day} {then:%B}")
+    year = "" if then.year == now.year else f" {then.year}"
+    return f"{day}{year if days > 1 else ''} at {then:%H:%M}"
 
 
 def describe_call(tool: str, arguments: dict[str, Any]) -> str:

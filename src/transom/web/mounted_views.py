@@ -72,6 +72,10 @@ class MountedView(msgspec.Struct, eq=False, kw_only=True):
     number: int
     """Its number among all that have been in these sandboxes: see `Sandboxes.next_number`."""
     channel: ViewChannel
+    title: str
+    """What it calls itself, or its tool: untrusted."""
+    tools: list[dict[str, Any]] = []
+    """Its tools, as the page shows them."""
     on_violation: Callable[[Violation], object]
     csp: str = ""
     page_origin: str = ""

@@ -26,11 +26,19 @@ from transom.host.elicitation import ElicitRequest
 from transom.host.grants import Grant
 from transom.host.host import Host
 from transom.host.liveness import BUSY, GONE
-from transom.host.policy import Allow, AllowAlways, ApprovalRequest, Decision, Deny
+from transom.host.policy import (
+    Allow,
+    AllowAlways,
+    ApprovalRequest,
+    Decision,
+    Deny,
+    model_may_call,
+)
 from transom.host.ui_resource import UIResource
 from transom.host.view import View
+from transom.json_values import clean
 from transom.types import EmbeddedResource, ResourceContents, ToolResult
-from transom.web.cards import GoneView
+from transom.web.cards import BY_USER, MAX_TITLE, GoneView
 from transom.web.earlier_views import EarlierViews, describe_call
 from transom.web.stage import DisplayMode, Stage
 from transom.web.view_storage import ViewStorage
@@ -141,7 +149,11 @@ class Seat:
         stage = await self._pages.show_page(key)
         label = await self._pages.label(resource, stage)
         await stage.wait_for_room(key)
-        channel = stage.mount(resource, owner=self, key=key, client=self.client, label=label)
+        view = self._view(key)
+        title = "" if view is None else _title(view)
+        channel = stage.mount(
+            resource, owner=self, key=key, client=self.client, label=label, title=title
+        )
         if self._earlier is not None:
             for card in await self._earlier.offer(resource, self.mark):
                 stage.gone.show(card, self)
@@ -195,6 +207,7 @@ class Seat:
             host.on_request_display_mode = self._set_mode
         host.on_view_opened(self._show_name)
         host.on_view_changed(self._show_marks)
+        host.on_tools_changed(self._show_all_tools)
         host.on_view_closed(self._show_closed)
         host.on_view_failed(self._show_failure)
         host.on_view_unresponsive(self._show_trouble)
@@ -252,7 +265,7 @@ class Seat:
         """Close a View for the user; False if this Host has none of that id."""
         view = self._view(key)
         if view is not None:
-            self._background.start(view.close("the user closed it"))
+            self._background.start(view.close(BY_USER))
         return view is not None
 
     def _view(self, key: str) -> View | None:
@@ -308,7 +321,8 @@ class Seat:
     def _show_name(self, view: View) -> None:
         stage, key = self._stage_of(view)
         if stage is not None and view.app is not None:
-            stage.set_name(key, view.app.name, view.app.version)
+            stage.set_name(key, view.app.name, view.app.version, _title(view))
+            self._show_tools(view)
         if view.pinned or view.grants:  # it was reopened, in this host or in another one
             self._show_marks(view)
         else:
@@ -320,21 +334,34 @@ class Seat:
             stage.set_marks(key, view.grants, pinned=view.pinned, left_out=view.left_out)
         self._remember(view)
 
+    def _show_tools(self, view: View) -> None:
+        stage, key = self._stage_of(view)
+        if stage is not None:
+            tools = [tool for tool in view.tools if model_may_call(tool)]
+            stage.set_tools(key, tools, view.disabled_tools)
+
+    def _show_all_tools(self) -> None:
+        for view in () if self._host is None else self._host.views.values():
+            self._show_tools(view)
+
     def _show_closed(self, view: View) -> None:
         stage, key = self._stage_of(view)
         keeps = self._pages.options.keeps_closed and self._host is not None
         if stage is None or not keeps or key in self._reopening or key in stage.gone:
             return
         about = describe_call(view.origin.tool.name, view.origin.arguments)
-        reason = f"Closed: {view.reason}"
+        by_user = view.reason == BY_USER
+        reason = "You closed it" if by_user else f"Closed: {view.reason}"
         given = key, view.id, view.server, self.client, reason
-        stage.gone.show(GoneView(*given, failed=False, about=about), self)
+        card = GoneView(*given, failed=False, about=about, title=_title(view))
+        stage.gone.show(card, self)
 
     def _show_failure(self, view: View, error: BaseException) -> None:
         stage, key = self._stage_of(view)
         cancelled = isinstance(error.__cause__, asyncio.CancelledError)  # it was closed meanwhile
         if stage is not None and not cancelled:
-            stage.gone.show(GoneView(key, view.id, view.server, self.client, view.reason), self)
+            given = key, view.id, view.server, self.client, view.reason
+            stage.gone.show(GoneView(*given, title=_title(view)), self)
 
     def _show_trouble(self, view: View) -> None:
         stage, key = self._stage_of(view)
@@ -415,9 +442,11 @@ class Seat:
     async def _ask(
         self, kind: str, view_id: str, server: str, **details: Any
     ) -> bool | str | dict[str, Any]:
-        shown = {"shown": view_id or "A new View", "client": self.client, "server": server}
-        details = {**shown, **details}
         key = self.key_of(view_id)
+        view = self._view(key)
+        title = "" if view is None else clean(_title(view), MAX_TITLE)
+        shown = {"shown": view_id or "A new View", "title": title, "client": self.client}
+        details = {**shown, "server": server, **details}
         try:
             stage = self._pages.stage_of(key) if view_id else await self._pages.show_page(key)
             if stage is None:
@@ -427,6 +456,14 @@ class Seat:
             raise
         except TransomError as error:
             raise Refused(str(error)) from None
+
+
+def _title(view: View) -> str:
+    """What a View calls itself for its user, or else what its server calls the tool."""
+    app, tool = view.app, view.origin.tool
+    annotated = None if tool.annotations is None else tool.annotations.title
+    title = (app and app.title) or tool.title or annotated or (app and app.name)
+    return title or tool.name
 
 
 # --- files that Views give to the user -------------------------------------------------------

@@ -27,24 +27,27 @@ from transom.background import ignore
 from transom.errors import PeerError, Refused, TransomError, UsageError, ViewClosed
 from transom.host.grants import Grant
 from transom.host.ui_resource import UIResource
-from transom.json_values import clean
-from transom.types import ContainerDimensions, DeviceCapabilities
-from transom.web.cards import MAX_REASON, Answer, GoneView, GoneViews, Questions
+from transom.json_values import clean, spelled_name
+from transom.types import ContainerDimensions, DeviceCapabilities, DisabledTool, Tool
+from transom.web.cards import BY_USER, MAX_REASON, MAX_TITLE, Answer, GoneView, GoneViews, Questions
 from transom.web.csp import CspMode, allow_attribute, build_csp, dropped_entries
 from transom.web.driving import Driving
 from transom.web.mounted_views import GUARD, MountedView, Sandboxes, ViewOwner, Violation
 from transom.web.page_link import CONTROL, Backlog, Link, LinkLimits, ViewChannel
 from transom.web.view_storage import readable_label
 
-_MAX_NAME = 60  # characters of a View's own name that are shown
 _MAX_VERSION = 20
 _MAX_TOOL_NAME = 128
 _MAX_LEFT_OUT = 2000
+_MAX_ABOUT = 120  # characters about a tool that are shown
 _MAX_KEY = 100
 _MAX_SURROUNDINGS = 1000  # characters of each
 
 _ACTS = ("target", "act")
 _TAKEN = "The user has taken control of View {}: they have to give it back on the page first"
+TAKEN_OVER = "another page took over"
+ENDED = "the program has ended"
+"""Why a link to a page ended, as `stage.ts` knows it."""
 
 DisplayMode = Literal["inline", "fullscreen", "pip"]
 
@@ -240,12 +243,14 @@ class Stage:
         key: str | None = None,
         client: str = "",
         label: str | None = None,
+        title: str = "",
     ) -> ViewChannel:
         """Put a View on the Stage and return the channel to it.
 
         `key` is the Stage's key of it, its id unless given; the user sees the id. `client` is the
         client of the View's Host. `label` is the first part of its origin's host name, as
-        `free_label` returned it. Without an `owner` the View is removed when the user closes it.
+        `free_label` returned it; `title` what it calls itself, which is untrusted. Without an
+        `owner` the View is removed when the user closes it.
         """
         key = resource.view_id if key is None else key
         if key in self._views:
@@ -258,6 +263,7 @@ class Stage:
             client=client,
             host=self.host_of(self.free_label(resource, label)),
             number=self.sandboxes.next_number(),
+            title=clean(title, MAX_TITLE),
             channel=ViewChannel(key, lambda: self._link, self.unmount),
             on_violation=self._on_violation,
         )
@@ -334,6 +340,7 @@ class Stage:
                 "do": "mount",
                 "view": mounted.key,
                 "shown": resource.view_id,
+                "title": mounted.title,
                 "client": mounted.client,
                 "origin": f"{scheme}://{mounted.host}",
                 "guard": guard,
@@ -346,10 +353,24 @@ class Stage:
             }
         )
 
-    def set_name(self, view_id: str, name: str, version: str) -> None:
-        """Show a View's own name, which is untrusted."""
-        shown = {"name": clean(name, _MAX_NAME), "version": clean(version, _MAX_VERSION)}
+    def set_name(self, view_id: str, name: str, version: str, title: str = "") -> None:
+        """Show a View's own name, and what it calls itself. Both are untrusted."""
+        shown = {"name": clean(name, MAX_TITLE), "version": clean(version, _MAX_VERSION)}
+        shown["title"] = clean(title or name, MAX_TITLE)
+        if (mounted := self._views.get(view_id)) is not None:
+            mounted.title = shown["title"]
         self.send({"do": "named", "view": view_id, **shown})
+
+    def set_tools(
+        self, view_id: str, tools: Sequence[Tool], disabled: Sequence[DisabledTool]
+    ) -> None:
+        """Show which tools a View has, if they are others than before."""
+        shown = [_shown_tool(tool.name, tool.title or tool.description) for tool in tools]
+        shown += [{**_shown_tool(each.name, each.reason), "disabled": True} for each in disabled]
+        mounted = self._views.get(view_id)
+        if mounted is not None and mounted.tools != shown:
+            mounted.tools = shown
+            self.send({"do": "tools", "view": view_id, "tools": shown})
 
     def set_mode(self, view_id: str, mode: DisplayMode) -> None:
         """Show a View inline, over the whole page, or as a picture in the corner."""
@@ -484,7 +505,7 @@ class Stage:
         )
         self._page_origin = origin
         if link is not None:
-            link.end("another page took over")
+            link.end(TAKEN_OVER)
         self._lose_views("the page was reloaded, or another one took over")
         for mounted in self._views.values():
             self._show(mounted)
@@ -570,7 +591,7 @@ class Stage:
         match message.do:
             case "closed":
                 if owner is None or not owner.close_view(key):
-                    self.remove(key, "the user closed it")
+                    self.remove(key, BY_USER)
             case "broken":
                 self._break(mounted, message.reason[:MAX_REASON])
                 if message.value is True and self._listener is not None:
@@ -600,9 +621,8 @@ class Stage:
         """A View has failed in the page: show a card in its place."""
         key, resource = mounted.key, mounted.resource
         self._drop(key, reason)
-        self.gone.show(
-            GoneView(key, resource.view_id, resource.server, mounted.client, reason), mounted.owner
-        )
+        given = key, resource.view_id, resource.server, mounted.client, reason
+        self.gone.show(GoneView(*given, title=mounted.title), mounted.owner)
         mounted.channel.end(f"The View is gone: {reason}")
 
     def _handle_card_message(self, key: str, message: _PageMessage) -> None:
@@ -620,7 +640,11 @@ class Stage:
             mounted.channel.end("The Stage was closed")
             self.unmount(view_id)
         if self._link is not None:
-            self._link.end("the agent has ended")
+            self._link.end(ENDED)
+
+
+def _shown_tool(name: str, about: str | None) -> dict[str, Any]:
+    return {"name": spelled_name(name[:_MAX_TOOL_NAME]), "about": clean(about or "", _MAX_ABOUT)}
 
 
 def _same(given: str, known: str) -> bool:

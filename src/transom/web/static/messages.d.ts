@@ -4,10 +4,14 @@
  * host say to each other is passed on as it is, and is not described here.
  */
 export type DisplayMode = "inline" | "fullscreen" | "pip";
-/** Who a View is: its key, what the user sees of that, its server, and the client of its Host. */
+/**
+ * Who a View is: its key, the Host's id of it, what it calls itself, its server, and the client of its
+ * Host. The title is the words of a stranger: see `attribution` in `view_parts.ts`.
+ */
 export interface ViewLabel {
     view: string;
     shown?: string;
+    title?: string;
     server: string;
     client?: string;
 }
@@ -67,8 +71,21 @@ export interface Marks {
 export interface Named {
     do: "named";
     view: string;
+    title: string;
     name: string;
     version: string;
+}
+/** A tool that a View offers the model, or has disabled, with the reason or "". */
+export interface OfferedTool {
+    name: string;
+    about: string;
+    disabled?: true;
+}
+/** Show the tools of a View. */
+export interface Offered {
+    do: "tools";
+    view: string;
+    tools: OfferedTool[];
 }
 /** Have the user save a file; `data` is base64. */
 export interface DownloadedFile {
@@ -157,7 +174,7 @@ export type Ask = Question & {
     id: number;
 };
 /** Messages for the page of a Stage and for an application's alike. */
-export type ViewMessage = Mount | Gone | Trouble | Marks | Named | DownloadedFile | Ask | Drive | {
+export type ViewMessage = Mount | Gone | Trouble | Marks | Named | Offered | DownloadedFile | Ask | Drive | {
     do: "unmount";
     view: string;
 } | {
