@@ -3,70 +3,164 @@
  * around it, which loads it when it is first needed. What it says of a page is what the page wants it
  * to say: the View has the same origin.
  */
+import { isAction, isDone, misfit, perform, prepare, stateOf } from "./act.js";
+import { Aim } from "./aim.js";
 import { toJson } from "./json.js";
-import type { DriveRequest, Look } from "./messages.js";
-import { isPrivate } from "./names.js";
-import { isConnected } from "./native_dom.js";
+import type { Action, ActionName, DriveRequest, Look } from "./messages.js";
 import { Outlines } from "./outlines.js";
 import { References } from "./references.js";
+import { Settling, type ViewFrame } from "./settle.js";
 import { snapshot } from "./snapshot.js";
+import { findElement, findTarget, isProblem, type Problem, type Target } from "./target.js";
 
 const MAX_ANSWER = 250_000; // characters; the host takes a few more
 const READ_SHOWN = 60; // elements that are outlined at a time
+/** What a page need not show that it has noticed. */
+const QUIET: readonly ActionName[] = ["type", "clear", "set", "scroll_into_view", "hover"];
 
-/** Answers a request about the View in a frame, with JSON. */
-export type Driver = (
-  request: DriveRequest,
-  frameOf: () => HTMLIFrameElement | undefined,
-) => Promise<string>;
+/** Answers a request about a View, with JSON. */
+export type Driver = (request: DriveRequest, view: ViewFrame) => Promise<string>;
 
 export type DriverWindow = Window & { transomDriver?: Driver };
 
-/** Why something was not done. */
-export interface Problem {
-  problem: "unknown" | "gone" | "hidden" | "covered" | "disabled" | "changed" | "unfit";
-  detail: string;
+/** What is being done in a page, from before it is until the page rests. */
+interface Acting {
+  action: ActionName;
+  target: Target;
+  before: string;
+  settling: Settling;
+  aim?: Aim;
 }
 
 const refs = new References();
 const outlines = new Outlines();
+let acting: Acting | undefined; // with a real mouse and keyboard
 
-const drive: Driver = async (request, frameOf) => {
-  const page = frameOf()?.contentDocument;
+const drive: Driver = async (request, view) => {
+  const page = view.page();
   const answer = page
-    ? await answerTo(request, page)
+    ? await answerTo(request, view, page)
     : { problem: "gone", detail: "The View's page shows something else now" };
   const text = toJson(answer)!;
   return text.length > MAX_ANSWER ? toJson({ error: "The answer is too long" })! : text;
 };
 
-async function answerTo(request: DriveRequest, page: Document): Promise<object> {
+async function answerTo(request: DriveRequest, view: ViewFrame, page: Document): Promise<object> {
+  if (request.op !== "settle" && request.op !== "focus") endActing();
   switch (request.op) {
     case "look":
       return look(request, page);
+    case "act":
+      return act(request, view, page);
+    case "target":
+      return aimAt(request, view, page);
+    case "focus":
+      return focusOn(request, page);
+    case "settle":
+      return settle(view, page);
+    case "mark":
+      return mark(request.ref, page);
     default:
-      throw new Error(`There is no ${request.op}`);
+      return { error: "There is no such request" };
   }
 }
 
 function look({ find, under, show }: Look, page: Document): object {
-  const inside = under ? refs.find(under) : undefined;
-  if (under && !inside) return missing(under, inside);
-  if (inside && (!isConnected(inside) || isPrivate(inside))) return missing(under!, null);
-  const { snapshot: answer, read } = snapshot(
-    page,
-    refs,
-    { find: find ?? null },
-    inside ?? undefined,
-  );
+  const inside = under ? findElement(refs, under, page) : undefined;
+  if (inside && isProblem(inside)) return inside;
+  const { snapshot: answer, read } = snapshot(page, refs, { find: find ?? null }, inside);
   if (show) outlines.flash(read.slice(0, READ_SHOWN));
   return answer;
 }
 
-function missing(ref: string, found: Element | null | undefined): Problem {
-  return found === undefined
-    ? { problem: "unknown", detail: `${ref} was never given` }
-    : { problem: "gone", detail: `${ref} is not on the page any more` };
+function mark(ref: string | null | undefined, page: Document): object {
+  const node = ref ? findElement(refs, ref, page) : undefined;
+  outlines.mark(node && !isProblem(node) ? node : null);
+  return {};
+}
+
+// --- acts -------------------------------------------------------------------------------------------
+
+/** The elements that an action is for, if it can be done. */
+function targetsOf(request: Action, page: Document): [Target, Target?] | Problem {
+  const { action, to } = request;
+  if (!isAction(action)) return { problem: "unfit", detail: "There is no such action" };
+  const target = findTarget(refs, request, page);
+  if (isProblem(target)) return target;
+  const wrong = misfit(action, target);
+  if (wrong) return wrong;
+  if (action !== "drag_to") return [target];
+  if (!to) return { problem: "unfit", detail: "drag_to needs the reference of another element" };
+  const onto = findTarget(refs, { ref: to, action: "hover" }, page);
+  if (isProblem(onto)) return onto;
+  // The page may have been scrolled to show the second one: both have to be in sight.
+  const again = findTarget(refs, request, page);
+  return isProblem(again) ? again : [again, onto];
+}
+
+function begin(action: ActionName, target: Target, view: ViewFrame, page: Document): Acting {
+  outlines.flash([target.node]);
+  const before = stateOf(target.node);
+  return { action, target, before, settling: new Settling(view, page, target.node) };
+}
+
+async function act(request: Action, view: ViewFrame, page: Document): Promise<object> {
+  const found = targetsOf(request, page);
+  if (isProblem(found)) return found;
+  const [target, to] = found;
+  const now = begin(request.action, target, view, page);
+  const rest = (): Promise<boolean> => new Settling(view, page, target.node).settled();
+  const value = request.value ?? "";
+  const done = await perform(request.action, { target, ...(to && { to }), value, page, rest });
+  if (typeof done === "object") return done;
+  const settled = await now.settling.settled();
+  return { done: true, settled, ignored: done && isIgnored(now) };
+}
+
+/** Whether nothing shows that the page has noticed it. What a canvas shows, nobody knows. */
+function isIgnored({ action, target, before, settling }: Acting): boolean {
+  if (QUIET.includes(action) || target.role === "canvas") return false;
+  return !settling.hasChanged && stateOf(target.node) === before;
+}
+
+// --- real input ---------------------------------------------------------------------------------------
+
+const shown = ({ ref, role, name, x, y, width, height }: Target): object => {
+  return { ref, role, name, x, y, width, height };
+};
+
+/** Where to press, and whether there is nothing to press because it is so already. */
+function aimAt(request: Action, view: ViewFrame, page: Document): object {
+  const found = targetsOf(request, page);
+  if (isProblem(found)) return found;
+  const [target, to] = found;
+  acting = begin(request.action, target, view, page);
+  // A key may press something else: Enter presses the button of a form.
+  if (request.action !== "press") {
+    acting.aim = new Aim(page, target.node, request.action === "drag_to");
+  }
+  const isAlready = isDone(request.action, target);
+  return { target: shown(target), already: isAlready, ...(to && { to: shown(to) }) };
+}
+
+function focusOn(request: Action, page: Document): object {
+  const found = targetsOf(request, page);
+  if (isProblem(found)) return found;
+  prepare(request.action, found[0]);
+  return {};
+}
+
+async function settle(view: ViewFrame, page: Document): Promise<object> {
+  const now = acting;
+  const settled = await (now?.settling ?? new Settling(view, page)).settled();
+  const missed = now?.aim?.hasMissed ?? false;
+  endActing();
+  return { settled, missed, ignored: now !== undefined && isIgnored(now) };
+}
+
+function endActing(): void {
+  acting?.aim?.end();
+  acting = undefined;
 }
 
 (window as DriverWindow).transomDriver = drive;

@@ -32,7 +32,7 @@ type Method = (...given: never[]) => unknown;
 
 function method<Called extends Method>(
   called: Called,
-): (target: Node | EventTarget, ...given: Parameters<Called>) => ReturnType<Called> {
+): (target: EventTarget | Event, ...given: Parameters<Called>) => ReturnType<Called> {
   return (target, ...given) => Reflect.apply(called, target, given) as ReturnType<Called>;
 }
 
@@ -85,6 +85,9 @@ export const queryAll = method<(selector: string) => NodeListOf<Element>>(
   Element.prototype.querySelectorAll,
 );
 export const query = method<(selector: string) => Element | null>(Element.prototype.querySelector);
+export const boxesOf = method<Element["getClientRects"]>(Element.prototype.getClientRects);
+const animationsOf = method<Element["getAnimations"]>(Element.prototype.getAnimations);
+export const animationsIn = (node: Element): Animation[] => animationsOf(node, { subtree: true });
 export const scrollTo = method<Element["scrollIntoView"]>(Element.prototype.scrollIntoView);
 export const elementById = method<(id: string) => Element | null>(
   Document.prototype.getElementById,
@@ -111,6 +114,8 @@ export const innerText = getter(HTMLElement, "innerText");
 // --- documents --------------------------------------------------------------------------------------
 
 export const windowOf = getter(Document, "defaultView");
+/** The frame that a document is in, if it has the same origin as what is around. */
+export const frameOf = (page: Document): Element | null => windowOf(page)?.frameElement ?? null;
 export const documentElement = getter(Document, "documentElement");
 export const activeElement = getter(Document, "activeElement");
 export const activeInShadow = getter(ShadowRoot, "activeElement");
@@ -118,6 +123,20 @@ export const elementAt = method<Document["elementFromPoint"]>(Document.prototype
 export const elementAtInShadow = method<ShadowRoot["elementFromPoint"]>(
   ShadowRoot.prototype.elementFromPoint,
 );
+const selectionOf = method<Document["getSelection"]>(Document.prototype.getSelection);
+const { selectAllChildren, collapseToEnd } = Selection.prototype;
+
+export function selectAllIn(node: Element): void {
+  const selection = selectionOf(ownerDocument(node)!);
+  if (selection) Reflect.apply(selectAllChildren, selection, [node]);
+}
+
+export function caretToEndOf(node: Element): void {
+  selectAllIn(node);
+  const selection = selectionOf(ownerDocument(node)!);
+  if (selection) Reflect.apply(collapseToEnd, selection, []);
+}
+
 export const execute = method<Document["execCommand"]>(Document.prototype.execCommand);
 export const animations = method<Document["getAnimations"]>(Document.prototype.getAnimations);
 export const countElements = (page: Document): number => elementsByTag(page, "*").length;
@@ -141,6 +160,19 @@ export const isSelected = getter(HTMLOptionElement, "selected");
 export const setSelected = setter(HTMLOptionElement, "selected");
 export const isMultiple = getter(HTMLSelectElement, "multiple");
 export const isOpen = getter(HTMLDetailsElement, "open");
+const FORMS: Record<string, Getter<any, HTMLFormElement | null>> = {
+  input: getter(HTMLInputElement, "form"),
+  select: getter(HTMLSelectElement, "form"),
+  textarea: getter(HTMLTextAreaElement, "form"),
+  button: getter(HTMLButtonElement, "form"),
+};
+
+/** The form that an element belongs to. */
+export const formOf = (node: Element): HTMLFormElement | null =>
+  (FORMS[localName(node)]?.(node) ?? closest(node, "form")) as HTMLFormElement | null;
+export const selectInput = method<HTMLInputElement["select"]>(HTMLInputElement.prototype.select);
+export const stepUp = method<HTMLInputElement["stepUp"]>(HTMLInputElement.prototype.stepUp);
+export const closeDialog = method<HTMLDialogElement["close"]>(HTMLDialogElement.prototype.close);
 export const requestSubmit = method<HTMLFormElement["requestSubmit"]>(
   HTMLFormElement.prototype.requestSubmit,
 );
@@ -165,6 +197,12 @@ export const selectRange = {
 
 // --- events -----------------------------------------------------------------------------------------
 
+export const eventType = getter(Event, "type");
+export const eventPath = method<Event["composedPath"]>(Event.prototype.composedPath);
+export const prevent = method<Event["preventDefault"]>(Event.prototype.preventDefault);
+export const stopHere = method<Event["stopImmediatePropagation"]>(
+  Event.prototype.stopImmediatePropagation,
+);
 export const dispatch = method<EventTarget["dispatchEvent"]>(EventTarget.prototype.dispatchEvent);
 export const listen = method<EventTarget["addEventListener"]>(
   EventTarget.prototype.addEventListener,

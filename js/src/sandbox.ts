@@ -4,6 +4,7 @@
  * the View, both ways, as they are, except those that are about the sandbox itself.
  */
 import type { Driver, DriverWindow } from "./drive.js";
+import type { ViewFrame } from "./settle.js";
 import { asText, toJson as asJson } from "./json.js";
 import {
   DRIVE,
@@ -23,6 +24,7 @@ import { isWatched, makeProblems, watchConsole, watchEvents } from "./problems.j
 
 const INTRODUCED_WITHIN = 3000; // milliseconds that the next document of the View has to do so
 const MAX_SOURCE = 500; // characters of the address of a script
+const MAX_REQUESTS = 256; // of the View, as its host takes
 const ALIVE = "transom-alive";
 // Of this window: the View could replace those of its own.
 // eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with a window
@@ -132,12 +134,26 @@ function start(stage: string): void {
   // --- reading and using the View, by a script that is loaded when it is first needed
 
   let driver: Promise<Driver> | undefined;
+  const requests = new Set<number | string>(); // of the View, without an answer
+
+  const view: ViewFrame = {
+    page: () => (inner && showsView(inner) ? inner.contentDocument! : undefined),
+    requests: () => requests,
+  };
+
+  /** A message that the View has sent, or gets. */
+  function noteRequest(data: unknown): void {
+    const { id, method } = Object(data) as { id?: unknown; method?: unknown };
+    if (typeof id !== "number" && typeof id !== "string") return;
+    if (method === undefined) requests.delete(id);
+    else if (requests.size < MAX_REQUESTS) requests.add(id);
+  }
 
   async function drive({ id, request }: SandboxDrive): Promise<void> {
     let answer: string;
     try {
       const answerTo = await (driver ??= loadDriver());
-      answer = await answerTo(request, () => (inner && showsView(inner) ? inner : undefined));
+      answer = await answerTo(request, view);
     } catch (error) {
       answer = asJson({ error: asText(error).slice(0, MAX_SOURCE) })!;
     }
@@ -151,10 +167,15 @@ function start(stage: string): void {
     if (source === page && origin === stage) {
       if (methodOf(data) === RESOURCE_READY) show((data as { params: SandboxedView }).params);
       else if (methodOf(data) === DRIVE) void drive((data as { params: SandboxDrive }).params);
-      else if (!isAboutSandbox(data)) inner?.contentWindow?.postMessage(data, location.origin);
+      else if (!isAboutSandbox(data)) {
+        if (methodOf(data) === undefined) noteRequest(data);
+        inner?.contentWindow?.postMessage(data, location.origin);
+      }
     } else if (source && source === inner?.contentWindow && origin === location.origin) {
       if (methodOf(data) === "ui/initialize") onIntroduced(inner);
-      if (!isAboutSandbox(data)) toStage(data);
+      if (isAboutSandbox(data)) return;
+      if (methodOf(data) !== undefined) noteRequest(data);
+      toStage(data);
     }
   });
 

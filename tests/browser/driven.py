@@ -1,6 +1,6 @@
 """A View that is read and used through its page, and pages to do that to."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -88,3 +88,104 @@ async def driven(renderer: Any, *bodies: str, html: str = "") -> AsyncIterator[l
 def in_page(user: User, view: Driven) -> Any:
     """What is inside the View."""
     return user.in_view(view.view_id)
+
+
+# What each control notices is in a list that a test reads and empties: `noted`.
+CONTROLS = """
+<button id="button">Press me</button><button>Idle</button>
+<input id="text" aria-label="Text"><textarea id="area" aria-label="Area"></textarea>
+<div id="rich" contenteditable aria-label="Rich">abc</div>
+<label><input type="checkbox" id="tick"> Tick</label>
+<input type="range" id="range" aria-label="Range"><input type="date" id="day" aria-label="Day">
+<input type="color" id="hue" aria-label="Hue"><input type="number" id="count" aria-label="Count">
+<select id="size" aria-label="Size"><option>small<option>large</select>
+<form id="form"><input id="field" aria-label="Field"><button>Go</button></form>
+<div id="drag" draggable="true" onclick="1">Drag</div><div id="drop" onclick="1">Drop</div>
+<div id="over" onclick="1">Over</div>
+<div id="knob" role="slider" tabindex="0" aria-label="Knob" aria-valuenow="3"></div>
+<script>
+  document.querySelectorAll("div").forEach(({ style }) => { style.cssText = "height: 2rem" });
+  window.noted = [];
+  let notes = 0;
+  const note = (text) => {
+    noted.push(text);
+    document.body.dataset.noted = notes += 1; // that something happened can be seen
+  };
+  button.onclick = () => note("clicked");
+  button.ondblclick = () => note("twice");
+  for (const each of [text, area, tick, range, day, hue, count, size, field]) {
+    each.oninput = () => note(`${each.id} ${each.type === "checkbox" ? each.checked : each.value}`);
+  }
+  rich.oninput = () => note(`rich ${rich.textContent}`);
+  text.onkeydown = ({ key, ctrlKey }) => { if (ctrlKey && key === "A") note("Control+A"); };
+  form.onsubmit = (event) => { event.preventDefault(); note(`sent ${field.value}`); };
+  over.onmouseenter = () => note("hovered");
+  drag.ondragstart = ({ dataTransfer }) => dataTransfer.setData("text/plain", "payload");
+  drop.ondragover = (event) => event.preventDefault();
+  drop.ondrop = (event) => {
+    event.preventDefault();
+    note(`dropped ${event.dataTransfer.getData("text/plain")}`);
+  };
+  knob.onkeydown = ({ key }) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[key] ?? 0;
+    knob.ariaValueNow = Number(knob.ariaValueNow) + by;
+    note(`knob ${knob.ariaValueNow}`);
+  };
+</script>
+"""
+
+# Name of a control, action, value, and the last that the page notes.
+ACTS: list[tuple[str, str, str | None, str | None]] = [
+    ("Press me", "click", None, "clicked"),
+    ("Press me", "double_click", None, "twice"),
+    ("Text", "type", "Hi", "text Hi"),
+    ("Text", "type", " you", "text Hi you"),
+    ("Text", "press", "Control+A", "Control+A"),
+    ("Text", "clear", None, "text "),
+    ("Area", "type", "a\nb", "area a\nb"),
+    ("Rich", "type", "def", "rich abcdef"),
+    ("Rich", "clear", None, "rich "),
+    ("Tick", "check", None, "tick true"),
+    ("Tick", "check", None, None),
+    ("Tick", "uncheck", None, "tick false"),
+    ("Range", "set", "30", "range 30"),
+    ("Day", "set", "2026-01-02", "day 2026-01-02"),
+    ("Hue", "set", "#ff0000", "hue #ff0000"),
+    ("Count", "set", "12", "count 12"),
+    ("Size", "select", "large", "size large"),
+    ("Field", "type", "yes", "field yes"),
+    ("Field", "press", "Enter", "sent yes"),
+    ("Go", "submit", None, "sent yes"),
+    ("Drag", "drag_to", "Drop", "dropped payload"),
+    ("Over", "hover", None, "hovered"),
+    ("Knob", "set", "5", "knob 5"),
+    ("Over", "scroll_into_view", None, None),
+]
+
+# Name of a control, action, value, and what is wrong with that.
+MISFITS: list[tuple[str, str, str | None, str]] = [
+    ("Day", "set", "nonsense", 'date "Day" cannot have the value nonsense'),
+    ("Size", "select", "huge", 'combobox "Size" has no option huge'),
+    ("Press me", "type", "x", 'Nothing can be typed into button "Press me"'),
+    ("Press me", "check", None, 'button "Press me" cannot be checked'),
+    ("Text", "press", "NoSuchKey", "NoSuchKey"),
+    ("Over", "submit", None, 'clickable "Over" is in no form'),
+    ("Text", "upload", "x", "A model cannot give a View files: only its user can choose some"),
+]
+
+
+async def use_controls(view: Driven, noted: Callable[[], Awaitable[list[str]]]) -> None:
+    """Do all of that, and compare what the page has noted, and what it says is wrong."""
+    named = {n["name"]: n["ref"] for n in (await view.drive("look"))["nodes"] if "ref" in n}
+    for name, action, value, last in ACTS:
+        given = named[value] if action == "drag_to" and value else value
+        done = await view.act(named[name], action, given)
+        assert done.get("done") is True, (name, action, done)
+        assert (await noted() or [None])[-1] == last, (name, action)
+        assert done["ignored"] is False, (name, action)
+    for name, action, value, wrong in MISFITS:
+        done = await view.act(named[name], action, value)
+        assert done["problem"] == "unfit", (name, action, done)
+        assert wrong in done["detail"]
+        assert await noted() == [], (name, action)
+    assert (await view.act(named["Idle"], "click"))["ignored"] is True

@@ -3,9 +3,11 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.driven import driven
+from tests.browser.driven import CONTROLS, driven, use_controls
 from tests.browser.hosting import Chromium
+from transom.errors import Refused
 from transom.web.csp import CspMode
+from transom.web.headless import HeadlessRenderer
 
 ORDERS = """
 <h1>Orders</h1><p>There are <b>many</b> of them.</p>
@@ -68,3 +70,96 @@ async def test_a_page_is_read_as_a_person_perceives_it(browser: Chromium, csp: C
         assert (await view.look(under=table)).count('row "') == 20
         assert (await view.drive("look", under="t99"))["problem"] == "unknown"
         await expect(user.page.get_by_text("Used by the agent")).to_be_visible()
+
+
+# --- acts ------------------------------------------------------------------------------------
+
+NOTED = "() => noted.splice(0)"
+
+
+async def test_controls_are_used_by_events_that_their_page_notices(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), CONTROLS) as [view]:
+        await use_controls(view, lambda: user.run_in_view(view.view_id, NOTED))
+
+
+@pytest.mark.processes
+async def test_controls_are_used_with_a_real_mouse_and_keyboard_without_a_window() -> None:
+    renderer = HeadlessRenderer()
+    async with driven(renderer, CONTROLS) as [view]:
+        assert renderer.page is not None
+        inside = next(each for each in renderer.page.frames if each.url == "about:srcdoc")
+        await use_controls(view, lambda: inside.evaluate(NOTED))
+        await inside.evaluate(
+            "() => { button.onclick = ({ isTrusted }) => noted.push(isTrusted); }"
+        )
+        await view.act(await view.ref('button "Press me"'), "click")
+        assert await inside.evaluate(NOTED) == [True]
+
+
+PROBLEMS = """
+<button id="gone">Gone</button><button id="hidden">Hidden</button>
+<div style="position: relative; height: 2rem">
+  <button id="covered" style="position: absolute; inset: 0">Covered</button>
+  <div id="cover" hidden style="position: absolute; inset: 0">In front</div>
+</div>
+<button id="disabled">Disabled</button><button id="changed">Changed</button>
+<button id="private">Private</button><input id="fixed" aria-label="Fixed">
+<div style="height: 3000px"></div><button id="far">Far</button>
+<script>
+  window.pressed = [];
+  document.onclick = ({ target }) => pressed.push(target.id);
+  window.spoil = () => {
+    gone.remove();
+    hidden.hidden = true;
+    cover.hidden = false;
+    disabled.disabled = true;
+    changed.textContent = "Pay";
+    private.setAttribute("data-transom-private", "");
+    fixed.readOnly = true;
+  };
+</script>
+"""
+
+
+async def test_nothing_is_done_to_what_is_not_as_it_was_shown(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), PROBLEMS) as [view]:
+        named = {n["name"]: n for n in (await view.drive("look"))["nodes"] if "ref" in n}
+        await user.run_in_view(view.view_id, "() => spoil()")
+        found: dict[str, str] = {}
+        details: dict[str, str] = {}
+        for name, node in named.items():
+            action = "type" if name == "Fixed" else "click"
+            done = await view.act(node["ref"], action, "x")
+            found[name], details[name] = done.get("problem", "done"), done.get("detail", "")
+        assert found == {
+            "Gone": "gone",
+            "Hidden": "hidden",
+            "Covered": "covered",
+            "Disabled": "disabled",
+            "Changed": "changed",
+            "Private": "unfit",
+            "Fixed": "disabled",
+            "Far": "done",
+        }
+        assert details["Covered"] == 'button "Covered" is covered by something "In front"'
+        assert details["Changed"] == f'{named["Changed"]["ref"]} is button "Pay" now'
+        assert (await view.act("b999", "click"))["problem"] == "unknown"
+        other = {"ref": named["Far"]["ref"], "action": "click", "role": "button", "name": "Near"}
+        assert (await view.drive("act", **other))["problem"] == "changed"
+        assert await user.run_in_view(view.view_id, "() => pressed") == ["far"]
+
+
+async def test_the_user_takes_control_and_gives_it_back(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), CONTROLS) as [view]:
+        ref = await view.ref('button "Press me"')
+        await user.page.get_by_role("button", name="Take control: tests-1").click()
+        await expect(
+            user.page.get_by_role("status").get_by_text("You have control")
+        ).to_be_visible()
+        with pytest.raises(Refused, match="taken control of View tests-1"):
+            await view.act(ref, "click")
+        assert "Press me" in await view.look()
+        await user.page.get_by_role("button", name="Give it back: tests-1").click()
+        await expect(user.page.get_by_role("button", name="Take control: tests-1")).to_be_visible()
+        assert (await view.act(ref, "click"))["done"] is True
+        assert await user.run_in_view(view.view_id, NOTED) == ["clicked"]

@@ -28,6 +28,7 @@ from transom.state_files import try_lock
 from transom.web.csp import CspMode
 from transom.web.local_stage import LocalStage
 from transom.web.mounted_views import Violation
+from transom.web.real_input import RealInput
 from transom.web.seat import Seat, SeatOptions
 from transom.web.stage import Stage
 from transom.web.view_storage import ViewStorage
@@ -127,6 +128,7 @@ class StageBrowser:
         self._profile: _Profile | None = None
         self.page: BrowserPage | None = None
         """Playwright's page that shows the Stage, if there is one."""
+        self.input = RealInput()
         self._retired: BrowserPage | None = None
         self._mounts = 0
         self._checking = Background(ignore, limit=1)  # one check of the browser at a time
@@ -321,6 +323,17 @@ class HeadlessSeat(Seat):
             TransomError: the browser could not take the picture.
         """
         return await self._browser.screenshot(view_id, self.key_of(view_id), self._local.stage)
+
+    async def drive(self, view_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """As `Seat.drive`; what is done with a mouse or a keyboard is done with real ones."""
+
+        async def drive(request: dict[str, Any]) -> dict[str, Any]:
+            return await super(HeadlessSeat, self).drive(view_id, request)
+
+        if request.get("op") != "act" or (page := self._browser.page) is None:
+            return await drive(request)
+        key = self.key_of(view_id)
+        return await self._browser.input.act(page, key, request, drive)
 
 
 class HeadlessRenderer(HeadlessSeat):
