@@ -29,6 +29,7 @@ import {
   type ViewLabel,
 } from "./messages.js";
 import { AgentUse } from "./agent_use.js";
+import { asMessage } from "./passing.js";
 import type { Shield } from "./shield.js";
 import {
   attribution,
@@ -45,7 +46,6 @@ import {
 export const SANDBOX_PATH = "/transom-view"; // `transom.web.asgi` knows it
 
 const MODES: readonly string[] = ["inline", "fullscreen", "pip"];
-const MAX_MESSAGE = 16 * 1024 * 1024; // bytes, as the host takes
 const MAX_HEIGHT = 6000;
 const MAX_LOADS = 10;
 const MAX_REPORTS = 100; // of one View; the host keeps no more of them
@@ -115,23 +115,9 @@ export function inlineSize(place: HTMLElement): Size {
   return { width: Math.max(0, Math.floor(width)), maxHeight: MAX_HEIGHT };
 }
 
-/** A character takes up to three bytes; only what could be too large is measured. */
-const isTooLarge = (text: string): boolean =>
-  text.length * 3 > MAX_MESSAGE &&
-  (text.length > MAX_MESSAGE || new Blob([text]).size > MAX_MESSAGE);
-
 /** The frame in a window, if there is one: to ask for one that is not there is an error. */
 const childOf = (around?: Window | null): Window | undefined =>
   around?.length ? around[0] : undefined;
-
-/** Its JSON; undefined for what has none: a cycle, or something nested too deep. */
-function toJson(data: unknown): string | undefined {
-  try {
-    return JSON.stringify(data);
-  } catch {
-    return undefined;
-  }
-}
 
 export class View extends HTMLElement {
   /** Whether the page decides where it is, and removes it. */
@@ -205,15 +191,11 @@ export class View extends HTMLElement {
     const frame = element("iframe", about);
     if (allow) frame.setAttribute("allow", allow);
     const use = new AgentUse(this.#shown, {
-      post: (message) => {
-        this.post(message);
-      },
+      post: this.post.bind(this),
       notify: (message) => {
         this.agent.notify({ view, ...message });
       },
-      onShown: () => {
-        this.#around.shield.raise(this);
-      },
+      onShown: around.shield.raise.bind(around.shield, this),
     });
     const mounted: Mounted = {
       mount,
@@ -542,11 +524,9 @@ export class View extends HTMLElement {
       this.dataset.state = "live";
       this.#onRecovered();
     }
-    const text = toJson(data);
-    if (text === undefined) this.#refuse(mounted, data, "is not JSON");
-    else if (isTooLarge(text)) {
-      this.#refuse(mounted, data, `is larger than ${MAX_MESSAGE} bytes`);
-    } else this.agent.send(this.key, text);
+    const { text, why } = asMessage(data);
+    if (why) this.#refuse(mounted, data, why);
+    else this.agent.send(this.key, text);
   }
 
   /** Report what cannot be passed on, and answer in its place, so that nobody waits for it. */
