@@ -67,6 +67,7 @@ def test_what_is_not_on_the_line_has_its_default():
         "no_open": False,
         "surface": "both",
         "approve": "client",
+        "drive": "when_no_tools",
         "csp": "compat",
         "ephemeral": False,
         "http": None,
@@ -115,8 +116,10 @@ def test_an_installed_gateway_keeps_what_is_said_about_its_tools():
 
 def test_lists_of_one_line_are_not_those_of_the_next():
     command, rest = find_command(["open", "x.py", "show", "--call", "a", "--call", "b"])
-    assert command.read(rest).call == ["a", "b"]
-    assert command.read(["x.py", "show"]).call == []
+    assert command.read(rest).steps == [("call", "a"), ("call", "b")]
+    assert command.read(["x.py", "show"]).steps == []
+    mixed = ["x.py", "show", "--look", "--act", "b1 click", "--call", "a", "--look-for", "x"]
+    assert [name for name, _ in command.read(mixed).steps] == ["look", "act", "call", "look-for"]
 
 
 def test_arguments_may_stand_before_and_after_options():

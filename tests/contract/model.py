@@ -152,7 +152,7 @@ class GatewayModel(Model):
 class Screen:
     """Shows the Views of the gateway's client."""
 
-    pictures = False
+    pictures = drives = False
 
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer

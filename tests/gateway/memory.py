@@ -238,6 +238,7 @@ class Screen:
         renderer: Renderer | None = None,
     ) -> None:
         self.pictures = pictures
+        self.drives = hasattr(renderer, "drive")
         self.renderer = renderer
         """Shows Views in place of a `Seat`."""
         self.address: str | None = "http://stage.test/"
@@ -335,13 +336,14 @@ async def gateway(
     capabilities: dict[str, Any] | None = None,
     modern: bool = False,
     pictures: bool = False,
+    renderer: Renderer | None = None,
     hung_after: float = 300.0,
     **options: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway with a client that has said hello, or says who it is each time (`modern`)."""
     server = Server() if server is None else server
     shop = Shop(setup)
-    screen = Screen({URI: shop}, pictures=pictures)
+    screen = Screen({URI: shop}, pictures=pictures, renderer=renderer)
     ours, theirs = memory_pair()
     views = ViewOptions(screen, **options)
     proxy = Proxy(ours, [("shop", server.connect)], views, hung_after=hung_after)

@@ -53,7 +53,7 @@ JSON = {"content-type": "application/json"}
 class Page:
     """A screen without a browser: Views are Apps in this process."""
 
-    pictures = False
+    pictures = drives = False
 
     def __init__(self) -> None:
         self.seen: list[str] = []

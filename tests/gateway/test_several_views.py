@@ -29,7 +29,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 class Screen:
     """Shows the Views of shops beside the gateway."""
 
-    pictures = False
+    pictures = drives = False
 
     async def seat(self, client: str) -> Renderer:
         del client

@@ -14,7 +14,7 @@ URI = "ui://orders/list.html"
 class Screen:
     """Loads what shows Views when there is something to show, as the real one does."""
 
-    pictures = False
+    pictures = drives = False
 
     def __init__(self) -> None:
         self._closing: set[asyncio.Task[None]] = set()

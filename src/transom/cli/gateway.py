@@ -138,6 +138,7 @@ async def _serve(options: GatewayOptions, started: ServerProcess | None) -> None
         renderer=page,
         naming=options.surface,
         approval=options.approve,
+        drive=options.drive,
         fresh=options.fresh,
         view_calls=options.view_calls,
         approve_view_calls=options.approve_view_calls,
@@ -253,4 +254,5 @@ def _page(options: GatewayOptions, servers: list[ServerConfig]) -> SharedDisplay
             program=_program(options, servers),
         )
 
-    return SharedDisplay(make, pictures=options.headless, many_clients=options.http is not None)
+    many = options.http is not None
+    return SharedDisplay(make, pictures=options.headless, drives=True, many_clients=many)

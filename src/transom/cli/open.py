@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,6 +22,7 @@ from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
 from transom.connections.targets import Target, identity_of
+from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request
 from transom.errors import (
     SERVER_ERROR,
     NotConnected,
@@ -96,9 +97,19 @@ class EventPrinter:
         self._lines("Called", "green", event["tool"])
         self._result(event["result"])
 
-    def _result(self, result: dict[str, Any]) -> None:
+    def _look(self, event: Event) -> None:
+        find = event.get("find")
+        self._lines("Looked", "green", "at the View" if find is None else f"for {find}")
+        self._result(event["result"], whole=True)
+
+    def _act(self, event: Event) -> None:
+        did = (event["ref"], event["action"], event["value"] or "")
+        self._lines("Acted", "green", " ".join(did).rstrip())
+        self._result(event["result"], whole=True)
+
+    def _result(self, result: dict[str, Any], *, whole: bool = False) -> None:
         text = "\n".join(_block(block) for block in result["content"])
-        if len(text) > _MAX_SHOWN:
+        if len(text) > _MAX_SHOWN and not whole:
             text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
         heading, style = ("Error", "red") if result.get("isError") else ("", "default")
         self._lines(heading, style, *(text.splitlines() or ["(no text)"]))
@@ -184,7 +195,7 @@ def run(options: OpenOptions) -> int:
         if options.tool is not None and options.tool.startswith("{"):  # the TOOL is left out
             options.tool, options.arguments = None, options.tool
         arguments = _object("ARGS", options.arguments)
-        calls = [_call(text) for text in options.call]
+        steps = [read_step(*each) for each in options.steps]
         _check_screenshot(options.screenshot, headless=options.headless)
         if options.watch and isinstance(target, str):
             raise UsageError("--watch needs a server that runs here: a file, module or command")
@@ -194,7 +205,7 @@ def run(options: OpenOptions) -> int:
                 server,
                 options.tool,
                 arguments,
-                calls,
+                steps,
                 name=_name_of(options.target, target),
                 screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
                 stay=not options.headless,
@@ -291,11 +302,30 @@ def _object(what: str, text: str) -> dict[str, Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _call(text: str) -> tuple[str, dict[str, Any]]:
+class Step(NamedTuple):
+    """A call of a tool of the View, or of one of the tools that look at it and act on it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    event: str = "call"
+
+
+def read_step(option: str, text: str) -> Step:
+    """A step as the command line has it."""
+    if option in ("look", "look-for"):
+        return Step(LOOK_AT_VIEW, {"find": text or None}, "look")
+    if option == "act":
+        ref, action, value = [*text.split(maxsplit=2), "", "", ""][:3]
+        try:  # or a mistake would be found when the View is open
+            act_request(ref, action, value or None)
+        except ProtocolError as error:
+            problem = error.message.partition(": ")[2]
+            raise UsageError(f"--act {text!r}: {problem}; as in --act 'b3 click'") from None
+        return Step(ACT_ON_VIEW, {"ref": ref, "action": action, "value": value or None}, "act")
     name, equals, arguments = text.partition("=")
     if not name:
         raise UsageError(f"--call {text}: name a tool of the View, as in --call 'pick={{}}'")
-    return name, _object(f"--call {name}", arguments) if equals else {}
+    return Step(name, _object(f"--call {name}", arguments) if equals else {})
 
 
 def _check_screenshot(path: Path | None, *, headless: bool) -> None:
@@ -322,8 +352,8 @@ class OpenCommand:
     """Opens the View of one tool and tries the View's tools, step by step.
 
     Each step is an event, a JSON object: `opened`, `tools` (again whenever they change), `call`,
-    `violation`, `problem`, `changed` (files), `closed`. A page that is reloaded closes its View and
-    opens it again.
+    `look`, `act`, `violation`, `problem`, `changed` (files), `closed`. A page that is reloaded
+    closes its View and opens it again.
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
     called. The server's start, the View's opening and each call have `timeout` seconds.
@@ -341,6 +371,7 @@ class OpenCommand:
         self._host = Host(
             renderer=renderer,
             policy=Policy.trusting(),
+            drive="always",
             audit=None,
             open_timeout=timeout,
             call_timeout=timeout,
@@ -361,14 +392,14 @@ class OpenCommand:
         server: Target,
         tool: str | None,
         arguments: Mapping[str, Any],
-        calls: Sequence[tuple[str, Mapping[str, Any]]],
+        todo: Sequence[Step],
         *,
         name: str = "server",
         screenshot: Callable[[bytes], object] | None = None,
         stay: bool = False,
         watched: Path | None = None,
     ) -> None:
-        """Open the View and make the calls; then end, or stay until cancelled.
+        """Open the View and do the steps; then end, or stay until cancelled.
 
         Without a `tool`, it is the only one that opens a View. With a `watched` folder, it is all
         done again, with a new server, whenever a file there changes.
@@ -380,8 +411,8 @@ class OpenCommand:
                 await self._before()
             view = await self._open(tool, arguments)
             await self._refresh_tools()
-            for called, given in calls:
-                await self._call(called, given)
+            for step in todo:
+                await (self._call(*step[:2]) if step.event == "call" else self._use(step))
                 await self._refresh_tools()
             if screenshot is not None:
                 screenshot(await view.screenshot())
@@ -490,6 +521,13 @@ class OpenCommand:
             return
         self.failed = self.failed or result.is_error
         self._event("call", tool=tool, result=_plain(result))
+
+    async def _use(self, step: Step) -> None:
+        """Look at the View's page, or act on it, as a model does."""
+        view_id = "" if self._view is None else self._view.id
+        result = await self._host.answer(step.tool, {"view_id": view_id, **step.arguments})
+        self.failed = self.failed or result.is_error
+        self._event(step.event, **step.arguments, result=_plain(result))
 
     async def _refresh_tools(self) -> None:
         await self._host.list_tools()

@@ -14,6 +14,7 @@ from transom.cli.command import COMMAND, Command, count, did_you_mean, number, p
 from transom.errors import UsageError
 
 if TYPE_CHECKING:
+    from transom.drive.tools import Drive
     from transom.gateway.inputs import Approval
     from transom.host.policy import ViewCalls
     from transom.host.surface import Naming
@@ -131,6 +132,7 @@ class GatewayOptions(argparse.Namespace):
     no_open: bool
     surface: Naming
     approve: Approval
+    drive: Drive
     fresh: bool
     view_calls: ViewCalls
     approve_view_calls: bool
@@ -202,6 +204,13 @@ def _add_gateway_options(command: Command) -> None:
         "How the model gets the tools of Views. `flat`: each as a tool of its own. `indirect`: "
         "through `list_view_tools` and `call_view_tool`. `both`: both ways; but only `indirect` "
         "for clients of MCP 2026-07-28, where a call must not change the list.",
+        **panel,
+    )
+    command.choice(
+        "--drive",
+        ("when_no_tools", "always", "never"),
+        "Which Views the model may use by their pages, with `look_at_view` and `act_on_view`. "
+        "`when_no_tools`: those that have no tools of their own. `always`: all. `never`: none.",
         **panel,
     )
     command.choice(
@@ -402,7 +411,7 @@ class OpenOptions(argparse.Namespace):
     target: str
     tool: str | None
     arguments: str
-    call: list[str]
+    steps: list[tuple[str, str]]
     header: list[str]
     watch: bool
     headless: bool
@@ -412,6 +421,18 @@ class OpenOptions(argparse.Namespace):
     ephemeral: bool
     timeout: float
     json: bool
+
+
+def _add_step(command: Command, name: str, metavar: str | None, text: str) -> None:
+    """An option that is one of the steps that are done with the View, in the order given."""
+
+    def read(value: str) -> tuple[str, str]:
+        return name, value
+
+    how: dict[str, Any] = {"action": "append", "type": read}
+    if metavar is None:
+        how = {"action": "append_const", "const": (name, "")}
+    command.option(f"--{name}", metavar, text, dest="steps", default=[], **how)
 
 
 def _open() -> Command:
@@ -439,13 +460,20 @@ started.""",
     command.argument(
         "arguments", "ARGS", "Its arguments, as a JSON object.", nargs="?", default="{}"
     )
-    command.option(
-        "--call",
+    _add_step(
+        command,
+        "call",
         "VIEW_TOOL=JSON",
-        "Call a tool of the View; repeatable, in this order.",
-        action="append",
-        default=[],
+        "Call a tool of the View. This and the next three are repeatable, and done in the order "
+        "given.",
     )
+    looks = "Print what is on the View's page, as a model would read it."
+    _add_step(command, "look", None, looks)
+    _add_step(command, "look-for", "TEXT", "The same for what has this text, anywhere on the page.")
+    acts = (
+        "Use what a look has shown, such as 'b3 click' or 'f2 type hello', and print the changes."
+    )
+    _add_step(command, "act", "'REF ACTION [VALUE]'", acts)
     _add_header(command)
     command.flag(
         "--watch",

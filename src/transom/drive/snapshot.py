@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from transom.drive.tools import is_ref
 from transom.errors import InvalidResult
 from transom.json_values import clean
 
@@ -34,7 +35,6 @@ _MAX_GONE = 80  # characters of what is not there any more
 _ROOM_FOR_NOTES = 300  # bytes
 
 _WORD = re.compile(r"[a-z]{1,24}(-[a-z]{1,24})?")
-_REF = re.compile(r"[a-z]{1,2}[0-9]{1,9}")
 _STATE = re.compile(r"[a-z]{1,16}|-?[0-9.]{1,16} to -?[0-9.]{1,16}")
 _NUMBER = re.compile(r"[0-9.,:%+-]{1,32}", re.ASCII)
 
@@ -145,7 +145,7 @@ def read_snapshot(
     look: _Look = _read(view_id, answer, _Look)
     nodes = look.nodes[:MAX_NODES]
     lines = tuple(_line(node) for node in nodes)
-    refs = {n.ref: Element(n.role, n.name) for n in nodes if _REF.fullmatch(n.ref)}
+    refs = {n.ref: Element(n.role, n.name) for n in nodes if is_ref(n.ref)}
     if lines:
         left_out = look.left_out + len(look.nodes) - len(nodes)
         text = _text(lines, max_bytes, left_out, look)
@@ -169,11 +169,6 @@ def _read(view_id: str, answer: object, kind: Any) -> Any:
 def quoted(text: str, limit: int = _MAX_NAME) -> str:
     """A text of a View in quotation marks, which it cannot end itself."""
     return f'"{clean(text, limit).replace(chr(34), chr(39))}"'
-
-
-def is_ref(text: str) -> bool:
-    """Whether it has the form of a reference."""
-    return _REF.fullmatch(text) is not None
 
 
 def _line(node: _Node) -> Line:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-from transom.drive.snapshot import is_ref
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.types import Tool, ToolAnnotations
 
@@ -111,6 +111,11 @@ def read_call(tool: str, arguments: dict[str, Any]) -> LookCall | ActCall:
         return msgspec.convert(arguments, ActCall)
     except msgspec.ValidationError as error:
         raise _invalid(tool, str(error)) from None
+
+
+def is_ref(text: str) -> bool:
+    """Whether it has the form of a reference."""
+    return re.fullmatch(r"[a-z]{1,2}[0-9]{1,9}", text) is not None
 
 
 def bare_ref(text: str) -> str:

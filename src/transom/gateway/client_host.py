@@ -19,6 +19,7 @@ import msgspec
 
 from transom.background import Background, Debounced, shared_task
 from transom.connections.connection import ServerConnection
+from transom.drive.tools import Drive
 from transom.errors import TransomError
 from transom.gateway.eras import Handles
 from transom.gateway.inputs import Approval, Elicitation, Inputs, policy_for
@@ -45,6 +46,8 @@ class Display(Protocol):
 
     pictures: bool
     """Whether it can take pictures of Views."""
+    drives: bool
+    """Whether the pages of its Views can be read and used."""
 
     async def seat(self, client_name: str) -> Renderer:
         """A renderer for the Views of one client."""
@@ -64,6 +67,8 @@ class ViewOptions(msgspec.Struct, frozen=True):
     """How a model sees the tools of Views."""
     approval: Approval = "client"
     """Who approves the calls of a View's tools."""
+    drive: Drive = "when_no_tools"
+    """Which Views a model may use by their pages."""
     fresh: bool = False
     """Whether every View is listed again at each listing."""
     view_calls: ViewCalls = "linked"
@@ -156,6 +161,7 @@ class ClientHost:
         host: Host = module.Host(
             renderer=renderer,
             policy=policy,
+            drive=options.drive,
             fresh=options.fresh,
             naming=options.naming,
             limits=options.limits,

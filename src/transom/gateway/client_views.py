@@ -21,6 +21,7 @@ import msgspec
 from transom.background import Background, Debounced, ignore
 from transom.connections.connection import ServerConnection
 from transom.connections.versions import is_complete, without_hop_keys
+from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW
 from transom.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -94,7 +95,9 @@ _SCREENSHOT = Tool(
     },
     annotations=ToolAnnotations(read_only_hint=True),
 )
-STANDING_TOOLS: Final = frozenset({SCREENSHOT_VIEW, *(tool.name for tool in INDIRECT_TOOLS)})
+STANDING_TOOLS: Final = frozenset(
+    {SCREENSHOT_VIEW, *(tool.name for tool in (*INDIRECT_TOOLS, *DRIVE_TOOLS))}
+)
 """The names of the fixed tools through which Views are used."""
 _NO_SUCH_VIEW: Final = (
     f"There is no View with this view_id: {LIST_VIEW_TOOLS} names those that are open"
@@ -198,7 +201,10 @@ class ClientViews:
     def _standing(self) -> dict[str, Tool]:
         """The fixed tools, which do not depend on open Views."""
         tools = () if self._options.naming == "flat" else INDIRECT_TOOLS
-        if self._options.screen is not None and self._options.screen.pictures:
+        screen = self._options.screen
+        if screen is not None and screen.drives and self._options.drive != "never":
+            tools = (*tools, *DRIVE_TOOLS)
+        if screen is not None and screen.pictures:
             tools = (*tools, _SCREENSHOT)
         return {tool.name: tool for tool in tools if tool.name not in self._taken}
 
@@ -435,6 +441,9 @@ class ClientViews:
             lines.append(f"It has no tools of its own yet; if it offers some later, see {where}.")
         else:
             lines.append("It has no tools of its own.")
+        if host.may_drive(view.id) and LOOK_AT_VIEW in self._standing():
+            by_id = f'{LOOK_AT_VIEW} with view_id "{self._name(view.id, era)}"'
+            lines.append(f"{by_id} shows what is on it, and {ACT_ON_VIEW} uses it.")
         return "\n".join(lines)
 
     # --- messages of Views -------------------------------------------------------------------

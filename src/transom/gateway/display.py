@@ -20,14 +20,21 @@ class SharedDisplay:
     Args:
         make: makes the renderer.
         pictures: whether it can take pictures of Views.
+        drives: whether the pages of its Views can be read and used.
         many_clients: whether clients may be other people, who do not get the token of the page: it
             also shows the Views of others.
     """
 
     def __init__(
-        self, make: MakeRenderer, *, pictures: bool = False, many_clients: bool = False
+        self,
+        make: MakeRenderer,
+        *,
+        pictures: bool = False,
+        drives: bool = False,
+        many_clients: bool = False,
     ) -> None:
         self.pictures = pictures
+        self.drives = drives
         self._make = make
         self._many_clients = many_clients
         self._lock = asyncio.Lock()

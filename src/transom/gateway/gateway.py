@@ -19,6 +19,7 @@ from transom.host.view_settings import ViewSettings
 if TYPE_CHECKING:
     from transom.bus import Bus
     from transom.channel import Channel
+    from transom.drive.tools import Drive
     from transom.gateway.http import HttpGateway
     from transom.gateway.inputs import Approval
     from transom.host.limits import Limits
@@ -46,6 +47,8 @@ class Gateway:
         naming: how a model sees the tools of Views: `flat`, `indirect` or `both`.
         approval: who approves the calls of a View's tools: the `client`, the user on the `page`,
             the user through the client (`elicit`), or nobody (`never`: only read-only tools run).
+        drive: which Views the model may use by their pages, with `look_at_view` and `act_on_view`:
+            those without tools (`when_no_tools`), all (`always`), none (`never`).
         fresh: whether every View is listed again at each listing.
         view_calls: which tools of its server a View may call; see `Policy`.
         approve_view_calls: whether the user is asked before a View calls one.
@@ -64,6 +67,7 @@ class Gateway:
         renderer: Renderer | Display | None = None,
         naming: Naming = "both",
         approval: Approval = "client",
+        drive: Drive = "when_no_tools",
         fresh: bool = False,
         view_calls: ViewCalls = "linked",
         approve_view_calls: bool = False,
@@ -88,6 +92,7 @@ class Gateway:
             self._display if shows else None,
             naming=naming,
             approval=approval,
+            drive=drive,
             fresh=fresh,
             view_calls=view_calls,
             approve_view_calls=approve_view_calls,
@@ -239,7 +244,8 @@ def _display(renderer: Renderer | Display | None) -> Display | None:
     async def make() -> Renderer:
         return renderer
 
-    return SharedDisplay(make, pictures=hasattr(renderer, "screenshot"))
+    drives, pictures = hasattr(renderer, "drive"), hasattr(renderer, "screenshot")
+    return SharedDisplay(make, pictures=pictures, drives=drives)
 
 
 def _starting_with(started: Channel, connect: Connect) -> Connect:

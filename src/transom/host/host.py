@@ -413,6 +413,11 @@ class Host(ToolHost):
             return view, call.name, call.arguments
         return view, found.tool.name, self._surface.original(found, call.arguments)
 
+    def may_drive(self, view_id: str) -> bool:
+        """Whether the model may use an open View by its page, with `look_at_view`."""
+        view = self._views.get(view_id)
+        return view is not None and self._driven.may_use(view)
+
     async def _use_page(self, call: LookCall | ActCall, call_id: str | None) -> ToolResult:
         """Look at a View, or act on it, unless it has tools that are to be called instead."""
         view, drive = self.view(call.view_id), self._driven.drive
@@ -461,8 +466,9 @@ class Host(ToolHost):
         try:
             if entry.kind == "drive":
                 call = read_call(entry.tool.name, dict(arguments or {}))
-                view, may = self.view(call.view_id), self._driven.may_use
-                return await view.driver.approval_needed(call, call_id) if may(view) else None
+                if not self.may_drive(call.view_id):
+                    return None
+                return await self.view(call.view_id).driver.approval_needed(call, call_id)
             view, tool, given = self._view_tool(entry, arguments)
         except (ProtocolError, ViewClosed):  # the call will raise it
             return None
