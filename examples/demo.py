@@ -2,17 +2,21 @@
 
     transom demo
 
-The gateway stands in front of `music.py`. The agent is a plain MCP client with a script in
-place of a model. The View runs in a browser without a window. Every step is checked: the demo fails
-loudly if one does not go as it says.
+The gateway stands in front of two servers: `music.py`, whose View has tools, and `lunch.py`, whose
+View has none. The agent is a plain MCP client with a script in place of a model. The Views run in
+a browser without a window. Every step is checked: the demo fails loudly if one does not go as it
+says.
 """
 
 import asyncio
 import base64
+import json
 import os
+import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Awaitable, Sequence
@@ -27,8 +31,7 @@ from rich.markup import escape
 
 SERVER = Path(__file__).with_name("music.py")
 PICTURE = Path("transom-demo.png")
-GATEWAY = [sys.executable, "-m", "transom", "gateway", "--headless", "--"]
-MUSIC = [sys.executable, str(SERVER)]
+GATEWAY = ["-m", "transom", "gateway", "--headless", "--config"]
 
 
 def from_here(file: Path) -> Path:
@@ -132,12 +135,27 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-async def main() -> None:
+def servers() -> dict[str, Any]:
+    """The configuration of the gateway."""
+    files = {name: Path(__file__).with_name(f"{name}.py") for name in ("music", "lunch")}
+    command = {name: {"command": sys.executable, "args": [str(files[name])]} for name in files}
+    return {"mcpServers": command}
+
+
+def ref_of(line: str, text: str) -> str:
+    """The reference of what a look shows in a line that begins so."""
+    found = re.search(rf"{re.escape(line)}[^\n]*\[(\w+)\]", text)
+    if found is None:
+        raise StepFailed(f"a look shows {line}")
+    return found[1]
+
+
+async def main(config: Path) -> None:
     """The whole story."""
     began = time.perf_counter()
     out.print("[bold]Transom: MCP Apps for every agent[/bold]")
-    say("A script stands in for the model. Its MCP client starts the gateway in front of a server:")
-    say(f"transom gateway --headless -- python {SERVER.name}")
+    say("A script stands in for the model. Its MCP client starts the gateway, with two servers:")
+    say("transom gateway --headless --config servers.json")
     changed = asyncio.Event()
 
     async def heard(message: object) -> None:
@@ -145,12 +163,12 @@ async def main() -> None:
             changed.set()
 
     parameters = StdioServerParameters(
-        command=GATEWAY[0], args=[*GATEWAY[1:], *MUSIC], env=dict(os.environ)
+        command=sys.executable, args=[*GATEWAY, str(config)], env=dict(os.environ)
     )
     async with Client(stdio_client(parameters), mode="legacy", message_handler=heard) as client:
         agent = Agent(client, changed)
 
-        step("1. Before a View is open: the server's own tools, and three of the gateway")
+        step("1. Before a View is open: the servers' own tools, and five of the gateway")
         names = await agent.look()
         say(shown(names))
         check("no tool of a View is there yet", not any("__" in name for name in names))
@@ -186,7 +204,17 @@ async def main() -> None:
         removed = await agent.call("music-1__remove_from_queue", position=1)
         check("and it works", not removed.is_error)
 
-        step("5. The user sees all of that")
+        step("5. A View without tools is used by its page")
+        await agent.call("show_vote")
+        view = {"view_id": "lunch-1"}
+        looked = text_of(await agent.call("look_at_view", **view))
+        pizza, button = ref_of('radio "Pizzeria', looked), ref_of('button "Vote"', looked)
+        await agent.call("act_on_view", **view, ref=pizza, action="check")
+        await agent.call("act_on_view", **view, ref=button, action="click")
+        counted = text_of(await agent.client.call_tool("count_votes", {}))
+        check("the server has counted the vote", json.loads(counted)["Pizzeria"] == 4)
+
+        step("6. The user sees all of that")
         picture = await agent.client.call_tool("screenshot_view", {"view_id": "music-1"})
         image = next(block for block in picture.content if isinstance(block, ImageContent))
         size = await asyncio.to_thread(PICTURE.write_bytes, base64.b64decode(image.data))
@@ -208,7 +236,9 @@ def offer_to_open() -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main())
+        with tempfile.TemporaryDirectory() as folder:
+            (file := Path(folder, "servers.json")).write_text(json.dumps(servers()))
+            asyncio.run(main(file))
     except* StepFailed as failed:
         out.print(f"\n[red]The demo failed:[/red] {escape(str(failed.exceptions[0]))}")
         sys.exit(1)

@@ -52,6 +52,7 @@ SCENES = {
             ("select-text", {"text": "sleeping cat"}),
         ],
     ),
+    "lunch": Scene("show_vote", {}, []),
     "music": Scene(
         "show_player",
         {},

@@ -17,6 +17,7 @@ from tests.agents.scripted import (
 )
 from tests.host.asking_server import QUESTION, Asking, reach_in_memory
 from tests.host.bare_view import tool
+from tests.host.page import PageRenderer
 from tests.host.shop import BareRenderer
 from transom import Allow, App, Deny, Host, Policy
 from transom.types import ImageContent, TextContent, ToolResult
@@ -184,6 +185,36 @@ async def test_a_call_is_asked_about_and_runs_or_not_as_the_user_says(framework:
     texts = [read.text for read in script.read[1:]]
     assert texts[0] == "Shipped A-2"
     assert "I need it" in texts[1]
+
+
+async def test_a_view_without_tools_is_looked_at_and_what_is_done_there_is_asked_about(
+    framework: type[Framework],
+):
+    view, renderer = {"view_id": "shop-1"}, PageRenderer()
+    click = Call("act_on_view", {**view, "ref": "b1", "action": "click"})
+    write = Call("act_on_view", {**view, "ref": "f3", "action": "type", "value": "hi"})
+    script = Script(SHOW, Call("look_at_view", view), click, write)
+    async with hosting(renderer=renderer) as host:
+        run = framework(host, script)
+        [question] = await run.run()
+        page = renderer.pages_of["shop-1"]
+        assert (question.name, question.arguments, page.count) == (*click, 0)
+        if framework in (PydanticAI, LangChain):
+            assert question.words.startswith("May the model do act_on_view/click in View shop-1")
+            assert r'"element":"button \"Add\""' in question.words
+        [question] = await run.resume({question.id: True})
+        assert await run.resume({question.id: "leave it"}) == []
+        assert (page.count, page.text) == (1, "")
+        assert [outcome[:2] for outcome in await outcomes(host)] == [
+            ("act_on_view/click", "allowed"),
+            ("act_on_view/type", "denied"),
+        ]
+    assert "look_at_view" not in script.names[0]
+    assert {"look_at_view", "act_on_view"} < script.names[1]
+    looked, clicked, _ = (read.text for read in script.read[1:])
+    assert "⟦View shop-1 shows what follows." in looked
+    assert 'button "Add" [b1]' in looked
+    assert clicked == '⟦View shop-1 has changed so:⟧\n+ "1 so far"\n- "0 so far"'
 
 
 async def test_a_yes_is_used_once(framework: type[Framework]):

@@ -1,12 +1,15 @@
 """An agent on one worker, its user's Host on another: the adapters see no difference."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
 from tests.agents.scripted import FRAMEWORKS, Call, Framework, Script, hosting
+from tests.host.page import PageRenderer
+from transom import Allow, Host
 from transom.channel import memory_pair
 from transom.web.remote_host import RemoteHost, SharedHost
 
@@ -15,28 +18,51 @@ async def nothing() -> None:
     pass
 
 
+@asynccontextmanager
+async def elsewhere(host: Host) -> AsyncIterator[Any]:
+    """The host, as an agent on another worker has it."""
+    here, there = memory_pair()
+    serving = asyncio.create_task(SharedHost(host, lambda: None, nothing).serve(there))
+    remote = RemoteHost(here)
+    await remote.connect()
+    try:
+        yield remote
+    finally:
+        await remote.aclose()
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_tools_results_and_approvals_are_those_of_the_host_elsewhere(
     framework: type[Framework],
 ):
     cancel = Call("shop-1__cancel_order", {"order": "A-2"})
     script = Script(Call("show_orders"), [cancel, Call("stock")])
-    async with hosting() as host:
-        here, there = memory_pair()
-        serving = asyncio.create_task(SharedHost(host, lambda: None, nothing).serve(there))
-        remote: Any = RemoteHost(here)
-        await remote.connect()
-        try:
-            run = framework(remote, script)
-            [question] = await run.run()
-            assert await run.resume({question.id: True}) == []
-            assert run.beside()[0]["view"] == {"id": "shop-1", "state": "live"}
-            [approval] = await host.audit.read(event="approval")
-            assert (approval.tool, approval.outcome) == ("cancel_order", "allowed")
-        finally:
-            await remote.aclose()
-            serving.cancel()
-            with suppress(asyncio.CancelledError):
-                await serving
+    async with hosting() as host, elsewhere(host) as remote:
+        run = framework(remote, script)
+        [question] = await run.run()
+        assert await run.resume({question.id: True}) == []
+        assert run.beside()[0]["view"] == {"id": "shop-1", "state": "live"}
+        [approval] = await host.audit.read(event="approval")
+        assert (approval.tool, approval.outcome) == ("cancel_order", "allowed")
     assert {"Cancelled A-2"} <= {read.text for read in script.read}
     assert "shop-1__cancel_order" in script.names[1]
+
+
+async def test_a_view_without_tools_is_used_on_the_worker_that_has_it():
+    view = {"view_id": "shop-1"}
+    click, renderer = {**view, "ref": "b1", "action": "click"}, PageRenderer()
+    async with hosting(renderer=renderer) as host, elsewhere(host) as remote:
+        await remote.answer("show_orders")
+        assert {"look_at_view", "act_on_view"} < {each.name for each in await remote.list_tools()}
+        assert 'button "Add" [b1]' in (await remote.answer("look_at_view", view)).text
+        request = await remote.approval_needed("act_on_view", click, call_id="1")
+        assert (request.drives, request.arguments["element"]) == (True, 'button "Add"')
+        assert (await remote.answer("act_on_view", click)).is_error
+        await remote.decide("1", Allow())
+        assert not (await remote.answer("act_on_view", click, call_id="1")).is_error
+        assert renderer.pages_of["shop-1"].count == 1
+        closed = await remote.answer("look_at_view", {"view_id": "shop-2"})
+        assert closed.is_error

@@ -42,7 +42,7 @@ INSTALLS = {"git", "make", "npm", "pip", "python3", "uvx"}
 
 SLOW = {
     *("CONTRIBUTING.md", "browser.md", "check.md", "examples.md"),
-    *("gateway-install.md", "gateway.md"),
+    *("gateway-install.md", "gateway.md", "views-without-tools.md"),
 }
 """Pages whose commands take longer than ten seconds together: they are tried nightly."""
 

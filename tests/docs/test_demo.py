@@ -29,7 +29,7 @@ PNG = b"\x89PNG\r\n"
 
 def passes(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count("✓") == 11
+    assert run.stdout.count("✓") == 12
     assert "✗" not in run.stdout
     assert "Tool remove_from_queue is disabled: the queue is empty" in run.stdout
     assert "transom open" in run.stdout

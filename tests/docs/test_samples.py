@@ -29,7 +29,8 @@ RUN_ELSEWHERE = {  # pages whose code runs in tests of their own, or is made fro
 }
 CODE = {"html", "js", "python", "ts", "tsx"}
 SAMPLES = {file.stem for file in (DOCS / "samples").glob("*.py")} - HELPERS
-IN_A_BROWSER = {"python_view"}  # run by tests/view/test_pyodide_page.py
+# Run by tests/view/test_pyodide_page.py and tests/gateway/test_driving.py.
+IN_A_BROWSER = {"python_view", "drive_view"}
 
 
 class Block(NamedTuple):

@@ -20,6 +20,7 @@ NOT_CHECKED = {rule.id: rule.not_checked for rule in RULES if rule.not_checked}
 SHAPES = {
     "budget": ("show_budget", "list_benchmarks", {"keep_budget"}),
     "editor": ("open_document", "list_documents", {"save_document"}),
+    "lunch": ("show_vote", "count_votes", {"cast_vote"}),
     "music": ("show_player", "list_playlists", {"keep_track", "keep_in_playlist"}),
     "orders": ("show_orders", "count_orders", {"refresh-orders", "ship_order"}),
     "tictactoe": ("show_board", "get_score", {"record_result"}),

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.processes
 OPENS = {
     "budget": "show_budget",
     "editor": "open_document",
+    "lunch": "show_vote",
     "music": "show_player",
     "orders": "show_orders",
     "tictactoe": "show_board",

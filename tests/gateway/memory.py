@@ -15,6 +15,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from transom import App, InProcessRenderer
 from transom.channel import Channel, memory_pair
+from transom.connections.connection import Connect
 from transom.errors import ChannelClosed
 from transom.gateway.client_host import ViewOptions
 from transom.gateway.proxy import Proxy
@@ -405,8 +406,19 @@ async def official_client(
     """The official client of a gateway, in front of a `Server` whose `show` opens a `Shop`."""
     server = Server() if server is None else server
     views = ViewOptions(Screen({URI: Shop(setup)}, renderer=renderer), **options)
+    try:
+        async with served(server.connect, views, mode) as client:
+            yield client
+    finally:
+        for start in server.starts:
+            await start.aclose()
+
+
+@asynccontextmanager
+async def served(connect: Connect, views: ViewOptions, mode: Any) -> AsyncIterator[Client]:
+    """The official client of a gateway in front of one server."""
     async with create_client_server_memory_streams() as (ours, theirs):
-        proxy = Proxy(_SdkChannel(*theirs), [("shop", server.connect)], views)
+        proxy = Proxy(_SdkChannel(*theirs), [("shop", connect)], views)
         running = asyncio.create_task(proxy.run())
 
         @asynccontextmanager
@@ -418,5 +430,3 @@ async def official_client(
                 yield client
         finally:
             await running
-            for start in server.starts:
-                await start.aclose()

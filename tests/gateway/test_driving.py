@@ -1,11 +1,20 @@
 """Views without tools through the gateway: looked at, and used by their pages."""
 
 import re
+from contextlib import aclosing
 
 import pytest
+from mcp_types import CallToolResult, TextContent
 
-from tests.gateway.memory import gateway, tool, words
+from tests.docs.test_samples import load
+from tests.examples.driving import fresh
+from tests.gateway.chatty import in_memory
+from tests.gateway.memory import gateway, served, tool, words
 from tests.host.page import Page, PageRenderer
+from transom import Host, Policy
+from transom.gateway.client_host import ViewOptions
+from transom.gateway.display import SharedDisplay
+from transom.web.headless import HeadlessRenderer
 
 FIXED = ["list_view_tools", "call_view_tool", "look_at_view", "act_on_view"]
 CLICK = {"ref": "b1", "action": "click"}
@@ -90,3 +99,56 @@ async def test_who_approves_tools_of_views_approves_what_is_done_on_their_pages(
         [question] = asked
         assert question.startswith("May the model do act_on_view/click in View shop-1")
         assert '"element":"button \\"Add\\"' in question
+
+
+def said(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+@pytest.mark.processes
+async def test_the_page_of_a_server_without_view_tools_is_used_in_both_eras(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The official client, in front of Chromium without a window."""
+    votes = fresh("lunch")
+
+    async def make() -> HeadlessRenderer:
+        return HeadlessRenderer()
+
+    async with aclosing(SharedDisplay(make, pictures=True, drives=True)) as display:
+        views = ViewOptions(display)
+        for mode, before in (("legacy", 3), ("2026-07-28", 4)):
+            async with served(in_memory(votes.server), views, mode) as client:
+                names = [each.name for each in (await client.list_tools()).tools]
+                assert {"look_at_view", "act_on_view"} <= set(names)
+                about = said(await client.call_tool("show_vote"))
+                found = re.search(r'look_at_view with view_id "(\S+)" shows', about)
+                assert found is not None
+                view = {"view_id": found[1]}
+                looked = said(await client.call_tool("look_at_view", view))
+                place = re.search(rf'radio "Pizzeria {before} votes" \[(c\d+)\]', looked)
+                button = re.search(r'button "Vote" \[(b\d+)\] \(disabled\)', looked)
+                assert place is not None
+                assert button is not None
+                click = {**view, "ref": button[1], "action": "click"}
+                early = await client.call_tool("act_on_view", click)
+                assert early.is_error
+                assert "is disabled. Nothing was done." in said(early)
+                chosen = {**view, "ref": place[1], "action": "check"}
+                changed = said(await client.call_tool("act_on_view", chosen))
+                assert f'~ button "Vote" [{button[1]}]' in changed.splitlines()
+                voted = said(await client.call_tool("act_on_view", click))
+                while "still changing" in voted:  # the server answers on a machine that is busy
+                    voted = said(await client.call_tool("look_at_view", view))
+                    voted += "" if "You voted" in voted else "\nstill changing"
+                assert f'radio "Pizzeria {before + 1} votes" [{place[1]}] (checked)' in voted
+                assert '"You voted for the Pizzeria."' in voted
+                assert votes.votes.places["Pizzeria"] == before + 1
+                found = said(await client.call_tool("look_at_view", {**view, "find": "Noodle"}))
+                assert 'radio "Noodle bar 2 votes"' in found
+                assert "Pizzeria" not in found
+        async with Host(renderer=await display.seat("a program"), policy=Policy.trusting()) as host:
+            await host.add_server("lunch", votes.server)
+            await host.call_tool("show_vote")
+            changes = await load("drive_view", monkeypatch).vote(host.views["lunch-1"], "Noodle")
+            assert "votes" in changes

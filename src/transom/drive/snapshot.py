@@ -38,6 +38,8 @@ _WORD = re.compile(r"[a-z]{1,24}(-[a-z]{1,24})?")
 _STATE = re.compile(r"[a-z]{1,16}|-?[0-9.]{1,16} to -?[0-9.]{1,16}")
 _NUMBER = re.compile(r"[0-9.,:%+-]{1,32}", re.ASCII)
 
+_FOCUSED = re.compile(r" \(focused\)$|, focused(?=\)$)")  # that it is lost says nothing new
+
 _Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
@@ -247,7 +249,7 @@ def changes_between(before: Snapshot, after: Snapshot, max_bytes: int = MAX_CHAN
                 found.append(f"+ {line.text}")
         elif line.key not in known:
             found.append(f"+ {line.text}")
-        elif known[line.key] != line.text:
+        elif line.text not in (known[line.key], _FOCUSED.sub("", known[line.key])):
             found.append(f"~ {line.text}")
     for line in before.lines:
         gone = line.key not in there if line.key else unkeyed[line.text] > 0

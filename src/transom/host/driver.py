@@ -77,6 +77,7 @@ _PROBLEMS: Final = {
     "changed": "is not what it was when it was looked at",
     "unfit": "is nothing that this action fits",
 }
+_NEEDS_NO_DETAIL: Final = frozenset({"unknown", "gone", "disabled"})
 
 
 class DrivenView(Protocol):
@@ -402,8 +403,9 @@ def _shown(
 
 def _describe(answer: Target, ref: str, element: Element | None) -> str:
     what = f"[{ref}]" if element is None else f"{element} [{ref}]"
-    detail = f" ({quoted(answer.detail)})" if answer.detail else ""
-    return f"{what} {_PROBLEMS.get(answer.problem, 'cannot be used')}{detail}"
+    why = _PROBLEMS.get(answer.problem, "cannot be used")
+    plain = answer.problem in _NEEDS_NO_DETAIL or not answer.detail
+    return f"{what} {why}" if plain else f"{what} {why}: {quoted(answer.detail)}"
 
 
 class DrivenViews:
