@@ -135,10 +135,19 @@ function declarations() {
   }
 }
 
+/**
+ * What goes into pages is one line, so that the author's lines keep their numbers. In minified code, a line
+ * break is part of a template literal.
+ */
+const oneLine = ([name, text]) => [
+  name,
+  name.startsWith("inline") ? text.trimEnd().replaceAll("\n", "\\n") : text,
+];
+
 const built = [
   ...(await bundle({ ...PACKAGE, ...LOADED }, { ...MODULE, external: ["react"] })),
   ...(await bundle(SHOWING, MODULE)),
-  ...(await bundle(SCRIPTS, { format: "iife", plugins: [follow] })),
+  ...(await bundle(SCRIPTS, { format: "iife", plugins: [follow] })).map(oneLine),
   ...(await bundle(DRIVING, { format: "iife", banner: notice(NAMES_OF_ELEMENTS) })),
   ...declarations(),
 ];

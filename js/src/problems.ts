@@ -3,7 +3,7 @@
  * that wants to know. The sandbox around a View listens as well, and reports what happens before
  * there is a connection, and in pages without `transom.js`.
  */
-import { asText, entries } from "./json.js";
+import { asText, entries, isString } from "./json.js";
 
 /** A reported event, or a wrapped console.error, gets this mark: nothing is reported twice. */
 export const REPORTED = Symbol.for("transom/problem");
@@ -21,6 +21,8 @@ export interface Problem {
   line?: number | undefined;
   column?: number | undefined;
   tool?: string | undefined;
+  /** Where it was thrown, if there is no place. */
+  stack?: string | undefined;
 }
 
 type Place = Pick<Problem, "source" | "line" | "column">;
@@ -73,6 +75,11 @@ export function watchConsole(
   page.console.error = wrapped;
 }
 
+const stackOf = (what: unknown): string | undefined => {
+  const { stack } = Object(what) as { stack?: unknown };
+  return isString(stack) ? stack.slice(0, MAX_TEXT) : undefined;
+};
+
 export type Problems = ReturnType<typeof makeProblems>;
 
 /** What one page may send: a hundred problems, then a word that there are more. */
@@ -96,7 +103,7 @@ export function makeProblems() {
     send(
       count > MAX_PROBLEMS
         ? { kind, message: `More than ${MAX_PROBLEMS} problems` }
-        : { kind, message: asText(what).slice(0, MAX_TEXT), ...more },
+        : { kind, message: asText(what).slice(0, MAX_TEXT), stack: stackOf(what), ...more },
     );
     return true;
   }

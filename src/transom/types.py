@@ -339,10 +339,12 @@ class ViewProblem(Wire, frozen=True):
     source: str | None = None
     line: int | None = None
     column: int | None = None
+    stack: str | None = None
+    """The error's own, from a View that does not know the place; a host makes that of it."""
 
     def __post_init__(self) -> None:
         """Shorten the View's texts."""
-        shorten_texts(self, message=2000, tool=128, source=500)
+        shorten_texts(self, message=2000, tool=128, source=500, stack=2000)
 
 
 def shorten_texts(value: Wire, **limits: int) -> None:

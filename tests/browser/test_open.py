@@ -13,6 +13,7 @@ import pytest
 from examples.orders import server as orders_server
 from tests.browser.hosting import Chromium, processes, until_gone
 from tests.browser.opening import ORDERS, events_of, ran, server_with, transom_open
+from tests.browser.views import html
 from tests.host.test_servers import over_http
 
 pytestmark = pytest.mark.processes
@@ -71,15 +72,20 @@ async def test_what_goes_wrong_inside_the_page_and_what_is_too_much_for_the_stri
 ) -> None:
     script = """
     try { eval('1') } catch {}
+    document.head.append(Object.assign(document.createElement("link"), STYLE));
     console.error("no such order");
     tools.fail = () => { setTimeout(() => { throw new TypeError("late"); }); return "ok"; };
     """
-    server = server_with(tmp_path, script)
+    style = 'const STYLE = { rel: "stylesheet", href: "style.css" };'
+    server = server_with(tmp_path, style + script)
     code, events = await events_of(server, "show", "--csp", "strict", "--call", "fail")
     assert code == 0
-    [seen] = [event for event in events if event["event"] == "violation"]
-    assert set(seen) == {"event", "view", "directive", "blocked", "source"}
-    assert (seen["view"], seen["directive"], seen["blocked"]) == ("made-1", "script-src", "eval")
+    seen = [event for event in events if event["event"] == "violation"]
+    assert set(seen[0]) == {"event", "view", "directive", "blocked", "source"}
+    assert sorted((each["view"], each["directive"], each["blocked"]) for each in seen) == [
+        ("made-1", "missing", "style.css"),
+        ("made-1", "script-src", "eval"),
+    ]
     told = [event for event in events if event["event"] == "problem"]
     assert [(each["kind"], each["message"]) for each in told] == [
         ("console", "no such order"),
@@ -88,6 +94,11 @@ async def test_what_goes_wrong_inside_the_page_and_what_is_too_much_for_the_stri
     assert told[0] == {
         "event": "problem", "view": "made-1", "kind": "console", "message": "no such order"
     }  # fmt: skip
+    # The place is that in the file in which the page was written.
+    assert told[1]["file"] == str(tmp_path / "view.html")
+    written = html(style + script).splitlines()[told[1]["line"] - 1]
+    assert written[told[1]["column"] - 1 :].startswith('new TypeError("late")'), told[1]
+    assert told[1]["text"] == written.strip()
 
 
 # --- for a person ----------------------------------------------------------------------------
@@ -99,7 +110,7 @@ async def test_a_person_names_an_address_reads_what_happened_and_gets_a_picture(
     picture = tmp_path / "view.png"
     async with over_http(orders_server) as (url, _):
         code, out, err = await ran(
-            *(url, "show_orders", "--headless", "--screenshot", str(picture)),
+            *(url, "show_orders", "--headless", "--screenshot", str(picture), "--wait", "tbody tr"),
             *("--call", 'select_orders={"ids": ["A-1041"]}', "--call", "nothing={}"),
         )
     assert code == 1

@@ -28,6 +28,13 @@ def test_a_page_carries_twenty_kilobytes_and_more_for_what_it_mentions(asks: str
     assert len(carried.encode()) - len(page.replace(tag, "<script></script>")) <= most * KILOBYTE
 
 
+def test_the_lines_of_a_page_keep_their_numbers():
+    text = '<!doctype html>\n<script type="module">\nimport {\n  App,\n}\nfrom\n"transom";\nlast\n'
+    page = inline_transom(text + "</script><form toolname=a></form>")
+    assert "registerTool" in page
+    assert page.splitlines().index("last") == text.splitlines().index("last")
+
+
 @pytest.mark.parametrize(("module", "most"), [("react.js", 5), ("webmcp.js", 7.5), ("zod.js", 4)])
 def test_a_module_beside_it_does_not_carry_it_again(module: str, most: float):
     assert (STATIC / module).stat().st_size <= most * KILOBYTE

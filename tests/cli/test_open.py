@@ -419,6 +419,7 @@ async def test_violations_of_policy_and_protocol_are_events() -> None:
         ([str(ORDERS), "show_orders", "--call", "x=7", "--headless"], "must be a JSON object"),
         ([str(ORDERS), "show_orders", "--call", "={}", "--headless"], "name a tool of the View"),
         ([str(ORDERS), "show_orders", "--screenshot", "x.png"], "--screenshot needs --headless"),
+        ([str(ORDERS), "show_orders", "--wait", "nav"], "--wait needs --headless"),
         (
             [str(ORDERS), "show_orders", "--headless", "--screenshot", "/nowhere/x.png"],
             "cannot be saved there",

@@ -144,10 +144,41 @@ async def test_a_problem_inside_a_view_reaches_its_host_and_the_audit_and_no_mod
         await host.audit.flush()
         [line] = [each for each in lines if '"problem"' in each]
         assert '"outcome":"tool"' in line
-        assert "a.js:7" in line
+        assert "(a.js:7)" in line
         listed = msgspec.json.encode(await host.tools_for("mcp")).decode()
         result = await host.call_tool("orders-1__echo")
         assert "TypeError" not in listed + str(result) + str(host.model_context())
+
+
+STACK = """TypeError: x (a:1:2) b
+    at #call (about:srcdoc:3:19000)
+    at HTMLButtonElement.<anonymous> (about:srcdoc:12:7)
+    at about:srcdoc:40:1"""
+
+
+@pytest.mark.parametrize(
+    ("stack", "place"),
+    [
+        (STACK, ("about:srcdoc", 12, 7)),
+        ("save@about:srcdoc:12:7\n@about:srcdoc:40:1", ("about:srcdoc", 12, 7)),  # Firefox
+        ("x\n    at f (app.js:1:20000)", ("app.js", 1, 20000)),
+        ("nothing:1 of\nthat :x:y", (None, None, None)),
+        ("a:" * 1000, (None, None, None)),
+    ],
+)
+async def test_the_place_of_a_problem_is_the_first_of_its_stack_that_a_person_wrote(
+    stack: str, place: tuple[Any, ...]
+):
+    problems = Heard()
+    renderer = BareRenderer()
+    async with hosting(renderer=renderer) as host:
+        host.on_view_problem = lambda _, problem: problems.append(
+            (problem.source, problem.line, problem.column, problem.stack)
+        )
+        _, bare = await opened(host, renderer)
+        told = {"kind": "tool", "message": "TypeError: x", "stack": stack}
+        await bare.tell("transom/notifications/problem", told)
+        await problems.has((*place, None))
 
 
 async def test_a_view_in_python_tells_of_a_handler_that_raised_and_of_a_schema_that_failed():

@@ -26,7 +26,7 @@ from transom.host.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
 from transom.types import Implementation, ToolResult
 from transom.web.headless import HeadlessRenderer
-from transom.web.mounted_views import Violation
+from transom.web.mounted_views import MISSING, Violation
 
 WAIT = 10.0  # seconds a View has to complete the handshake
 _SETTLE = 1.0  # seconds it is watched after it got its tool's result
@@ -71,7 +71,7 @@ class _Watch:
         self.requests: dict[str, None] = {}
 
     def violation(self, found: Violation) -> None:
-        if found.directive != "declared" and len(self.blocked) < _MAX_SEEN:
+        if found.directive not in ("declared", MISSING) and len(self.blocked) < _MAX_SEEN:
             self.blocked[found.directive, _origin(found.blocked)] = None
 
     def console(self, kind: str, text: str) -> None:

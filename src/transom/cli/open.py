@@ -21,6 +21,7 @@ from rich.text import Text
 from transom.check.schemas import schema_error
 from transom.cli import parse_target, run_async
 from transom.cli.login import remote_server
+from transom.cli.positions import find_position
 from transom.connections.targets import Target, identity_of
 from transom.drive.tools import ACT_ON_VIEW, LOOK_AT_VIEW, act_request
 from transom.errors import (
@@ -38,9 +39,10 @@ from transom.host.renderers import Renderer
 from transom.host.settling import watch
 from transom.host.ui_resource import links_view
 from transom.host.view import View
+from transom.host.view_problems import PAGE
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
-from transom.web.mounted_views import Violation
+from transom.web.mounted_views import MISSING, Violation
 from transom.web.renderers import BrowserRenderer, open_in_browser
 
 if TYPE_CHECKING:
@@ -115,6 +117,9 @@ class EventPrinter:
         self._lines(heading, style, *(text.splitlines() or ["(no text)"]))
 
     def _violation(self, event: Event) -> None:
+        if event["directive"] == MISSING:
+            self._lines("Missing", "yellow", f"{event['blocked']}: {_NO_FOLDER}")
+            return
         lines = [f"{event['directive']}: {event['blocked']}"]
         if advice := _to_allow(event["directive"], event["blocked"]):
             lines.append(advice)
@@ -122,11 +127,17 @@ class EventPrinter:
 
     def _problem(self, event: Event) -> None:
         what = f"{event['kind']} in {event['tool']}" if "tool" in event else event["kind"]
-        place = ""
-        if "source" in event:
-            page = event["source"] == "about:srcdoc"
-            place = f"  ({'the page' if page else event['source']}, line {event.get('line', '?')})"
-        self._lines("Problem", "red", f"{what}: {event['message']}{place}")
+        lines: list[str | Text] = [f"{what}: {event['message']}"]
+        at = f"{event.get('line', '?')}:{event.get('column', '?')}"
+        if "file" in event:  # terminals make a link of it
+            link = f"link {Path(event['file']).absolute().as_uri()}"
+            lines.append(Text(f"{event['file']}:{at}", style=link))
+        elif "source" in event:
+            page = event["source"] == PAGE
+            lines.append(f"{'the page' if page else event['source']}:{at}")
+        if "text" in event:
+            lines.append(Text(f"    {_safe(event['text'])}", style="dim"))
+        self._lines("Problem", "red", *lines)
 
     def _changed(self, event: Event) -> None:
         files = event["files"]
@@ -137,6 +148,7 @@ class EventPrinter:
         self._lines("Closed", "dim", f"{event['view']}: {event['reason']}")
 
 
+_NO_FOLDER = "a page has no folder of its own, so put what it needs into the page"
 _CSP_FIELDS = {
     "connect-src": ("connect", "connectDomains"),
     "frame-src": ("frame", "frameDomains"),
@@ -181,6 +193,8 @@ def _safe(text: str) -> str:
 
 _INTERRUPTED = 130
 _SETTLE = 0.5  # seconds in which reports of what was blocked still arrive
+_PICTURES = 10  # of a View that goes on moving
+_BETWEEN = 0.15  # seconds from one to the next
 _LOOK_EVERY = 0.3  # seconds between two looks at the files that are watched
 _WATCHED = {".py", ".html", ".htm", ".js", ".mjs", ".css", ".json", ".svg", ".toml"}
 _MOST_WATCHED = 5000
@@ -197,6 +211,8 @@ def run(options: OpenOptions) -> int:
         arguments = _object("ARGS", options.arguments)
         steps = [read_step(*each) for each in options.steps]
         _check_screenshot(options.screenshot, headless=options.headless)
+        if options.wait is not None and not options.headless:
+            raise UsageError("--wait needs --headless")
         if options.watch and isinstance(target, str):
             raise UsageError("--watch needs a server that runs here: a file, module or command")
         command = _make_command(options, f"open {identity_of(server)}")
@@ -207,6 +223,7 @@ def run(options: OpenOptions) -> int:
                 arguments,
                 steps,
                 name=_name_of(options.target, target),
+                wait=options.wait,
                 screenshot=None if options.screenshot is None else options.screenshot.write_bytes,
                 stay=not options.headless,
                 watched=_folder_of(options.target) if options.watch else None,
@@ -241,6 +258,7 @@ def _folder_of(target: str) -> Path:
 def _make_command(options: OpenOptions, program: str) -> OpenCommand:
     on_event = _print_json if options.json else EventPrinter().print
     on_violation = partial(report_violation, on_event)
+    folder = _folder_of(options.target)
     if options.headless:
         renderer = HeadlessRenderer(
             csp=options.csp, timeout=options.timeout, on_violation=on_violation
@@ -263,7 +281,14 @@ def _make_command(options: OpenOptions, program: str) -> OpenCommand:
         on_trouble=_print_trouble,
         before=before,
         timeout=options.timeout,
+        page_of=lambda view_id: _page_of(renderer, view_id),
+        folder=None if isinstance(parse_target(options.target), str) else folder,
     )
+
+
+def _page_of(renderer: HeadlessRenderer | BrowserRenderer, view_id: str) -> str:
+    mounted = renderer.stage.mounted(renderer.key_of(view_id))
+    return "" if mounted is None else mounted.resource.html
 
 
 async def _open_page(url: str) -> None:
@@ -356,7 +381,8 @@ class OpenCommand:
     closes its View and opens it again.
 
     `on_trouble` gets what went wrong beside the steps. `before` is awaited before the tool is
-    called. The server's start, the View's opening and each call have `timeout` seconds.
+    called. The server's start, the View's opening and each call have `timeout` seconds. `page_of`
+    has the page of a View, by its id, and `folder` the files that it was written in.
     """
 
     def __init__(
@@ -367,6 +393,8 @@ class OpenCommand:
         on_trouble: Callable[[str], object] = lambda _: None,
         before: Callable[[], Awaitable[object]] | None = None,
         timeout: float = 30.0,
+        page_of: Callable[[str], str] = lambda _: "",
+        folder: Path | None = None,
     ) -> None:
         self._host = Host(
             renderer=renderer,
@@ -380,6 +408,8 @@ class OpenCommand:
         self._on_trouble = on_trouble
         self._before = before
         self._timeout = timeout
+        self._page_of = page_of
+        self._folder = folder
         self._view: View | None = None
         self._shown_tools: list[Tool] | None = None
         self.opened = False
@@ -395,6 +425,7 @@ class OpenCommand:
         todo: Sequence[Step],
         *,
         name: str = "server",
+        wait: float | str | None = None,
         screenshot: Callable[[bytes], object] | None = None,
         stay: bool = False,
         watched: Path | None = None,
@@ -402,7 +433,8 @@ class OpenCommand:
         """Open the View and do the steps; then end, or stay until cancelled.
 
         Without a `tool`, it is the only one that opens a View. With a `watched` folder, it is all
-        done again, with a new server, whenever a file there changes.
+        done again, with a new server, whenever a file there changes. `wait` is for so many seconds,
+        or until the View shows something that this selector finds.
         """
 
         async def steps() -> None:
@@ -414,8 +446,12 @@ class OpenCommand:
             for step in todo:
                 await (self._call(*step[:2]) if step.event == "call" else self._use(step))
                 await self._refresh_tools()
+            if isinstance(wait, str):
+                await self._wait_for(view, wait)
+            elif wait is not None:
+                await asyncio.sleep(wait)
             if screenshot is not None:
-                screenshot(await view.screenshot())
+                screenshot(await _settled_picture(view))
 
         async with self._host as host:
             host.on_error(self._on_error)
@@ -469,6 +505,12 @@ class OpenCommand:
         self.failed = result.is_error
         self._opened(view, result)
         return view
+
+    async def _wait_for(self, view: View, selector: str) -> None:
+        renderer = self._host.renderer
+        if not isinstance(renderer, HeadlessRenderer):
+            raise UsageError("Only a browser without a window finds what a View shows")
+        await renderer.wait_for(view.id, selector)
 
     @staticmethod
     def _tool_to_open(tool: str | None, tools: Sequence[Tool]) -> str:
@@ -542,8 +584,17 @@ class OpenCommand:
     # --- what goes wrong beside the steps ----------------------------------------------------
 
     def _on_problem(self, view: View, problem: ViewProblem) -> None:
-        if problem.kind != "blocked":  # a violation, which comes by another way
-            self._event("problem", view=view.id, **msgspec.to_builtins(problem))
+        if problem.kind == "blocked":  # a violation, which comes by another way
+            return
+        details: Event = msgspec.to_builtins(problem)
+        if problem.source == PAGE and problem.line is not None:
+            files = () if self._folder is None else [file for file, _ in _state_of(self._folder)]
+            given = self._page_of(view.id), problem.line, problem.column or 1
+            if (found := find_position(*given, files)) is not None:
+                details |= msgspec.to_builtins(found)
+                if Path(found.file).is_relative_to(Path.cwd()):
+                    details["file"] = str(Path(found.file).relative_to(Path.cwd()))
+        self._event("problem", view=view.id, **details)
 
     def _on_error(self, error: BaseException) -> None:
         if isinstance(error, PeerError):
@@ -557,6 +608,19 @@ class OpenCommand:
 
     def _event(self, event: str, **details: Any) -> None:
         self._on_event({"event": event, **details})
+
+
+async def _settled_picture(view: View) -> bytes:
+    """A picture of a View that shows what it was asked to: two in a row are the same."""
+    if view.bridge is not None:  # what it asks for when it has its result has been answered
+        await watch(view.bridge, _SETTLE)
+    picture = await view.screenshot()
+    for _ in range(_PICTURES):
+        await asyncio.sleep(_BETWEEN)
+        before, picture = picture, await view.screenshot()
+        if picture == before:
+            break
+    return picture
 
 
 _SKIPPED = re.compile(r"\..*|__pycache__|node_modules|venv")

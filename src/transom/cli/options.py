@@ -6,6 +6,7 @@ From these declarations command lines are read, mistakes are reported and help i
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
@@ -416,6 +417,7 @@ class OpenOptions(argparse.Namespace):
     watch: bool
     headless: bool
     screenshot: Path | None
+    wait: float | str | None
     port: int
     csp: CspMode
     ephemeral: bool
@@ -433,6 +435,10 @@ def _add_step(command: Command, name: str, metavar: str | None, text: str) -> No
     if metavar is None:
         how = {"action": "append_const", "const": (name, "")}
     command.option(f"--{name}", metavar, text, dest="steps", default=[], **how)
+
+
+def _seconds_or_selector(text: str) -> float | str:
+    return number(0)(text) if re.fullmatch(r"[\d.]+", text) else text
 
 
 def _open() -> Command:
@@ -481,7 +487,15 @@ started.""",
         "changes, in the folder of the TARGET file or else in the current one.",
     )
     command.flag("--headless", "Use a browser without a window, and end after the calls.")
-    command.option("--screenshot", "FILE", "Save a PNG of the View (with --headless).", type=Path)
+    picture = "Save a PNG of the View, once it has stopped changing (with --headless)."
+    command.option("--screenshot", "FILE", picture, type=Path)
+    command.option(
+        "--wait",
+        "SECONDS|SELECTOR",
+        "Before that, wait for so long, or until the View shows what this CSS selector finds "
+        "(with --headless).",
+        type=_seconds_or_selector,
+    )
     _add_port(command)
     command.choice("--csp", _CSP, _CSP_HELP)
     command.flag("--ephemeral", f"{_EPHEMERAL_HELP} With --headless it is always so.")

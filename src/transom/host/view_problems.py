@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from transom.host.view import View
 from transom.json_values import clean
 from transom.types import ViewProblem
 
+PAGE = "about:srcdoc"
+"""The `source` of a problem in the page itself."""
+
 _MAX_MESSAGE = 2000
 _MAX_TOOL = 128
 _MAX_SOURCE = 500
+_FRAME = re.compile(r"(?:^|[\s(@])([^\s()@]{1,500}):(\d{1,7}):(\d{1,7})\)?$", re.MULTILINE)
+_LIBRARY = 1000  # columns that nobody writes: code of a library, in one line
 _MAX_PROBLEMS = 1000  # of one View, however often its page is loaded
 
 
@@ -31,13 +38,27 @@ def record_problem(view: View, problem: ViewProblem) -> ViewProblem | None:
         return None
     if view.counts["problems"] == _MAX_PROBLEMS:
         problem = ViewProblem(problem.kind, "There are more problems than are recorded")
+    problem = _placed(problem)
     problem = msgspec.structs.replace(
         problem,
         message=clean(problem.message, _MAX_MESSAGE),
         tool=None if problem.tool is None else clean(problem.tool, _MAX_TOOL),
         source=None if problem.source is None else clean(problem.source, _MAX_SOURCE),
     )
-    place = f" ({problem.source}:{problem.line})" if problem.source else ""
-    detail = f"{problem.message}{place}"
+    place = ":".join(str(each) for each in (problem.source, problem.line, problem.column) if each)
+    detail = f"{problem.message} ({place})" if problem.source else problem.message
     view.record("problem", problem.kind, tool=problem.tool, by=view.id, detail=detail)
     return problem
+
+
+def _placed(problem: ViewProblem) -> ViewProblem:
+    """With the place that its stack names, if it has no other: in the author's own code first."""
+    stack, problem = problem.stack, msgspec.structs.replace(problem, stack=None)
+    if not stack or problem.source:
+        return problem
+    frames = [(source, int(line), int(column)) for source, line, column in _FRAME.findall(stack)]
+    own = [frame for frame in frames if frame[2] < _LIBRARY]
+    if not frames:
+        return problem
+    source, line, column = (own or frames)[0]
+    return msgspec.structs.replace(problem, source=source, line=line, column=column)

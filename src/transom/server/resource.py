@@ -103,7 +103,7 @@ def inline_transom(text: str, uri: str = "the page") -> str:
                 edits.append((script.start, script.close, "" if edits else library))
         elif script.kind == "module":
             body = text[script.body : script.end]
-            rewritten = _IMPORT.sub(functools.partial(_destructured, uri), body)
+            rewritten = _IMPORT.sub(functools.partial(_keeping_lines, uri), body)
             if rewritten != body:
                 if not edits:
                     edits.append((script.start, script.start, library))
@@ -111,6 +111,12 @@ def inline_transom(text: str, uri: str = "the page") -> str:
     for start, end, replacement in reversed(edits):
         text = text[:start] + replacement + text[end:]
     return text
+
+
+def _keeping_lines(uri: str, match: re.Match[str]) -> str:
+    """What replaces an import, with as many lines: an error names those of the author's page."""
+    text = _destructured(uri, match)
+    return text + "\n" * (match[0].count("\n") - text.count("\n"))
 
 
 def _destructured(uri: str, match: re.Match[str]) -> str:

@@ -31,7 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from transom.background import stop
 from transom.errors import PeerError, Refused
 from transom.web.fair_share import FairShare, PageTurns
-from transom.web.mounted_views import MountedView, Sandboxes, is_guard
+from transom.web.mounted_views import MISSING, MountedView, Sandboxes, is_guard
 from transom.web.page_link import Link
 from transom.web.stage import Hello, Stage
 
@@ -277,12 +277,18 @@ def sandbox_app(sandboxes: Sandboxes, clears: Callable[[str], bool] = lambda _: 
                 mounted.report_violation(*violation)
         return Response(status_code=204, headers=_NOTHING)
 
+    async def missing(request: Request) -> Response:
+        """A file that a page names beside itself: it has no folder, so there is none."""
+        find(request).report_violation(MISSING, request.url.path.removeprefix("/"))
+        raise HTTPException(404, "There is no such file")
+
     return Starlette(
         routes=[
             Route(_SANDBOX_PATH, page),
             Route("/guard.js", guard_script),
             *(Route(f"/{name}", script) for name in _SANDBOX),
             Route("/csp-report", report, methods=["POST"]),
+            Route("/{path:path}", missing),
         ],
         exception_handlers={HTTPException: _missing},
     )

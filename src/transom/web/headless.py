@@ -153,6 +153,19 @@ class StageBrowser:
         except Exception as error:
             raise TransomError(f"There is no picture of View {view_id}: {_short(error)}") from error
 
+    async def wait_for(self, view_id: str, key: str, selector: str) -> None:
+        """Wait until a View shows something: see `HeadlessSeat.wait_for`."""
+        if self.page is None:
+            raise ViewClosed(view_id, f"View {view_id} is not on the Stage")
+        place: Any = self.page
+        for frame in (f'[id="view-{key}"] iframe', "iframe", "iframe"):  # guard, sandbox, View
+            place = place.frame_locator(frame)
+        try:
+            await place.locator(selector).first.wait_for(timeout=self._options.timeout * 1000)
+        except Exception as error:
+            text = f"View {view_id} does not show {selector}: {_short(error)}"
+            raise TransomError(text) from error
+
     # --- its page ----------------------------------------------------------------------------
 
     async def open_page(self, stage: Stage, url: str) -> None:
@@ -334,6 +347,15 @@ class HeadlessSeat(Seat):
             return await drive(request)
         key = self.key_of(view_id)
         return await self._browser.input.act(page, key, request, drive)
+
+    async def wait_for(self, view_id: str, selector: str) -> None:
+        """Wait until a View of this Host shows something that this CSS selector finds.
+
+        Raises:
+            ViewClosed: it is not on the Stage.
+            TransomError: it does not in time, or that is no selector.
+        """
+        await self._browser.wait_for(view_id, self.key_of(view_id), selector)
 
 
 class HeadlessRenderer(HeadlessSeat):

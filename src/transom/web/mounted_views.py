@@ -18,8 +18,12 @@ GUARD = "guard"
 _MAX_VIOLATIONS = 100  # reports taken of one View
 
 
+MISSING = "missing"
+"""The `directive` of a file that a page names beside itself, where there is none."""
+
+
 class Violation(msgspec.Struct, frozen=True):
-    """Something that a View's policy blocked."""
+    """Something that a View's policy blocked, or a file that is not there (`missing`)."""
 
     view: str
     directive: str
