@@ -336,7 +336,9 @@ async def test_an_agent_asks_in_its_own_way_and_an_answer_counts_for_that_elemen
         asked = await host.approval_needed(ACT, CLICK, call_id="3")
         assert asked is not None
         assert asked.arguments == {"element": 'button "Add"', "ref": "b1"}
+        assert page.ops("mark")[-1]["ref"] == "b1"  # while the question stands
         await host.decide("3", Allow())
+        assert page.ops("mark")[-1]["ref"] is None
         assert not (await host.answer(ACT, CLICK, call_id="3")).is_error
         assert (await host.answer(ACT, CLICK, call_id="3")).is_error  # it is used once
         await host.approval_needed(ACT, CLICK, call_id="4")

@@ -114,17 +114,18 @@ class Approvals:
         self._held[call_id] = _Held(request, ambiguous=held is not None)
         return request
 
-    def decide(self, call_id: str, decision: Decision, *, edited: bool) -> None:
-        """Store the user's decision about a call that is held."""
+    def decide(self, call_id: str, decision: Decision, *, edited: bool) -> ApprovalRequest | None:
+        """Store the user's decision about a call that is held; what they were asked about it."""
         held = self._held.get(call_id)
         if held is None:
-            return
+            return None
         if isinstance(decision, Deny):
             del self._held[call_id]
             self._record("approval", "denied", held.request, decision.reason)
             self._record("refusal", "refused", held.request, decision.reason)
         elif not held.ambiguous:
             held.decision, held.edited = decision, edited
+        return held.request
 
     def _answer_for(self, call_id: str, request: ApprovalRequest) -> Decision:
         """The user's decision about this call. It is used once."""

@@ -181,6 +181,8 @@ class Driver:
             else:
                 wanted = act_request(call.ref, call.action, call.value)
                 _, request = await self._ask_about_act(wanted, call_id)
+                if request is not None:
+                    await self.mark(wanted["ref"])
         except TransomError:  # the call will raise it
             return None
         return self._approvals.hold(call_id, request)
@@ -314,13 +316,14 @@ class Driver:
 
     async def _obtain(self, asked: ApprovalRequest, ref: str, call_id: str | None) -> None:
         """Ask the user, with the element outlined on the page."""
-        await self._mark(ref)
+        await self.mark(ref)
         try:
             await self._approvals.obtain(asked, call_id)
         finally:
-            await self._mark(None)
+            await self.mark(None)
 
-    async def _mark(self, ref: str | None) -> None:
+    async def mark(self, ref: str | None) -> None:
+        """Outline an element while a question about it stands; None: no more."""
         with suppress(TransomError, TimeoutError):
             async with asyncio.timeout(_MARKED_WITHIN):
                 await self._drive({"op": "mark", "ref": ref})

@@ -487,7 +487,10 @@ class Host(ToolHost):
             edited: whether the user changed the arguments, so that the call's differ from those
                 shown.
         """
-        self._approvals.decide(call_id, decision, edited=edited)
+        asked = self._approvals.decide(call_id, decision, edited=edited)
+        view = None if asked is None or not asked.drives else self._views.get(asked.view_id)
+        if view is not None:
+            await view.driver.mark(None)
 
     def view_tools(self, view_id: str) -> list[Tool]:
         """The tools of an open View, under the names that the model sees; empty if it is closed."""
