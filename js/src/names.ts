@@ -22,6 +22,7 @@ import type { Sight } from "./sight.js";
 export const MAX_NAME = 120; // characters
 export const MAX_VALUE = 200;
 const MAX_PARTS = 200; // nodes that a name is computed from
+const MAX_UNSEEN = 10; // letters of a name that may be for screen readers alone
 const MAX_RAW = 2000; // characters of a text that are looked at
 
 export const PRIVATE = "data-transom-private";
@@ -37,10 +38,11 @@ export function shorten(text: string, limit: number): string {
 
 const lettersOf = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Whether two texts say different things: neither has all letters and digits of the other. */
-export function contradict(one: string, other: string): boolean {
-  const [a, b] = [lettersOf(one), lettersOf(other)];
-  return a !== "" && b !== "" && !a.includes(b) && !b.includes(a);
+/** Whether a name says something else than the text that can be seen, or much more than that. */
+export function contradict(name: string, text: string): boolean {
+  const [a, b] = [lettersOf(name), lettersOf(text)];
+  if (a === "" || b === "" || b.includes(a)) return false;
+  return !a.includes(b) || a.length - b.length > MAX_UNSEEN;
 }
 
 /** Whether an element is private, or is in one that is. */
@@ -62,7 +64,7 @@ export function visibleText(
   let room = MAX_PARTS;
   let length = 0;
   const read = (at: Element): void => {
-    const canRead = sight.perceive(at) === "seen" && sight.isReadable(at);
+    const canRead = sight.isReadable(at);
     for (const child of childrenOf(at)) {
       if ((room -= 1) < 0 || length > limit) return;
       if (isText(child)) {

@@ -236,6 +236,12 @@ export function* childrenOf(node: Node): Generator<Node> {
       yield* siblings(root ?? documentElement(page!));
       return;
     }
+    if (localName(node) === "details" && !isOpen(node as HTMLDetailsElement)) {
+      for (const child of siblings(node)) {
+        if (isElement(child) && localName(child) === "summary") yield child;
+      }
+      return;
+    }
     if (localName(node) === "slot") {
       const nodes = assigned(node);
       if (nodes.length > 0) {

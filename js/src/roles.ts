@@ -1,5 +1,4 @@
 /** What an element is, and in which state, as a model reads it. */
-import { getRole } from "dom-accessibility-api";
 import {
   areaValue,
   attribute,
@@ -89,8 +88,17 @@ const OTHER = new Set([
 ]);
 const KNOWN = [WIDGETS, NAMED_GROUPS, GROUPS, REPORTS, SILENT, OTHER];
 
+/** The roles of input elements, by type; all others are text boxes. */
 const FIELD_TYPES: Record<string, string> = {
-  password: "textbox",
+  button: "button",
+  submit: "button",
+  reset: "button",
+  image: "button",
+  checkbox: "checkbox",
+  radio: "radio",
+  range: "slider",
+  number: "spinbutton",
+  search: "searchbox",
   date: "date",
   "datetime-local": "date",
   month: "date",
@@ -98,6 +106,52 @@ const FIELD_TYPES: Record<string, string> = {
   time: "time",
   color: "color",
   file: "file",
+};
+
+/** The roles that elements have by themselves: those of the HTML Accessibility API Mappings. */
+const OWN_ROLES: Record<string, string> = {
+  article: "article",
+  aside: "complementary",
+  audio: "audio",
+  button: "button",
+  canvas: "canvas",
+  details: "group",
+  dialog: "dialog",
+  fieldset: "group",
+  figure: "figure",
+  form: "form",
+  h1: "heading",
+  h2: "heading",
+  h3: "heading",
+  h4: "heading",
+  h5: "heading",
+  h6: "heading",
+  hr: "separator",
+  img: "img",
+  li: "listitem",
+  main: "main",
+  menu: "list",
+  meter: "meter",
+  nav: "navigation",
+  ol: "list",
+  optgroup: "group",
+  option: "option",
+  output: "status",
+  progress: "progressbar",
+  search: "search",
+  section: "region",
+  summary: "button",
+  svg: "img",
+  table: "table",
+  tbody: "rowgroup",
+  td: "cell",
+  textarea: "textbox",
+  tfoot: "rowgroup",
+  th: "columnheader",
+  thead: "rowgroup",
+  tr: "row",
+  ul: "list",
+  video: "video",
 };
 
 export const letterOf = (role: string): string => LETTERS[role] ?? "e";
@@ -126,19 +180,19 @@ export function roleOf(node: Element): string {
 function ownRole(node: Element): string {
   const name = localName(node);
   if (isInput(node)) {
-    const kind = FIELD_TYPES[inputType(node)];
-    if (kind) return kind;
+    const role = FIELD_TYPES[inputType(node)] ?? "textbox";
+    return has(node, "list") && ["textbox", "searchbox"].includes(role) ? "combobox" : role;
   }
-  if (name === "svg") return "img";
-  if (name === "canvas" || name === "video" || name === "audio") return name;
-  if (name === "label" || name === "legend" || name === "html" || name === "body") return "";
-  if (isHtml(node) && isEditable(node) && !isEditableInside(node)) return "textbox";
-  try {
-    return getRole(node) ?? "";
-  } catch {
-    return ""; // the page has replaced what the library calls
-  }
+  if (name === "select") return has(node, "multiple") || isLong(node) ? "listbox" : "combobox";
+  if (name === "a" || name === "area") return has(node, "href") ? "link" : "";
+  if (name === "img" && attribute(node, "alt") === "" && !has(node, "aria-label")) return "";
+  if (name === "th" && attribute(node, "scope")?.startsWith("row")) return "rowheader";
+  const isNote = isHtml(node) && isEditable(node) && !isEditableInside(node);
+  return isNote && name !== "body" ? "textbox" : (OWN_ROLES[name] ?? "");
 }
+
+/** A select element that shows several options at once. */
+const isLong = (node: Element): boolean => Number(attribute(node, "size") ?? 1) > 1;
 
 /** Whether what makes it editable is around it. */
 function isEditableInside(node: Element): boolean {

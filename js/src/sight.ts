@@ -34,6 +34,8 @@ const NUMBERS = /[\d.]+/g;
 /** Controls that pages hide behind something that looks better, and that is what is pressed. */
 const COVERED_TYPES = ["checkbox", "radio", "range", "file", "color", "date", "time"];
 
+const FADING = ["button", "a"];
+
 type Colour = [red: number, green: number, blue: number, alpha: number];
 
 function readColour(text: string): Colour | undefined {
@@ -65,7 +67,9 @@ export class Sight {
     let found = this.#perceived.get(node);
     if (!found) {
       found = this.#perceive(node);
-      if (found === "nothing" && this.#isCoveredControl(node)) found = "seen";
+      if (found === "nothing" && (this.isFaint(node) || this.#isCoveredControl(node))) {
+        found = "seen";
+      }
       this.#perceived.set(node, found);
     }
     return found;
@@ -122,6 +126,14 @@ export class Sight {
     return x <= 0 || y <= 0;
   }
 
+  /** Whether it is a button that fades in, as many do under the pointer. */
+  isFaint(node: Element): boolean {
+    if (!FADING.includes(localName(node)) || !isRendered(node) || !isLarge(node)) return false;
+    const { opacity, transitionProperty, transitionDuration } = this.style(node);
+    if (Number(opacity) >= LEAST_OPACITY || has(node, "inert")) return false;
+    return /opacity|all/.test(transitionProperty) && parseFloat(transitionDuration) > 0;
+  }
+
   #isCoveredControl(node: Element): boolean {
     const name = localName(node);
     const type = name === "input" ? inputType(node as HTMLInputElement) : name;
@@ -134,9 +146,10 @@ export class Sight {
 
   // --- text -----------------------------------------------------------------------------------------
 
-  /** Whether the text in an element, which is perceived itself, can be read. */
+  /** Whether the text in an element can be read, if what is around it is perceived. */
   isReadable(node: Element): boolean {
     const style = this.style(node);
+    if (this.perceive(node) !== "seen" && style.display !== "contents") return false;
     if (style.visibility !== "visible" || parseFloat(style.fontSize) < LEAST_FONT) return false;
     if (parseFloat(style.textIndent) < -900) return false;
     const text = readColour(style.color);

@@ -23,6 +23,7 @@ import {
   optionsOf,
   optionText,
   ownerDocument,
+  parentOf,
   query,
   queryAll,
 } from "./native_dom.js";
@@ -229,7 +230,7 @@ class Walk {
     const name = localName(node);
     if (name === "label") return isLabelOfSeen(node as HTMLLabelElement, this.#sight);
     if (name === "caption" || name === "legend" || isHeadRow(node)) return true;
-    return isNamedByContent(role) || role === "textbox";
+    return isNamedByContent(role) || isWrittenInto(role);
   }
 
   #blockOf(node: Element, { block }: Context): Element {
@@ -256,21 +257,26 @@ class Walk {
     if (!name && !value) return undefined;
     const level = role === "heading" ? levelOf(node) : undefined;
     const states = statesOf(node, role, this.#active);
-    return this.#add(parent, { role, name, ...given({ level, value, states }) }, node);
+    const described = { role, name, ...given({ level, value, states }) };
+    return role === "heading" && isClickable(node, this.#sight)
+      ? this.#use(parent, node, described)
+      : this.#add(parent, described, node);
   }
 
   #describeUsable(node: Element, parent: Item): Item | undefined {
     const { role, name } = identify(node, this.#sight);
     const value = valueOf(node, role);
     if (role === "clickable" && !name && !isWorthPressing(node)) return undefined;
-    const isWritten = role === "textbox" && value === undefined;
+    const states = statesOf(node, role, this.#active);
+    if (this.#sight.isFaint(node)) states.push("faint");
+    const isWritten = isWrittenInto(role) && value === undefined;
     const shown = isWritten ? visibleText(node, this.#sight, MAX_VALUE) : value;
     const item = this.#use(parent, node, {
       role,
       name,
       ...given({
         value: shown === undefined ? undefined : shorten(shown, MAX_VALUE),
-        states: statesOf(node, role, this.#active),
+        states,
         href: role === "link" ? hrefOf(node) : undefined,
       }),
     });
@@ -418,17 +424,14 @@ class Walk {
   #addText(text: Text, node: Element, { parent, block, isNamed }: Context): void {
     this.#count();
     const raw = characters(text);
-    if (isNamed || !raw.trim() || !this.#sight.isReadable(node)) return;
-    if (this.#sight.perceive(node) !== "seen") return;
+    if (isNamed || !this.#sight.isReadable(node)) return;
     const last = parent.children.at(-1);
-    const item = last?.block === block ? last : undefined;
-    const whole = `${item?.text ?? ""}${raw}`.slice(0, MAX_TEXT);
+    const before = last?.block === block ? last : undefined;
+    if (!before && !shorten(raw, 1)) return;
+    const whole = `${before?.text ?? ""}${raw}`.slice(0, MAX_TEXT);
     const name = shorten(whole, this.#textLimit);
-    if (!name) return;
-    const { node: line } =
-      item ?? Object.assign(this.#add(parent, { role: "text", name }), { block });
-    line.name = name;
-    parent.children.at(-1)!.text = whole;
+    if (before) Object.assign(before, { text: whole }).node.name = name;
+    else Object.assign(this.#add(parent, { role: "text", name }), { block, text: whole });
   }
 
   #isOutOfSight(node: Element): boolean {
@@ -479,6 +482,10 @@ function endOfRun(children: Node[], start: number, { key }: Run): number {
 /** Whether something without a text that reacts to clicks is not just around something else. */
 const isWorthPressing = (node: Element): boolean =>
   has(node, "onclick") || has(node, "tabindex") || query(node, "*") === null;
+
+/** Whether the text in it is its value. */
+const isWrittenInto = (role: string): boolean =>
+  ["textbox", "searchbox", "combobox", "spinbutton"].includes(role);
 
 const isNestedGroup = (node: Element): boolean => ["group", "tree"].includes(roleOf(node));
 /** What is in a row and has a line of its own. */
@@ -542,10 +549,23 @@ export function snapshot(
 }
 
 function flatten(items: Item[], depth = 0): Item[] {
-  return items.flatMap((item) => {
+  return joined(items).flatMap((item) => {
     item.node.depth = depth;
     return [item, ...flatten(item.children, depth + 1)];
   });
+}
+
+/** Short texts beside each other, in blocks of the same element, are one line. */
+function joined(items: Item[]): Item[] {
+  const found: Item[] = [];
+  for (const item of items) {
+    const last = found.at(-1);
+    const isBeside = item.block && last?.block && parentOf(item.block) === parentOf(last.block);
+    const name = isBeside ? `${last.node.name} · ${item.node.name}` : "";
+    if (isBeside && name.length <= MAX_NAME) last.node.name = name;
+    else found.push(item);
+  }
+  return found;
 }
 
 /** The items that have a text, with what is around them, and what is in those. */
