@@ -346,6 +346,11 @@ class ViewProblem(Wire, frozen=True):
         """Shorten the View's texts."""
         shorten_texts(self, message=2000, tool=128, source=500, stack=2000)
 
+    @property
+    def is_in_page(self) -> bool:
+        """Whether its place is in the page itself, rather than in a file that the page loads."""
+        return self.source == "about:srcdoc"
+
 
 def shorten_texts(value: Wire, **limits: int) -> None:
     """Cut the texts that are longer than their limits, as a struct's `__post_init__`."""

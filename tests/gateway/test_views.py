@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from base64 import b64encode
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from tests.gateway.memory import PNG, TOOLS, Server, gateway, text, tool, words
 from transom import Allow, App, CallContext, Deny
 from transom.errors import ProtocolError
-from transom.types import TextContent, Tool
+from transom.gateway.client_views import _log_view_problem
+from transom.types import TextContent, Tool, ViewProblem
 
 INDIRECT = ["list_view_tools", "call_view_tool"]
 SHOWN = ["show", "plain", "only-model", *INDIRECT]
@@ -943,3 +945,14 @@ async def test_a_gateway_may_ask_on_the_page_before_a_view_calls_its_server():
         assert (await app.call_server_tool("plain")).text == "called plain"
         await at.call(f"{VIEW}__write", words="x")  # the client asks about these by itself
         assert len(at.screen.asked) == 2
+
+
+def test_a_problem_of_a_page_is_logged_with_its_place(caplog: pytest.LogCaptureFixture):
+    view: Any = SimpleNamespace(id="orders-1")
+    for source in ("about:srcdoc", "https://x.example/a.js", None):
+        _log_view_problem(view, ViewProblem("error", "no", source=source, line=4, column=2))
+    assert [record.getMessage() for record in caplog.records] == [
+        "View orders-1: error: no (the page, line 4, column 2)",
+        "View orders-1: error: no (https://x.example/a.js, line 4, column 2)",
+        "View orders-1: error: no",
+    ]

@@ -39,7 +39,6 @@ from transom.host.renderers import Renderer
 from transom.host.settling import watch
 from transom.host.ui_resource import links_view
 from transom.host.view import View
-from transom.host.view_problems import PAGE
 from transom.types import Tool, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import MISSING, Violation
@@ -129,12 +128,11 @@ class EventPrinter:
         what = f"{event['kind']} in {event['tool']}" if "tool" in event else event["kind"]
         lines: list[str | Text] = [f"{what}: {event['message']}"]
         at = f"{event.get('line', '?')}:{event.get('column', '?')}"
-        if "file" in event:  # terminals make a link of it
+        if event.get("file"):  # terminals make a link of it
             link = f"link {Path(event['file']).absolute().as_uri()}"
             lines.append(Text(f"{event['file']}:{at}", style=link))
         elif "source" in event:
-            page = event["source"] == PAGE
-            lines.append(f"{'the page' if page else event['source']}:{at}")
+            lines.append(f"{'the page' if 'file' in event else event['source']}:{at}")
         if "text" in event:
             lines.append(Text(f"    {_safe(event['text'])}", style="dim"))
         self._lines("Problem", "red", *lines)
@@ -587,7 +585,7 @@ class OpenCommand:
         if problem.kind == "blocked":  # a violation, which comes by another way
             return
         details: Event = msgspec.to_builtins(problem)
-        if problem.source == PAGE and problem.line is not None:
+        if problem.is_in_page and problem.line is not None:
             files = () if self._folder is None else [file for file, _ in _state_of(self._folder)]
             given = self._page_of(view.id), problem.line, problem.column or 1
             if (found := find_position(*given, files)) is not None:

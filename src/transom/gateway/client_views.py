@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from transom.host.host import Host
     from transom.host.open_views import ShownCall
     from transom.host.surface import Naming
-    from transom.host.view_problems import PAGE
 from transom.host.view import View
 
 _log = logging.getLogger("transom.gateway")
@@ -533,7 +532,7 @@ def _log_view_problem(view: View, problem: ViewProblem) -> None:
     text = clean(problem.message, _MAX_REASON)
     advice = "; the page's csp has to declare it" if problem.kind == "blocked" else ""
     if problem.source and problem.kind != "blocked":
-        page = "the page" if problem.source == PAGE else clean(problem.source, _MAX_REASON)
+        page = "the page" if problem.is_in_page else clean(problem.source, _MAX_REASON)
         advice = f" ({page}, line {problem.line}, column {problem.column})"
     _log.warning("View %s: %s: %s%s", view.id, problem.kind, text, advice)
 

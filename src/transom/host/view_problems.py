@@ -10,9 +10,6 @@ from transom.host.view import View
 from transom.json_values import clean
 from transom.types import ViewProblem
 
-PAGE = "about:srcdoc"
-"""The `source` of a problem in the page itself."""
-
 _MAX_MESSAGE = 2000
 _MAX_TOOL = 128
 _MAX_SOURCE = 500
