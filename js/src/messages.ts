@@ -21,7 +21,7 @@ export interface ViewLabel {
 /** A tool that always runs when the model, or the View, calls it. */
 export interface GrantedTool {
   tool: string;
-  by: "model" | "view";
+  by: "model" | "view" | "drive";
   shown: string;
 }
 
@@ -137,13 +137,17 @@ export type FormFields = Record<string, string | number | boolean | string[] | n
 
 /** What may be asked of the user, by kind. */
 export interface QuestionKinds {
-  /** Whether the model, or the View, may call a tool; `opens`: a tool that opens a View. */
+  /**
+   * Whether the model, or the View, may call a tool; `opens`: a tool that opens a View; `drives`: whether
+   * the model may look at the View's page, or use an element of it.
+   */
   approve: {
     tool: string;
     arguments: Record<string, unknown>;
     description?: string;
     by?: "model" | "view";
     opens?: boolean;
+    drives?: boolean;
     /** The user always allowed it, and it is another one now. */
     changed?: boolean;
     /** What the user always allows this View. */

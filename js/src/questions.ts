@@ -160,16 +160,22 @@ function elicitCard(question: QuestionKinds["elicit"], send: () => void): Card {
 }
 
 function approvalCard(question: QuestionKinds["approve"]): Card {
-  const { tool, by, opens, description, arguments: given, changed, granted = [] } = question;
+  const { tool, by, opens, drives, arguments: given, changed, granted = [] } = question;
+  const { description } = question;
   const name = element("code", { text: tool });
-  const asker = by === "view" ? "Let the View call its server's " : "Let the model call ";
+  const caller = by === "view" ? "Let the View call its server's " : "Let the model call ";
+  const asker = drives ? "Let the model use this View: " : caller;
   const body: Nodes = [];
   if (description) {
     body.push(paragraph(`The ${opens ? "server" : "View"} says what it does:`));
     body.push(quoted(description));
   }
-  if (Object.keys(given).length === 0) body.push(paragraph("It is called without arguments."));
-  else body.push(paragraph("It is called with:"), verbatim(JSON.stringify(given, null, 2)));
+  if (Object.keys(given).length > 0) {
+    body.push(paragraph(drives ? "It is outlined there:" : "It is called with:"));
+    body.push(verbatim(JSON.stringify(given, null, 2)));
+  } else if (drives)
+    body.push(paragraph("It reads what is on the page, with what you typed there."));
+  else body.push(paragraph("It is called without arguments."));
   if (changed) {
     const why = "It has changed since, so you are asked again.";
     body.push(paragraph(`You always allowed this tool. ${why}`));

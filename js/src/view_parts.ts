@@ -106,6 +106,12 @@ export function leftOutNote(text: string): HTMLElement {
   return element("details", about, title, element("p", { text: sentence(text) }));
 }
 
+const GRANTEES = {
+  model: "The model calls ",
+  view: "The View calls its server's ",
+  drive: "The model uses the View: ",
+};
+
 /** The tools that always run, with a button each to be asked again. */
 export function grantList(
   shown: string,
@@ -113,7 +119,7 @@ export function grantList(
   withdraw: (grant: GrantedTool) => void,
 ): HTMLElement {
   const rows = grants.map((grant) => {
-    const who = grant.by === "view" ? "The View calls its server's " : "The model calls ";
+    const who = GRANTEES[grant.by];
     const label = `Ask again before ${grant.shown}: ${shown}`;
     const button = element("button", { type: "button", text: "Ask again", "aria-label": label });
     button.addEventListener("click", () => {
