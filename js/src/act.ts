@@ -1,7 +1,8 @@
 /** Does in a page what a person does with a mouse and a keyboard, with events that it makes itself. */
-import { fire, focusOn, isCharacter, isWritable, Mouse, pressKey, readChord } from "./input.js";
+import { fire, focusOn, isWritable, Mouse, pressKey } from "./input.js";
+import { isCharacter, readChord } from "./keys.js";
 import type { ActionName } from "./messages.js";
-import { nameOf, shorten } from "./names.js";
+import { nameOf } from "./names.js";
 import {
   areaValue,
   attribute,
@@ -40,6 +41,7 @@ import {
 import { isDisabled, isInput, isSelect, isTextArea, roleOf, typeOf } from "./roles.js";
 import { Sight } from "./sight.js";
 import type { Problem, Target } from "./target.js";
+import { shorten } from "./texts.js";
 
 const MAX_KEYS = 80; // characters that are typed one by one
 const MAX_STEPS = 200; // keys that move a slider

@@ -12,6 +12,7 @@ import {
   windowOf,
 } from "./native_dom.js";
 
+const WITHIN = 10_000; // milliseconds that a press has to come
 const PRESSES = ["pointerdown", "mousedown", "click", "dblclick"];
 const DROPS = ["pointerdown", "mousedown"]; // the rest of dragging is elsewhere
 
@@ -27,6 +28,10 @@ export class Aim {
     this.#node = node;
     this.#names = isDragged ? DROPS : PRESSES;
     for (const name of this.#names) listen(this.#window, name, this.#check, true);
+    // Whoever wanted to press may be gone: the user's own presses are not held back for long.
+    setTimeout(() => {
+      this.end();
+    }, WITHIN);
   }
 
   end(): void {

@@ -29,7 +29,7 @@ interface Acting {
   target: Target;
   before: string;
   settling: Settling;
-  aim?: Aim;
+  aim?: Aim | undefined;
 }
 
 const refs = new References();
@@ -46,7 +46,6 @@ const drive: Driver = async (request, view) => {
 };
 
 async function answerTo(request: DriveRequest, view: ViewFrame, page: Document): Promise<object> {
-  if (request.op !== "settle" && request.op !== "focus") endActing();
   switch (request.op) {
     case "look":
       return look(request, page);
@@ -134,14 +133,18 @@ function aimAt(request: Action, view: ViewFrame, page: Document): object {
   const found = targetsOf(request, page);
   if (isProblem(found)) return found;
   const [target, to] = found;
-  acting = begin(request.action, target, view, page);
-  // A key may press something else: Enter presses the button of a form.
-  if (request.action !== "press") {
-    acting.aim = new Aim(page, target.node, request.action === "drag_to");
+  if (request.aim) {
+    endActing();
+    acting = begin(request.action, target, view, page);
+    acting.aim = aimFor(request.action, target, page);
   }
   const isAlready = isDone(request.action, target);
   return { target: shown(target), already: isAlready, ...(to && { to: shown(to) }) };
 }
+
+/** A key may press something else: Enter presses the button of a form. */
+const aimFor = (action: ActionName, { node }: Target, page: Document): Aim | undefined =>
+  action === "press" ? undefined : new Aim(page, node, action === "drag_to");
 
 function focusOn(request: Action, page: Document): object {
   const found = targetsOf(request, page);

@@ -16,6 +16,7 @@ import {
   unlisten,
   windowOf,
 } from "./native_dom.js";
+import { codeOf, isCharacter, keyCodeOf, type Chord } from "./keys.js";
 
 type Kind =
   | "MouseEvent"
@@ -45,13 +46,6 @@ function make(node: Element, kind: Kind, type: string, init: object): Event {
 /** Whether the page let it happen. */
 export const fire = (node: Element, kind: Kind, type: string, init: object = {}): boolean =>
   dispatch(node, make(node, kind, type, init));
-
-export interface Modifiers {
-  ctrlKey?: boolean;
-  shiftKey?: boolean;
-  altKey?: boolean;
-  metaKey?: boolean;
-}
 
 // --- the mouse --------------------------------------------------------------------------------------
 
@@ -153,75 +147,9 @@ export const isWritable = (node: Element): boolean => isHtml(node) && isEditable
 
 // --- the keyboard -----------------------------------------------------------------------------------
 
-const MODIFIERS: Record<string, keyof Modifiers> = {
-  control: "ctrlKey",
-  ctrl: "ctrlKey",
-  shift: "shiftKey",
-  alt: "altKey",
-  option: "altKey",
-  meta: "metaKey",
-  command: "metaKey",
-};
-const KEYS: Record<string, string> = {
-  space: " ",
-  esc: "Escape",
-  return: "Enter",
-  del: "Delete",
-  up: "ArrowUp",
-  down: "ArrowDown",
-  left: "ArrowLeft",
-  right: "ArrowRight",
-};
-const CODES: Record<string, number> = {
-  Backspace: 8,
-  Tab: 9,
-  Enter: 13,
-  Escape: 27,
-  " ": 32,
-  PageUp: 33,
-  PageDown: 34,
-  End: 35,
-  Home: 36,
-  ArrowLeft: 37,
-  ArrowUp: 38,
-  ArrowRight: 39,
-  ArrowDown: 40,
-  Delete: 46,
-};
-const MAX_CHORD = 60;
-
-/** Whether it is one character, of any plane. */
-export const isCharacter = (key: string): boolean => /^.$/su.test(key);
-
-export interface Chord extends Modifiers {
-  key: string;
-}
-
-/** `Control+A` and the like; undefined for what is no key. */
-export function readChord(text: string): Chord | undefined {
-  if (text.length > MAX_CHORD) return undefined;
-  const parts = text === "+" ? ["+"] : text.split("+").map((part) => part || "+");
-  const last = parts.pop()!;
-  const key = KEYS[last.toLowerCase()] ?? last;
-  const isKey = isCharacter(key) || key in CODES || /^F([1-9]|1[0-2])$/.test(key);
-  const chord: Chord = { key };
-  for (const part of parts) {
-    const modifier = MODIFIERS[part.toLowerCase()];
-    if (!modifier) return undefined;
-    chord[modifier] = true;
-  }
-  return isKey ? chord : undefined;
-}
-
-const codeOf = (key: string): string => {
-  if (key === " ") return "Space";
-  if (/^[a-z]$/i.test(key)) return `Key${key.toUpperCase()}`;
-  return /^\d$/.test(key) ? `Digit${key}` : key;
-};
-
 /** Press a key and let go; `act` does what a browser would between the two, if the page lets it. */
 export function pressKey(node: Element, { key, ...held }: Chord, act: () => void): boolean {
-  const keyCode = CODES[key] ?? key.toUpperCase().charCodeAt(0);
+  const keyCode = keyCodeOf(key);
   const init = { key, code: codeOf(key), keyCode, which: keyCode, ...held };
   let isAllowed = fire(node, "KeyboardEvent", "keydown", init);
   if (isAllowed && (isCharacter(key) || key === "Enter") && !held.ctrlKey && !held.metaKey) {

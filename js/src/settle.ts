@@ -4,6 +4,7 @@ import { animationsIn, documentElement, isConnected } from "./native_dom.js";
 const AT_MOST = 2000; // milliseconds
 const QUIET_FOR = 60;
 const LOOK_EVERY = 15;
+const QUIET_LOOKS = 3; // in a row: a browser that stood still has not let the page do anything either
 
 /** The View whose page is waited for. */
 export interface ViewFrame {
@@ -62,6 +63,8 @@ export class Settling {
   async settled(): Promise<boolean> {
     const until = performance.now() + AT_MOST;
     let wasAsked = false;
+    let looks = 0;
+    let changes = this.#changes;
     try {
       for (;;) {
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
@@ -70,7 +73,9 @@ export class Settling {
         const isAsking = this.#newRequests > 0;
         if (wasAsked && !isAsking) this.#changedAt = now; // the page has just got its answer
         wasAsked = isAsking;
-        const isQuiet = now - this.#changedAt >= QUIET_FOR;
+        looks = changes === this.#changes ? looks + 1 : 0;
+        changes = this.#changes;
+        const isQuiet = looks >= QUIET_LOOKS && now - this.#changedAt >= QUIET_FOR;
         if (isQuiet && !isAsking && !this.#isMoving()) return true;
         if (now > until) return false;
       }

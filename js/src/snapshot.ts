@@ -3,14 +3,21 @@
  * among it. Runs of elements that are alike are cut short and counted, and so is what is scrolled out
  * of sight where there is much of it. The work is bounded, whatever the page has in it.
  */
+import {
+  identify,
+  isLabelOfSeen,
+  isNestedGroup,
+  isUsableCell,
+  MAX_COLUMNS,
+  usedRoleOf,
+} from "./identity.js";
 import type { Look } from "./messages.js";
-import { contradict, MAX_NAME, MAX_VALUE, nameOf, PRIVATE, shorten, visibleText } from "./names.js";
+import { MAX_NAME, MAX_VALUE, nameOf, PRIVATE, visibleText } from "./names.js";
 import {
   attribute,
   boxOf,
   characters,
   childrenOf,
-  className,
   countElements,
   documentElement,
   focused,
@@ -18,7 +25,6 @@ import {
   isElement,
   isRendered,
   isText,
-  labelControl,
   localName,
   optionsOf,
   optionText,
@@ -27,7 +33,7 @@ import {
   query,
   queryAll,
 } from "./native_dom.js";
-import type { References, Shown } from "./references.js";
+import type { References } from "./references.js";
 import {
   isClickable,
   isGroup,
@@ -41,7 +47,9 @@ import {
   statesOf,
   valueOf,
 } from "./roles.js";
+import { runAt, type Run } from "./runs.js";
 import { Sight, viewportHeight } from "./sight.js";
+import { contradict, MAX_RAW, shorten } from "./texts.js";
 
 const MAX_NODES = 400; // that are shown
 const MANY_NODES = 120; // after which nothing is shown that is out of sight
@@ -50,10 +58,7 @@ const MAX_TIME = 700; // milliseconds
 const MAX_FOUND = 60;
 const MAX_COUNTED = 5000; // elements of a run that are looked at one by one
 const MAX_DEPTH = 300; // elements in each other
-const MAX_COLUMNS = 12;
 const MAX_OPTIONS = 12;
-const MAX_TEXT = 2000; // characters of a text that are looked at
-const FIELDS = "input:not([type=hidden]), select, textarea";
 const PICTURES = ["img", "canvas", "video", "audio"];
 const UNREAD = new Set(["script", "style", "template", "noscript", "head", "title", "option"]);
 
@@ -92,14 +97,6 @@ interface Item {
   children: Item[];
 }
 
-/** How elements that are alike are cut short: from which number of them on, and to how many. */
-interface Run {
-  key: string;
-  of: string;
-  from: number;
-  to: number;
-}
-
 /** What is known of everything in an element. */
 interface Context {
   parent: Item;
@@ -110,47 +107,6 @@ interface Context {
 }
 
 class Ended extends Error {}
-
-// --- what an element is -----------------------------------------------------------------------------
-
-/** Roles of elements that may react to clicks although nothing says so. */
-const MAYBE_CLICKABLE = ["", "row", "listitem", "article", "cell", "gridcell", "img", "group"];
-
-/** What an element is to a model, and its name. */
-export function identify(node: Element, sight: Sight): Shown {
-  const role = usedRoleOf(node, sight);
-  if (role === "row") return { role, name: rowName(node, sight) };
-  const isTree = role === "treeitem" && !has(node, "aria-label") && !has(node, "aria-labelledby");
-  const name = isTree
-    ? visibleText(node, sight, MAX_NAME, isNestedGroup)
-    : nameOf(node, role, sight);
-  return { role, name };
-}
-
-/** The role of an element; `clickable` for one without a role that reacts to clicks. */
-function usedRoleOf(node: Element, sight: Sight): string {
-  const role = roleOf(node);
-  if (!MAYBE_CLICKABLE.includes(role) || isUsableCell(node, role)) return role;
-  const isLabel = localName(node) === "label" && isLabelOfSeen(node as HTMLLabelElement, sight);
-  if (isLabel || !isClickable(node, sight)) return role;
-  return role === "row" || role === "img" ? role : "clickable";
-}
-
-const isUsableCell = (node: Element, role: string): boolean =>
-  role === "gridcell" && (has(node, "tabindex") || has(node, "aria-selected"));
-
-/** Whether the control of a label is there as well, so that nobody needs the label. */
-function isLabelOfSeen(node: HTMLLabelElement, sight: Sight): boolean {
-  const control = labelControl(node);
-  return control !== null && sight.perceive(control) === "seen";
-}
-
-/** A row is named by its cells, without what has a line of its own. */
-function rowName(node: Element, sight: Sight): string {
-  const cells = Array.from(childrenOf(node)).filter(isElement).slice(0, MAX_COLUMNS);
-  const texts = cells.map((cell) => visibleText(cell, sight, MAX_NAME / 2, isUsedAlone));
-  return shorten(texts.filter(Boolean).join(", "), MAX_NAME);
-}
 
 class Walk {
   readonly root: Item = { node: { depth: 0, role: "", name: "" }, children: [] };
@@ -384,13 +340,12 @@ class Walk {
         unseen += 1;
         continue;
       }
-      const run = this.#isWhole ? undefined : runOf(child);
-      const end = run ? endOfRun(children, index, run) : index;
-      if (!run || end - index < run.from) {
+      const run = this.#isWhole ? undefined : runAt(children, index);
+      if (!run) {
         this.#visit(child, context);
         continue;
       }
-      index = this.#visitRun(children, index, end, run, context, node);
+      index = this.#visitRun(children, index, run, context, node);
     }
     if (unseen > 0) this.#addMore(context.parent, node, unseen, "thing");
   }
@@ -399,13 +354,12 @@ class Walk {
   #visitRun(
     children: Node[],
     start: number,
-    end: number,
-    run: Run,
+    { end, to, of }: Run,
     context: Context,
     container: Element,
   ): number {
     let index = start;
-    for (let before = this.shown, seen = 0; index < end && seen < run.to; index += 1) {
+    for (let before = this.shown, seen = 0; index < end && seen < to; index += 1) {
       const child = children[index]!;
       if (isElement(child)) this.#visit(child, context);
       if (this.shown > before) seen += 1;
@@ -416,7 +370,7 @@ class Walk {
       const child = children[at]!;
       if (isElement(child) && (at - index > MAX_COUNTED || isRendered(child))) count += 1;
     }
-    if (count > 0) this.#addMore(context.parent, container, count, run.of);
+    if (count > 0) this.#addMore(context.parent, container, count, of);
     return end - 1;
   }
 
@@ -428,7 +382,7 @@ class Walk {
     const last = parent.children.at(-1);
     const before = last?.block === block ? last : undefined;
     if (!before && !shorten(raw, 1)) return;
-    const whole = `${before?.text ?? ""}${raw}`.slice(0, MAX_TEXT);
+    const whole = `${before?.text ?? ""}${raw}`.slice(0, MAX_RAW);
     const name = shorten(whole, this.#textLimit);
     if (before) Object.assign(before, { text: whole }).node.name = name;
     else Object.assign(this.#add(parent, { role: "text", name }), { block, text: whole });
@@ -445,39 +399,7 @@ class Walk {
   }
 }
 
-// --- what is alike ----------------------------------------------------------------------------------
-
-const RUNS: Record<string, Omit<Run, "key">> = {
-  row: { of: "row", from: 6, to: 3 },
-  option: { of: "option", from: 10, to: 5 },
-  listitem: { of: "item", from: 10, to: 5 },
-  treeitem: { of: "item", from: 20, to: 12 },
-};
-const RUN_OF_FIELDS = { of: "thing", from: 40, to: 30 };
-const RUN_OF_WIDGETS = { of: "thing", from: 30, to: 20 };
-const RUN_OF_OTHERS = { of: "thing", from: 12, to: 4 };
-
-/** With what an element is alike. */
-function runOf(node: Element): Run {
-  const role = roleOf(node);
-  const known = RUNS[role];
-  if (known) return { key: role, ...known };
-  const key = `${localName(node)} ${role} ${className(node).split(/\s/, 1)[0]}`;
-  if (isWidget(role)) return { key, ...RUN_OF_WIDGETS };
-  return { key, ...(query(node, FIELDS) ? RUN_OF_FIELDS : RUN_OF_OTHERS) };
-}
-
-/** The index after the last element of a run. */
-function endOfRun(children: Node[], start: number, { key }: Run): number {
-  let end = start + 1;
-  for (let at = end; at < children.length; at += 1) {
-    const child = children[at]!;
-    if (!isElement(child)) continue;
-    if (runOf(child).key !== key) break;
-    end = at + 1;
-  }
-  return end;
-}
+// --- what is in a line ------------------------------------------------------------------------------
 
 /** Whether something without a text that reacts to clicks is not just around something else. */
 const isWorthPressing = (node: Element): boolean =>
@@ -486,10 +408,6 @@ const isWorthPressing = (node: Element): boolean =>
 /** Whether the text in it is its value. */
 const isWrittenInto = (role: string): boolean =>
   ["textbox", "searchbox", "combobox", "spinbutton"].includes(role);
-
-const isNestedGroup = (node: Element): boolean => ["group", "tree"].includes(roleOf(node));
-/** What is in a row and has a line of its own. */
-const isUsedAlone = (node: Element): boolean => isWidget(roleOf(node));
 
 function columnsOf(row: Element): Element[] {
   return Array.from(childrenOf(row))

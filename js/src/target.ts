@@ -1,4 +1,5 @@
 /** The element that a reference stands for, if something can be done to it now, and where to press. */
+import { identify } from "./identity.js";
 import type { Action } from "./messages.js";
 import { isPrivate, MAX_NAME, visibleText } from "./names.js";
 import {
@@ -20,7 +21,6 @@ import {
 import type { References, Shown } from "./references.js";
 import { isDisabled } from "./roles.js";
 import { Sight, viewportHeight } from "./sight.js";
-import { identify } from "./snapshot.js";
 
 /** Why something was not done. */
 export interface Problem {

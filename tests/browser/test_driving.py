@@ -144,9 +144,13 @@ async def test_nothing_is_done_to_what_is_not_as_it_was_shown(browser: Chromium)
         assert details["Covered"] == 'button "Covered" is covered by something "In front"'
         assert details["Changed"] == f'{named["Changed"]["ref"]} is button "Pay" now'
         assert (await view.act("b999", "click"))["problem"] == "unknown"
+        # What is found for a question holds back nothing that the user presses meanwhile.
+        far = {"ref": named["Far"]["ref"], "action": "click"}
+        assert (await view.drive("target", **far))["target"]["name"] == "Far"
+        await user.in_view(view.view_id).get_by_text("In front").click()
         other = {"ref": named["Far"]["ref"], "action": "click", "role": "button", "name": "Near"}
         assert (await view.drive("act", **other))["problem"] == "changed"
-        assert await user.run_in_view(view.view_id, "() => pressed") == ["far"]
+        assert await user.run_in_view(view.view_id, "() => pressed") == ["far", "cover"]
 
 
 async def test_the_user_takes_control_and_gives_it_back(browser: Chromium) -> None:

@@ -47,7 +47,7 @@ class RealInput:
         if action not in (*_WITH_MOUSE, *_WITH_KEYBOARD):
             return await drive(request)
         async with self._in_use:
-            found = await drive({**request, "op": "target"})
+            found = await drive({**request, "op": "target", "aim": True})
             target = as_object(found.get("target"))
             if not target:
                 return found

@@ -332,6 +332,8 @@ export interface Action {
     to?: string | null;
     role?: string | null;
     name?: string | null;
+    /** A press with a real mouse follows: one that meets something else is held back. */
+    aim?: boolean;
 }
 /** What the page shows: all of it in short, what has a text, or what is in one element. */
 export interface Look {
