@@ -32,7 +32,7 @@ quick: ## the tests without processes, load and agent frameworks: what to run at
 	@$(PYTEST) -n 4 --tier quick $(ARGS)
 
 test: ## check, and every test of CI; with ARGS just those tests: ARGS="tests/host -k approval"
-	@scripts/setup python node servers conformance chromium redis
+	@scripts/setup python node servers conformance chromium headless_shell redis
 	@scripts/test $(ARGS)
 
 nightly: ## everything there is, for hours: scripts/nightly names the parts; ARGS="soak fuzz" runs some

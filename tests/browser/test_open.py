@@ -141,6 +141,7 @@ def short_path() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.usefixtures("whole_chromium")
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the command", "its whole group"])
 async def test_ctrl_c_leaves_no_process_behind(short_path: Path, whole_group: bool) -> None:
     tmp_path = short_path

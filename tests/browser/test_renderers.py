@@ -218,6 +218,7 @@ async def check_that_it_is_survived(host: Host, lost: str, reason: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("whole_chromium")
 async def test_a_browser_that_is_killed_is_survived() -> None:
     async with headless() as (renderer, host):
         view = await show(host)
@@ -232,6 +233,7 @@ async def test_a_browser_that_is_killed_is_survived() -> None:
         await until_gone(mark)
 
 
+@pytest.mark.usefixtures("whole_chromium")
 async def test_a_browser_that_cannot_start_processes_for_its_views_is_replaced() -> None:
     async with headless() as (renderer, host):
         view = await show(host)
@@ -286,6 +288,7 @@ async def test_a_view_whose_process_dies_is_survived() -> None:
         await check_that_it_is_survived(host, view.id, "")
 
 
+@pytest.mark.usefixtures("whole_chromium")
 async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
     async with headless() as (renderer, host):
         renderer.stage.patience = 0.5
@@ -299,6 +302,7 @@ async def test_a_browser_that_hangs_is_given_up_and_killed() -> None:
         await until_gone(mark)
 
 
+@pytest.mark.usefixtures("whole_chromium")
 async def test_a_browser_that_hangs_does_not_keep_a_host_from_ending() -> None:
     async with headless() as (renderer, host):
         await show(host)

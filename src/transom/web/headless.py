@@ -63,6 +63,9 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Chromium without the parts of a window, such as Playwright's own, would give all Views one
+    # process: one that hangs would hang them all.
+    "--site-per-process",
     # No request for `<link rel=prerender>`, which a page's policy does not stop.
     "--enable-features=NoStatePrefetchHoldback",
 ]
