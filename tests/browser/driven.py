@@ -85,6 +85,13 @@ async def driven(renderer: Any, *bodies: str, html: str = "") -> AsyncIterator[l
         yield opened
 
 
+async def inside_of(page: Any) -> Any:
+    """The frame of the only View on a page, once Playwright knows it."""
+    while not (frames := [each for each in page.frames if each.url == "about:srcdoc"]):
+        await page.wait_for_event("framenavigated")
+    return frames[0]
+
+
 def in_page(user: User, view: Driven) -> Any:
     """What is inside the View."""
     return user.in_view(view.view_id)

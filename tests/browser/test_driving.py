@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.driven import CONTROLS, driven, use_controls
+from tests.browser.driven import CONTROLS, driven, inside_of, use_controls
 from tests.browser.hosting import Chromium
 from transom.errors import Refused
 from transom.web.csp import CspMode
@@ -85,15 +85,18 @@ async def test_controls_are_used_by_events_that_their_page_notices(browser: Chro
 @pytest.mark.processes
 async def test_controls_are_used_with_a_real_mouse_and_keyboard_without_a_window() -> None:
     renderer = HeadlessRenderer()
-    async with driven(renderer, CONTROLS) as [view]:
-        assert renderer.page is not None
-        inside = next(each for each in renderer.page.frames if each.url == "about:srcdoc")
+    far = '<div style="height: 3000px"></div><label><input type="checkbox" id="far"> Far</label>'
+    async with driven(renderer, CONTROLS + far) as [view]:
+        inside = await inside_of(renderer.page)
         await use_controls(view, lambda: inside.evaluate(NOTED))
         await inside.evaluate(
             "() => { button.onclick = ({ isTrusted }) => noted.push(isTrusted); }"
         )
-        await view.act(await view.ref('button "Press me"'), "click")
-        assert await inside.evaluate(NOTED) == [True]
+        for number in range(3):  # the browser's window has to be scrolled each time
+            await view.act(await view.ref('checkbox "Far"'), "uncheck" if number % 2 else "check")
+            assert await inside.evaluate("() => far.checked") is (number % 2 == 0)
+            await view.act(await view.ref('button "Press me"'), "click")
+            assert await inside.evaluate(NOTED) == [True]
 
 
 PROBLEMS = """

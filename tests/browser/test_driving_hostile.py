@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.driven import driven
+from tests.browser.driven import driven, inside_of
 from tests.browser.hosting import Chromium
 from transom.errors import ViewClosed
 from transom.web.driving import MAX_ANSWER
@@ -185,7 +185,7 @@ async def test_a_real_press_stays_in_its_view_and_meets_what_was_meant() -> None
         assert renderer.page is not None
         ref = await view.ref('button "Slides"')
         assert (await view.act(ref, "click"))["problem"] == "changed"
-        [inside] = [each for each in renderer.page.frames if each.url == "about:srcdoc"]
+        inside = await inside_of(renderer.page)
         assert await inside.evaluate("() => pressed") == []
         # A page may say that its elements are anywhere.
         request = {"op": "act", "ref": ref, "action": "click"}

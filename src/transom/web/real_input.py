@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +16,38 @@ from transom.errors import TransomError
 from transom.json_values import as_object
 
 if TYPE_CHECKING:
-    from playwright.async_api import Locator, Position
+    from playwright.async_api import Locator
     from playwright.async_api import Page as BrowserPage
 
 Drive = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request to the page of the View that is used: `Stage.drive`."""
 
-_PRESSED_WITHIN = 5000  # milliseconds; a shield may be in front for half a second
+_PRESSED_WITHIN = 5.0  # seconds; a shield may be in front for half a second
+_LOOK_EVERY = 0.05
 _WITH_MOUSE = ("click", "double_click", "check", "uncheck", "hover", "drag_to")
 _WITH_KEYBOARD = ("type", "clear", "press")
 _HAS_FOCUS = """(frame) => {
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
   return at === frame;
+}"""
+# Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
+# and the page may be scrolled for it, the point is in the middle afterwards.
+_FIND_POINT = """(frame, { x, y, mayScroll }) => {
+  const find = () => {
+    const { left, top } = frame.getBoundingClientRect();
+    const point = { x: left + frame.clientLeft + x, y: top + frame.clientTop + y };
+    let there = document.elementFromPoint(point.x, point.y);
+    for (let inner; there?.shadowRoot; there = inner) {
+      inner = there.shadowRoot.elementFromPoint(point.x, point.y);
+      if (!inner || inner === there) break;
+    }
+    return { ...point, isInFront: there === frame };
+  };
+  const found = find();
+  if (found.isInFront || !mayScroll) return { ...found, isScrolled: false };
+  scrollBy({ top: found.y - innerHeight / 2, behavior: "instant" });
+  return { ...find(), isScrolled: true };
 }"""
 
 
@@ -74,27 +92,18 @@ class RealInput:
 async def _press(
     page: BrowserPage, frame: Locator, action: str, target: object, to: object
 ) -> dict[str, Any] | None:
-    point = await _point(frame, target)
-    if point is None:
-        return _outside()
-    if action == "hover":
-        await frame.hover(position=point, timeout=_PRESSED_WITHIN)
-    elif action == "double_click":
-        await frame.dblclick(position=point, timeout=_PRESSED_WITHIN)
-    elif action != "drag_to":
-        await frame.click(position=point, timeout=_PRESSED_WITHIN)
-    else:
-        end = await _point(frame, to)
-        if end is None:
-            return _outside()
-        await frame.hover(position=point, timeout=_PRESSED_WITHIN)
-        await page.mouse.down()
+    problem = await _point_at(page, frame, target)
+    if action == "hover" or problem is not None:
+        return problem
+    times = 2 if action == "double_click" else 1
+    for count in range(1, times + 1):
+        await page.mouse.down(click_count=count)
         try:
-            for _ in range(2):  # a browser begins to drag with the first move
-                await frame.hover(position=end, timeout=_PRESSED_WITHIN)
+            if action == "drag_to":
+                problem = await _point_at(page, frame, to, scrolls=False)
         finally:
-            await page.mouse.up()
-    return None
+            await page.mouse.up(click_count=count)
+    return problem
 
 
 async def _type(
@@ -102,12 +111,9 @@ async def _type(
 ) -> dict[str, Any] | None:
     action, value = request["action"], str(request.get("value") or "")
     if action == "press":
-        await frame.focus(timeout=_PRESSED_WITHIN)
-    else:
-        point = await _point(frame, target)
-        if point is None:
-            return _outside()
-        await frame.click(position=point, timeout=_PRESSED_WITHIN)
+        await frame.focus(timeout=_PRESSED_WITHIN * 1000)
+    elif (problem := await _press(page, frame, "click", target, None)) is not None:
+        return problem
     focused = await drive({"op": "focus", "ref": request["ref"], "action": action})
     if "problem" in focused:
         return focused
@@ -123,24 +129,36 @@ async def _type(
     return None
 
 
-async def _point(frame: Locator, target: object) -> Position | None:
-    """Where to press in the frame; None if that is not in it."""
-    place, box = as_object(target), await frame.bounding_box(timeout=_PRESSED_WITHIN)
+async def _point_at(
+    page: BrowserPage, frame: Locator, target: object, *, scrolls: bool = True
+) -> dict[str, Any] | None:
+    """Move the mouse to a place in the frame; the problem, if the frame is not in front there."""
+    place, box = as_object(target), await frame.bounding_box(timeout=_PRESSED_WITHIN * 1000)
     x, y = place.get("x"), place.get("y")
     if box is None or not isinstance(x, int | float) or not isinstance(y, int | float):
-        return None
-    if not (math.isfinite(x) and math.isfinite(y)):
-        return None
-    inside = 0 <= x < box["width"] and 0 <= y < box["height"]
-    return {"x": float(x), "y": float(y)} if inside else None
+        return _problem("hidden", "It is outside of the View")
+    if not (0 <= x < box["width"] and 0 <= y < box["height"]):  # nor is one that is no number
+        return _problem("hidden", "It is outside of the View")
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _PRESSED_WITHIN
+    while loop.time() < until:
+        found = await frame.evaluate(_FIND_POINT, {"x": x, "y": y, "mayScroll": scrolls})
+        if found["isScrolled"]:
+            # A browser finds out what is pressed by the last picture that it has drawn: without
+            # another one the press would go to what was there before.
+            await page.screenshot(clip={"x": 0, "y": 0, "width": 1, "height": 1})
+            scrolls = False
+        elif found["isInFront"]:
+            for _ in range(2):  # a browser begins to drag with the first move
+                await page.mouse.move(found["x"], found["y"])
+            return None
+        else:
+            await asyncio.sleep(_LOOK_EVERY)  # a shield is in front for a moment
+    return _problem("covered", "Something is in front of the View there")
 
 
 def _problem(kind: str, detail: str) -> dict[str, Any]:
     return {"problem": kind, "detail": detail}
-
-
-def _outside() -> dict[str, Any]:
-    return _problem("hidden", "It is outside of the View")
 
 
 def _first_line(error: BaseException) -> str:
