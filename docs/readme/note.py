@@ -9,9 +9,9 @@ page = views.add("ui://note/page.html", html=Path(__file__).with_name("note.html
 
 
 @views.tool(opens=page, annotations={"readOnlyHint": True})
-def open_note(text: str = "") -> str:
+def open_note(text: str = "") -> dict[str, str]:
     """Open a note for the user to edit."""
-    return text or "The note is empty."
+    return {"text": text}
 
 
 server = MCPServer("note", extensions=[views])

@@ -66,7 +66,17 @@ def show_chatty() -> dict[str, int]:
     """Show a View that does what it must not."""
     return {"a": 1}
 
-@views.tool(opens=silent, visibility=["model"], annotations={"readOnlyHint": True}, title="C")
+thrower = views.add("ui://broken/thrower.html", prefers_border=True,
+    html="""<!doctype html><title>Thrower</title><script type="module">
+import { App } from "transom";
+const app = new App({ name: "thrower", version: "1" });
+const inputSchema = { type: "object", properties: { n: { type: "int" } } };
+app.registerTool("go", { inputSchema }, () => "gone");
+app.ontoolinput = () => { document.querySelector("nav").textContent = "x"; };
+await app.connect();
+</script>""")
+
+@views.tool(opens=thrower, visibility=["model"], annotations={"readOnlyHint": True}, title="C")
 def for_the_model() -> dict[str, int]:
     """Answer the model only."""
     return {"a": 1}
@@ -93,4 +103,8 @@ def test_what_views_do_wrong_is_found(tmp_path: Path) -> None:
     assert [found["message"] for found in report["findings"] if found["rule"] == "P10"] == [
         "`ui://broken/busy.html`: `https://unused.example.com` is declared but never used."
     ]
+    messages = [found["message"] for found in report["findings"]]
+    assert any("App tool `go` cannot be called: " in message for message in messages)
+    thrown = "`ui://broken/thrower.html` throws in light: TypeError: Cannot set properties of null"
+    assert any(message.startswith(thrown) for message in messages)
     assert ran.returncode == 1

@@ -1000,6 +1000,13 @@ CASES: list[Case] = [
         ),
     ),
     Case(
+        "V5",
+        view(declared_tools=True, tools=("go",), bad_schemas=(("go", "'int' is no type"),)),
+        "App tool `go` cannot be called: 'int' is no type",
+        "error",
+        view(declared_tools=True, tools=("go",)),
+    ),
+    Case(
         "V6",
         view(tool_faults=(("get_selection", -32603),)),
         "App tool `get_selection` answered -32603",

@@ -224,6 +224,8 @@ class ViewObservation(msgspec.Struct, frozen=True):
     list_fault: int | None = None
     tool_faults: tuple[tuple[str, int], ...] = ()
     """Its own tools that answered unfitting arguments with a JSON-RPC error, and its code."""
+    bad_schemas: tuple[tuple[str, str], ...] = ()
+    """Its own tools that no host can offer, and why."""
     denied_failures: tuple[tuple[str, str], ...] = ()
     """The names of the denied permissions, with an uncaught error that is about one of them."""
     cors_refusals: tuple[str, ...] = ()

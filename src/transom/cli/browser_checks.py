@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from transom.background import ignore
-from transom.check.schemas import unfitting_arguments
+from transom.check.schemas import schema_error, unfitting_arguments
 from transom.check.snapshot import (
     ServedResource,
     Snapshot,
@@ -24,7 +24,7 @@ from transom.host.limits import Limits
 from transom.host.settling import watch
 from transom.host.ui_resource import UIResource
 from transom.json_values import JsonObject, as_object
-from transom.types import Implementation, ToolResult
+from transom.types import Implementation, ToolResult, ViewProblem
 from transom.web.headless import HeadlessRenderer
 from transom.web.mounted_views import MISSING, Violation
 
@@ -102,6 +102,8 @@ class _Rendering:
         self._tools: tuple[str, ...] | None = None
         self._list_fault: int | None = None
         self._faults: list[tuple[str, int]] = []
+        self._bad_schemas: dict[str, str] = {}
+        self._problems: list[str] = []
 
     async def run(self, renderer: HeadlessRenderer, view_id: str, settle: float) -> ViewObservation:
         ui = self._resource.effective_ui
@@ -122,6 +124,7 @@ class _Rendering:
         bridge.on_call_tool = self._call
         bridge.on_open_link = bridge.on_message = bridge.on_download_file = _refuse
         bridge.on_update_model_context = bridge.on_error = ignore
+        bridge.on_problem = self._problem
         async with bridge:
             try:
                 await bridge.initialized(timeout=WAIT)
@@ -158,6 +161,10 @@ class _Rendering:
             self._list_fault = error.code
             return
         self._tools = tuple(tool.name for tool in tools)
+        for tool in tools:
+            if (why := schema_error(tool.input_schema)) is not None:
+                self._bad_schemas[tool.name] = why
+        self._bad_schemas |= bridge.left_out
         for tool in tools if self._theme == "light" else ():  # once is enough
             arguments = unfitting_arguments(tool.input_schema)
             if arguments is None:
@@ -168,6 +175,11 @@ class _Rendering:
                 self._faults.append((tool.name, error.code))
             except TransomError:
                 pass  # it failed in another way; only JSON-RPC errors are looked for
+
+    def _problem(self, problem: ViewProblem) -> None:
+        """A handler of the page raised, which `transom.js` catches: the browser does not know."""
+        if problem.kind in ("error", "rejection") and len(self._problems) < _MAX_SEEN:
+            self._problems.append(problem.message[:1000])
 
     def _call(self, name: str) -> JsonObject:
         """A View's call to its server: allowed or not, and what is known of the answer."""
@@ -195,7 +207,11 @@ class _Rendering:
             theme=self._theme,
             initialized=self._initialized,
             late_handler=any(_LATE.search(text) for _, text in self._watch.lines),
-            uncaught=tuple(text for text in uncaught if text not in dict(denied).values()),
+            uncaught=(
+                *(text for text in uncaught if text not in dict(denied).values()),
+                # The browser's text of an error is the end of the page's own.
+                *(text for text in self._problems if not text.endswith(tuple(uncaught))),
+            ),
             blocked=tuple(self._watch.blocked),
             requests=tuple(self._watch.requests),
             calls=tuple(self._calls),
@@ -203,6 +219,7 @@ class _Rendering:
             tools=self._tools,
             list_fault=self._list_fault,
             tool_faults=tuple(self._faults),
+            bad_schemas=tuple(self._bad_schemas.items()),
             denied_failures=tuple(denied),
             cors_refusals=tuple(sorted(_origin(url) for url in refused)),
         )

@@ -208,6 +208,8 @@ def declared_tools_work(view: ViewObservation) -> Messages:
         yield f"View declared tools but tools/list failed: {fault}."
     if any(code == METHOD_NOT_FOUND for _, code in view.tool_faults):
         yield f"View declared tools but tools/call failed: {METHOD_NOT_FOUND}."
+    for name, why in view.bad_schemas:
+        yield f"App tool `{show(name)}` cannot be called: {why}."
 
 
 @rule("V6")
