@@ -53,6 +53,11 @@ _FAILED = 1011  # after which a page retries
 _UNIDENTIFIED = "The user could not be identified"
 _GONE = (WebSocketDisconnect, OSError)  # what sending raises when the page is gone
 
+_OTHERS = (
+    "A browser asks for the View at %r, which this process does not have. If the application runs "
+    "in several processes, each needs WebViews(bus='redis://...'), or there may be only one"
+)
+
 
 class WebViews:
     """Views in the pages of a web application, with a Host for each of its users.
@@ -107,6 +112,7 @@ class WebViews:
         self._recheck = 60.0
         self._identify_within = 10.0
         self._on_violation = on_violation
+        self._warned = False  # that there may be other processes
         sandboxes, sandbox = Sandboxes(), sandbox or Sandbox()
         self._sandbox_app = sandbox_app(sandboxes)
         on_open = {
@@ -247,8 +253,11 @@ class WebViews:
         if self._setup.sandbox.has_host(host := _host(scope)):
             if scope["type"] != "http":
                 await WebSocket(scope, receive, send).close(_ELSEWHERE)
-            elif self._setup.workers.alone or is_guard(host) or host in self._setup.sandboxes:
+            elif is_guard(host) or host in self._setup.sandboxes:
                 await self._sandbox_app(scope, receive, send)
+            elif self._setup.workers.alone:
+                self._warn_of_others(host)
+                await self._sandbox_app(scope, receive, send)  # which answers that there is no View
             else:
                 await self._forward_sandbox(scope, receive, send)
             return
@@ -256,6 +265,12 @@ class WebViews:
         if not root.endswith(self.path):  # it wraps the whole application
             scope = {**scope, "root_path": root + self.path}
         await self._pages_app(scope, receive, send)
+
+    def _warn_of_others(self, host: str) -> None:
+        """A View that is not here may be in another process, which cannot be reached."""
+        if not self._warned:
+            self._warned = True
+            _log.warning(_OTHERS, host[:200])
 
     # --- pages -------------------------------------------------------------------------------
 
