@@ -1,0 +1,102 @@
+"""What it costs to read a View's page for a model, and to use it, beside Playwright.
+
+python -m benchmarks.drive_rows
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from statistics import median
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+
+from benchmarks.page import print_lines
+from transom import Host, Policy
+from transom.server.views import Views
+from transom.web import HeadlessRenderer
+
+ELEMENTS = 1000
+LOOK_BUDGET = 0.050
+ACT_BUDGET = 0.150
+# Forms of ten elements each, no two of them alike enough to be left out.
+BODY = "".join(
+    f'<section class="s{n}"><h2>Part {n}</h2><p>About <b>part {n}</b></p><label>Name {n} '
+    f'<input value="{n}"></label><label><input type="checkbox"> Done {n}</label>'
+    f"<button>Save {n}</button></section>"
+    for n in range(ELEMENTS // 9)
+)
+HTML = f"""<!doctype html><script src="transom.js"></script>{BODY}
+<script>new transom.App({{ name: "bench", version: "1" }}).connect();</script>"""
+
+
+async def _seconds(act: Callable[[], Awaitable[object]]) -> float:
+    began = time.perf_counter()
+    await act()
+    return time.perf_counter() - began
+
+
+async def _measured(turns: int) -> tuple[float, float, float, float]:
+    """The medians: a look and Playwright's, by turns; then an act and Playwright's click."""
+    views = Views()
+    page = views.add("ui://bench/form.html", html=HTML)
+
+    @views.tool(opens=page, annotations={"readOnlyHint": True})
+    def show() -> str:
+        """Open it."""
+        return "shown"
+
+    renderer = HeadlessRenderer()
+    async with Host(renderer=renderer, policy=Policy.trusting(), audit=None) as host:
+        await host.add_server("bench", MCPServer("bench", extensions=[views]))
+        await host.call_tool("show")
+        view = host.views["bench-1"]
+        shown: Any = renderer.page
+        while not (frames := [each for each in shown.frames if each.url == "about:srcdoc"]):
+            await shown.wait_for_event("framenavigated")
+        body, button = frames[0].locator("body"), frames[0].locator("button").first
+        looked = await view.snapshot()
+        ref = next(ref for ref, element in looked.refs.items() if element.name == "Save 0")
+        pairs: list[tuple[Callable[[], Awaitable[object]], list[float]]] = [
+            (view.snapshot, []),
+            (body.aria_snapshot, []),
+            (lambda: view.act(ref, "click"), []),
+            (button.click, []),
+        ]
+        for act, _ in pairs:
+            await act()
+        for _ in range(turns):
+            for act, taken in pairs:
+                taken.append(await _seconds(act))
+        look, aria, act_taken, click = (median(taken) for _, taken in pairs)
+        return look, aria, act_taken, click
+
+
+def measure(seconds: float = 1.0) -> list[tuple[Any, ...]]:
+    """The rows of `make bench`."""
+    look, aria, act, click = asyncio.run(_measured(max(5, int(30 * seconds))))
+    look_ok = look <= LOOK_BUDGET and look <= aria
+    lines = [
+        (f"a look at a page of {ELEMENTS:,} elements", look, "aria_snapshot", aria, LOOK_BUDGET),
+        ("an act, with what it changed", act, "click", click, ACT_BUDGET),
+    ]
+    verdicts = look_ok, act <= ACT_BUDGET
+    return [
+        (
+            name,
+            ours * 1000,
+            "ms",
+            f"Playwright's {what}",
+            theirs * 1000,
+            ours / theirs,
+            f"<= {budget * 1000:g} ms",
+            ok,
+        )
+        for (name, ours, what, theirs, budget), ok in zip(lines, verdicts, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    print_lines(measure())
