@@ -5,7 +5,8 @@
 With names, only those are shown and the page is left alone. Each server runs behind `Host` and
 `HeadlessRenderer`, in real Chromium: its View must initialise and get its tool's input and result;
 its tools are listed, and each is called once with arguments that fit and once with others. Then the
-same servers get wrong input behind the gateway: the page has what a model reads of it.
+same servers get wrong input behind the gateway: the page has what a model reads of it. At last
+their Views are used by their pages: `scripts/driving.py`.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import mcp
 from mcp.types import TextContent
+from scripts import driving
 from scripts.conformance import HEADING
 
 from transom import Host, Policy, ToolResult, __version__
@@ -26,7 +28,6 @@ from transom.host.view import View
 from transom.web import HeadlessRenderer, Violation
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
 PAGE = ROOT / "docs" / "compatibility.md"
 SERVERS = (
     "basic-preact", "basic-react", "basic-solid", "basic-svelte", "basic-vanillajs", "basic-vue",
@@ -146,7 +147,7 @@ async def show(name: str) -> Seen:
         host.on_tools_changed = changed.set
         failures: list[str] = []
         host.on_view_failed = lambda _, error: failures.append(str(error))
-        await host.add_server(name.partition(" ")[0], OTHERS.get(name) or command_of(name))
+        await host.add_server(name.partition(" ")[0], OTHERS.get(name) or driving.command_of(name))
         tool = next((t for t in await host.list_tools() if links_view(t.meta)), None)
         if tool is None:
             return Seen(name, problem="it has no tool that opens a View")
@@ -199,15 +200,10 @@ def row(seen: Seen) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def command_of(name: str) -> list[str]:
-    """How an official server is started."""
-    return ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
-
-
 async def show_broken(name: str) -> str:
     """Open a View with wrong input, as a client of the gateway; the line of the table."""
     wrong, arguments = BROKEN[name]
-    gateway = ["-m", "transom", "gateway", "--headless", "--", *command_of(name)]
+    gateway = ["-m", "transom", "gateway", "--headless", "--", *driving.command_of(name)]
     started = mcp.StdioServerParameters(command=sys.executable, args=gateway)
     async with mcp.Client(started) as client:
         listed = await client.list_tools()
@@ -239,6 +235,7 @@ async def main(names: list[str]) -> int:
         for name in BROKEN:
             page += (line := await show_broken(name))
             sys.stderr.write(line)
+        page += await driving.write()
         _, heading, conformance = PAGE.read_text().partition(HEADING)
         PAGE.write_text(f"{page}\n{heading}{conformance}" if heading else page)
     return sum(bool(seen.problem) and seen.name not in NOTES for seen in found)

@@ -5,6 +5,7 @@
 A scripted agent, a client of `transom gateway --drive always`, does two fixed tasks with each View.
 It reads nothing but what `look_at_view` and `act_on_view` answer. Each is done twice: in a browser
 without a window, with a real mouse and keyboard, and in a page of the user's browser, by events.
+There is a user who agrees to what the page asks: to full screen, for example.
 `make compat` puts the table into docs/compatibility.md.
 """
 
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 import mcp
 from mcp.types import TextContent
+from playwright.async_api import async_playwright
 
 from tests.pdf import pdf_of
 from transom import Host, Policy
@@ -94,7 +96,7 @@ def click(line: str) -> Step:
 
 
 BASIC = (
-    Task("get the server's time", (click('button "Get Server Time"'),), r"(?m)^\+ \"20\d\d-"),
+    Task("get the server's time", (click('button "Get Server Time"'),), r"(?m)^\+ .*20\d\d-"),
     Task(
         "write another message and send it",
         (
@@ -107,7 +109,7 @@ BASIC = (
 )
 FULLSCREEN = (
     Task("go to full screen", (click('button "Toggle fullscreen"'),), ""),
-    Task("leave full screen", (click('button "Toggle fullscreen"'),), ""),
+    Task("leave full screen", (click('fullscreen"'),), ""),
 )
 MELODY = "X:1\nT:Twinkle\nM:4/4\nL:1/4\nK:C\nC C G G | A A G2 |"
 SHADER = "void mainImage(out vec4 c, in vec2 p) { c = vec4(p / iResolution.xy, 0.5, 1.0); }"
@@ -257,11 +259,15 @@ async def agent_of(name: str, folder: Path, *, headless: bool) -> AsyncIterator[
     """An agent with the View of a server in front of it."""
     options = ["--headless"] if headless else ["--ephemeral"]
     gateway = ["-m", "transom", "gateway", *options, "--drive", "always", "--"]
-    environment = {**os.environ, "HOME": str(folder), "BROWSER": str(_browser(folder))}
+    opener = folder / "browser"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {shlex.quote(str(folder))}/url\n')
+    opener.chmod(0o755)
     started = mcp.StdioServerParameters(
-        command=sys.executable, args=[*gateway, *_command(name, folder)], env=environment
+        command=sys.executable,
+        args=[*gateway, *_command(name, folder)],
+        env={**os.environ, "HOME": str(folder), "BROWSER": str(opener)},
     )
-    async with mcp.Client(started) as client:
+    async with mcp.Client(started) as client, _user(folder / "url"):
         listed = await client.list_tools()
         opens = next(tool for tool in listed.tools if links_view(tool.meta))
         result = await client.call_tool(opens.name, _arguments(name, folder))
@@ -272,14 +278,36 @@ async def agent_of(name: str, folder: Path, *, headless: bool) -> AsyncIterator[
         yield Agent(client, found[1])
 
 
-def _browser(folder: Path) -> Path:
-    """A program that opens a page as the user's browser does."""
-    script = folder / "browser"
-    flags = ["--headless=new", f"--user-data-dir={folder}/profile", *chromium_arguments()]
-    command = shlex.join([find_chromium() or "chromium", *flags])
-    script.write_text(f'#!/bin/sh\nexec {command} "$1"\n')
-    script.chmod(0o755)
-    return script
+@asynccontextmanager
+async def _user(address: Path) -> AsyncIterator[None]:
+    """A user whose browser opens the page at this address, and who agrees to what it asks."""
+
+    async def use_page() -> None:
+        while not (url := _written(address)):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.1)
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(
+                executable_path=find_chromium(), args=chromium_arguments()
+            )
+            page = await browser.new_page()
+            await page.goto(url)
+            while True:
+                await (
+                    page.get_by_role("alertdialog")
+                    .get_by_role("button", name="Show")
+                    .click(timeout=0)
+                )
+
+    using = asyncio.create_task(use_page())
+    try:
+        yield
+    finally:
+        using.cancel()
+        await asyncio.wait([using])
+
+
+def _written(file: Path) -> str:
+    return file.read_text().strip() if file.exists() else ""
 
 
 def _document(folder: Path) -> Path:
@@ -288,9 +316,14 @@ def _document(folder: Path) -> Path:
     return file
 
 
+def command_of(name: str) -> list[str]:
+    """How an official server is started."""
+    return ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
+
+
 def _command(name: str, folder: Path) -> list[str]:
-    program = ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
-    return [*program, str(_document(folder))] if name == "pdf" else program
+    own = [str(_document(folder))] if name == "pdf" else []
+    return [*command_of(name), *own]
 
 
 def _arguments(name: str, folder: Path) -> dict[str, Any]:

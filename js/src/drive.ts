@@ -8,6 +8,7 @@ import { Aim } from "./aim.js";
 import { toJson } from "./json.js";
 import type { Action, ActionName, DriveRequest, Look } from "./messages.js";
 import { Outlines } from "./outlines.js";
+import { documentElement, ownerDocument, query } from "./native_dom.js";
 import { References } from "./references.js";
 import { Settling, type ViewFrame } from "./settle.js";
 import { snapshot } from "./snapshot.js";
@@ -116,9 +117,10 @@ async function act(request: Action, view: ViewFrame, page: Document): Promise<ob
   return { done: true, settled, ignored: done && isIgnored(now) };
 }
 
-/** Whether nothing shows that the page has noticed it. What a canvas shows, nobody knows. */
+/** Whether nothing shows that the page has noticed it. What is drawn on a canvas, nobody knows. */
 function isIgnored({ action, target, before, settling }: Acting): boolean {
-  if (QUIET.includes(action) || target.role === "canvas") return false;
+  const root = documentElement(ownerDocument(target.node)!);
+  if (QUIET.includes(action) || query(root, "canvas") !== null) return false;
   return !settling.hasChanged && stateOf(target.node) === before;
 }
 
