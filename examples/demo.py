@@ -1,11 +1,11 @@
 """An agent that has never heard of MCP Apps plays music in one.
 
-    transom demo
+    transom demo [--browser]
 
 The gateway stands in front of two servers: `music.py`, whose View has tools, and `lunch.py`, whose
 View has none. The agent is a plain MCP client with a script in place of a model. The Views run in
-a browser without a window. Every step is checked: the demo fails loudly if one does not go as it
-says.
+a browser without a window, or, with `--browser`, in yours, slowly enough to follow. Every step is
+checked: the demo fails loudly if one does not go as it says.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ from rich.markup import escape
 
 SERVER = Path(__file__).with_name("music.py")
 PICTURE = Path("transom-demo.png")
-GATEWAY = ["-m", "transom", "gateway", "--headless", "--config"]
+IN_BROWSER = "--browser" in sys.argv
+GATEWAY = ["gateway", *([] if IN_BROWSER else ["--headless"]), "--config"]
+PAUSE = 2.5 if IN_BROWSER else 0  # seconds after each call, for the eyes
 
 
 def from_here(file: Path) -> Path:
@@ -108,6 +110,7 @@ class Agent:
         say(f"→ {name}({shown})")
         for line in text_of(result).splitlines():
             say(line, indent="      ")
+        await asyncio.sleep(PAUSE)
         return result
 
 
@@ -155,7 +158,7 @@ async def main(config: Path) -> None:
     began = time.perf_counter()
     out.print("[bold]Transom: MCP Apps for every agent[/bold]")
     say("A script stands in for the model. Its MCP client starts the gateway, with two servers:")
-    say("transom gateway --headless --config servers.json")
+    say(f"transom {shlex.join(GATEWAY)} servers.json")
     changed = asyncio.Event()
 
     async def heard(message: object) -> None:
@@ -163,12 +166,12 @@ async def main(config: Path) -> None:
             changed.set()
 
     parameters = StdioServerParameters(
-        command=sys.executable, args=[*GATEWAY, str(config)], env=dict(os.environ)
+        command=sys.executable, args=["-m", "transom", *GATEWAY, str(config)], env=dict(os.environ)
     )
     async with Client(stdio_client(parameters), mode="legacy", message_handler=heard) as client:
         agent = Agent(client, changed)
 
-        step("1. Before a View is open: the servers' own tools, and five of the gateway")
+        step("1. Before a View is open: the servers' own tools, and those of the gateway")
         names = await agent.look()
         say(shown(names))
         check("no tool of a View is there yet", not any("__" in name for name in names))
@@ -215,19 +218,31 @@ async def main(config: Path) -> None:
         check("the server has counted the vote", json.loads(counted)["Pizzeria"] == 4)
 
         step("6. The user sees all of that")
-        picture = await agent.client.call_tool("screenshot_view", {"view_id": "music-1"})
-        image = next(block for block in picture.content if isinstance(block, ImageContent))
-        size = await asyncio.to_thread(PICTURE.write_bytes, base64.b64decode(image.data))
-        check(f"a picture of the View is {PICTURE}", size > 0)
+        await (leave_until_enter() if IN_BROWSER else take_picture(agent))
 
     out.print(f"\nAll of it went as it should, in {time.perf_counter() - began:.0f} s. Try next:\n")
     out.print(next_steps(), markup=False, soft_wrap=True)
 
 
+async def take_picture(agent: Agent) -> None:
+    """Save what the View looks like."""
+    picture = await agent.client.call_tool("screenshot_view", {"view_id": "music-1"})
+    image = next(block for block in picture.content if isinstance(block, ImageContent))
+    size = await asyncio.to_thread(PICTURE.write_bytes, base64.b64decode(image.data))
+    check(f"a picture of the View is {PICTURE}", size > 0)
+
+
+async def leave_until_enter() -> None:
+    """Leave the Views in the browser until the user has seen enough of them."""
+    say("The Views are in your browser.")
+    if sys.stdin.isatty():
+        await asyncio.to_thread(out.input, "  Press Enter to close them. ")
+
+
 def offer_to_open() -> None:
     """Where somebody can see it, offer to open the View."""
     display = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if not display or not sys.stdin.isatty() or not sys.stdout.isatty():
+    if IN_BROWSER or not display or not sys.stdin.isatty() or not sys.stdout.isatty():
         return
     if out.input("\nOpen the player in your browser now? [y/N] ").strip().lower() == "y":
         command = [sys.executable, "-m", "transom", "open", str(SERVER), "show_player"]
@@ -240,6 +255,9 @@ if __name__ == "__main__":
             (file := Path(folder, "servers.json")).write_text(json.dumps(servers()))
             asyncio.run(main(file))
     except* StepFailed as failed:
-        out.print(f"\n[red]The demo failed:[/red] {escape(str(failed.exceptions[0]))}")
+        why: BaseException = failed
+        while isinstance(why, BaseExceptionGroup):
+            why = why.exceptions[0]
+        out.print(f"\n[red]The demo failed:[/red] {escape(str(why))}")
         sys.exit(1)
     offer_to_open()

@@ -20,6 +20,7 @@ from tests.docs.test_readme import COMMANDS
 from transom.gateway.agent_configs import CLIENTS, Machine
 from transom.gateway.config_text import FORMATS
 from transom.gateway.install import find_clients
+from transom.web.headless import chromium_arguments, find_chromium
 
 pytestmark = pytest.mark.processes
 
@@ -100,6 +101,21 @@ def test_the_demo_of_an_installed_wheel_goes_through_and_says_what_it_does(
     assert where.stdout.startswith(installed.environment["HOME"])
     assert where.stdout.endswith("transom/examples\n")
     passes(installed.run("transom", "demo", check=False), installed.folder)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(240)
+def test_the_demo_can_be_watched_in_the_users_browser(installed: Installed) -> None:
+    home = Path(installed.environment["HOME"])
+    browser = home / "browser"
+    command = [find_chromium() or "chromium", "--headless", *chromium_arguments()]
+    profile = shlex.quote(f"--user-data-dir={home}/profile")
+    browser.write_text(f'#!/bin/sh\nexec {shlex.join(command)} {profile} "$1"\n')
+    browser.chmod(0o755)
+    variables = {**installed.environment, "BROWSER": str(browser)}
+    watched = Installed(installed.folder, variables).run("transom", "demo", "--browser")
+    assert watched.stdout.count("✓") == 11
+    assert "The Views are in your browser." in watched.stdout
 
 
 @pytest.mark.nightly

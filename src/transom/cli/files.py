@@ -74,10 +74,13 @@ def _run_demo(options: DemoOptions) -> int:
     if options.examples:
         sys.stdout.write(f"{folder}\n")
         return 0
-    if find_spec("playwright") is None:
-        sys.stderr.write("transom demo: it needs Playwright: pip install 'transom[headless]'\n")
+    if not options.browser and find_spec("playwright") is None:
+        sys.stderr.write(
+            "transom demo: it needs Playwright: pip install 'transom[headless]', or use --browser\n"
+        )
         return 1
-    return subprocess.run([sys.executable, str(folder / "demo.py")], check=False).returncode
+    demo = [sys.executable, str(folder / "demo.py"), *(["--browser"] if options.browser else [])]
+    return subprocess.run(demo, check=False).returncode
 
 
 def examples() -> Path:

@@ -614,6 +614,7 @@ written to.""",
 class DemoOptions(argparse.Namespace):
     """`transom demo --help` explains each."""
 
+    browser: bool
     examples: bool
 
 
@@ -625,13 +626,16 @@ def _demo() -> Command:
         """\
 Show Transom at work: an agent that does not support MCP Apps plays music in one.
 
-The gateway runs in front of an example server. The agent is a plain MCP client with a script in
-place of a model, and the View runs in Chromium without a window (`pip install
-"transom[headless]"`). Every step is checked. It takes about ten seconds and saves a picture in the
-current folder.
+The gateway runs in front of two example servers. The agent is a plain MCP client with a script in
+place of a model, and the Views run in Chromium without a window (`pip install
+"transom[headless]"`). Every step is checked. It takes about fifteen seconds and saves a picture in
+the current folder.
 
 Exit codes: 0 every step succeeded, 1 a step failed.""",
         DemoOptions,
+    )
+    command.flag(
+        "--browser", "Show the Views in your own browser, slowly enough to follow; no picture."
     )
     command.flag("--examples", "Only print the folder of the examples.")
     return command
