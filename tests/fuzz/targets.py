@@ -133,7 +133,7 @@ class _Renderer(InProcessRenderer):
 
 
 class _Screen:
-    pictures = True
+    pictures = drives = True
 
     def __init__(self) -> None:
         self.views: list[_View] = []
