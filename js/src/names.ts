@@ -8,10 +8,12 @@ import {
   characters,
   childrenOf,
   contains,
+  documentElement,
   isElement,
   isText,
   labelsOf,
   localName,
+  ownerDocument,
   parentOf,
   query,
   sameTreeById,
@@ -25,6 +27,7 @@ export const MAX_VALUE = 200;
 const MAX_PARTS = 200; // nodes that a name is computed from
 
 export const PRIVATE = "data-transom-private";
+const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
 
 /** Whether an element is private, or is in one that is. */
 export function isPrivate(node: Element): boolean {
@@ -41,6 +44,7 @@ export function visibleText(
   limit = MAX_NAME,
   leave: (part: Element) => boolean = () => false,
 ): string {
+  if (isPrivate(node)) return "";
   const parts: string[] = [];
   let room = MAX_PARTS;
   let length = 0;
@@ -71,9 +75,17 @@ export function visibleText(
 
 /** The elements that name another. */
 function namersOf(node: Element): Element[] {
-  const ids = attribute(node, "aria-labelledby")?.slice(0, MAX_RAW).split(/\s+/) ?? [];
-  const named = ids.slice(0, 20).map((id) => id && sameTreeById(node, id));
-  return [...named.filter((each) => each instanceof Object), ...labelsOf(node)] as Element[];
+  const said = REFERRING.map((name) => attribute(node, name)?.slice(0, MAX_RAW) ?? "").join(" ");
+  const ids = said.split(/\s+/).filter(Boolean).slice(0, 20);
+  const named = ids.map((id) => sameTreeById(node, id)).filter((each) => each !== null);
+  return [...named, ...labelsOf(node)];
+}
+
+/** Whether something in an element is private, or may be named by something else that is. */
+function mayShowPrivate(node: Element): boolean {
+  if (query(node, `[${PRIVATE}]`) !== null) return true;
+  if (query(node, REFERRING.map((name) => `[${name}]`).join(", ")) === null) return false;
+  return query(documentElement(ownerDocument(node)!), `[${PRIVATE}]`) !== null;
 }
 
 /** Whether it has so few parts that a name can be computed from them. */
@@ -93,7 +105,7 @@ function isComputable(node: Element): boolean {
   return [node, ...namersOf(node)].every(
     (each, index) =>
       isSmall(each) &&
-      query(each, `[${PRIVATE}]`) === null &&
+      !mayShowPrivate(each) &&
       (index === 0 || contains(node, each) || !isPrivate(each)),
   );
 }

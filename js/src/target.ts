@@ -121,6 +121,7 @@ const say = ({ role, name }: Shown): string =>
 
 /** What is in front of another element. */
 function sayOther(node: Element, sight: Sight): string {
+  if (isPrivate(node)) return "a private part of the page";
   const { role, name } = identify(node, sight);
   return say({ role, name: name || visibleText(node, sight, MAX_NAME / 2) });
 }

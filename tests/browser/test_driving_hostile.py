@@ -197,3 +197,66 @@ async def test_a_real_press_stays_in_its_view_and_meets_what_was_meant() -> None
             done = await RealInput().act(renderer.page, view.view_id, request, lie)
             assert done["problem"] == "hidden", (x, y)
         assert await inside.evaluate("() => pressed") == []
+
+
+PRIVATE = """
+<p id="secret" data-transom-private>Secret</p><button aria-labelledby="secret">A</button>
+<button aria-owns="secret">B</button><button>C <i aria-labelledby="secret">c</i></button>
+<div role="group" aria-labelledby="secret"><button>D</button></div>
+<table><tr><th>Card<th data-transom-private>Secret
+<tr><td>Visa<td data-transom-private>Secret</table>
+<div style="position: relative"><button>Covered</button>
+  <div data-transom-private style="position: absolute; inset: 0"><button>Secret</button></div>
+</div>
+"""
+
+
+async def test_what_is_private_names_nothing_else(browser: Chromium) -> None:
+    async with browser.user() as user, driven(user.renderer(), PRIVATE) as [view]:
+        for find in (None, "secret"):
+            assert "Secret" not in await view.look(find=find)
+        named = [f'button "{name}"' for name in ("A", "B", "C c", "D")]
+        assert [each.strip() for each in (await view.look()).splitlines() if "butt" in each] == [
+            *named,
+            'button "Covered"',
+        ]
+        done = await view.act(await view.ref('button "Covered"'), "click")
+        assert done["detail"] == 'button "Covered" is covered by a private part of the page'
+
+
+THIEF = """
+<input id="loot" aria-label="Loot"><script>
+  (function take() {
+    if (!document.hasFocus()) { window.focus(); loot.focus(); }
+    setTimeout(take, 4);
+  })();
+</script>
+"""
+
+
+SCROLLS = """
+<div style="height: 1500px"><b id="first">Top</b><p style="height: 30px"></p><button>Go on</button>
+</div>
+<script>onpointermove = () => first.scrollIntoView({ block: "end" });</script>
+"""
+VICTIM = """
+<button style="width: 100%; height: 500px" onclick="this.textContent = 'Pressed'">Delete</button>
+"""
+
+
+@pytest.mark.processes
+async def test_real_input_is_for_the_view_that_was_meant_alone() -> None:
+    card = '<input aria-label="Card">'
+    async with driven(HeadlessRenderer(), card, THIEF, SCROLLS, VICTIM, VICTIM) as views:
+        view, thief, scrolls, *victims = views
+        ref = await view.ref('textbox "Card"')
+        for value in ("Shift+Tab+Enter", "Tab+Tab+x", "a+b", "Control+A+B"):
+            assert (await view.act(ref, "press", value))["problem"] == "unfit", value
+        for action, value in (("press", "4"), ("type", "11"), ("press", "+"), ("type", "1")):
+            assert (await view.act(ref, action, value))["done"] is True
+        read = [(await each.look()).replace(" (focused)", "") for each in (view, thief)]
+        assert read == ['textbox "Card" = 411+1', 'textbox "Loot" = ']
+        ref = await scrolls.ref('button "Go on"')
+        for _ in range(6):
+            await scrolls.act(ref, "click")
+        assert [await each.look() for each in victims] == ['button "Delete"'] * 2

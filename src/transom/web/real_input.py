@@ -2,13 +2,15 @@
 
 1. A press is at a place in the View's own frame, which has to be in front there: whatever a page
    says about where its elements are, nothing outside of its View is pressed.
-2. Keys are pressed while the View's frame has the focus, and not otherwise.
+2. Keys are pressed while the View's frame has the focus and no other View could take it, one at a
+   time: a chord of several, such as Tab+Enter, would leave the View.
 3. The browser has one mouse and one keyboard: one thing is done at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +28,22 @@ _PRESSED_WITHIN = 5.0  # seconds; a shield may be in front for half a second
 _LOOK_EVERY = 0.05
 _WITH_MOUSE = ("click", "double_click", "check", "uncheck", "hover", "drag_to")
 _WITH_KEYBOARD = ("type", "clear", "press")
+_CHORD = re.compile(r"((Control|Shift|Alt|Meta|ControlOrMeta)\+)*(\+|[^+]+)")
+# Any frame can take the focus at any time, and the page around it does not know at once: keys are
+# for a View that is alone.
 _HAS_FOCUS = """(frame) => {
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-  return at === frame;
+  return at === frame && document.querySelectorAll("transom-view").length === 1;
+}"""
+# Nothing but the View takes presses: it may scroll the page, and something else is there then.
+_HOLD_OTHERS = """(frame) => {
+  const held = [];
+  for (let at = frame; at && at !== document.body; at = at.parentElement ?? at.getRootNode().host) {
+    held.push(...[...at.parentNode.children].filter((each) => each !== at && !each.inert));
+  }
+  for (const each of held) each.inert = true;
+  return held;
 }"""
 # Where a point of a frame is in the window, and whether the frame is in front there. If it is not,
 # and the page may be scrolled for it, the point is in the middle afterwards.
@@ -73,10 +87,14 @@ class RealInput:
                 return {"done": True, "settled": True, "ignored": False}
             frame = page.locator(f'[id="view-{key}"] iframe')
             try:
-                if action in _WITH_MOUSE:
-                    done = await _press(page, frame, str(action), target, found.get("to"))
-                else:
-                    done = await _type(page, frame, request, target, drive)
+                others = await frame.evaluate_handle(_HOLD_OTHERS, timeout=_PRESSED_WITHIN * 1000)
+                try:
+                    if action in _WITH_MOUSE:
+                        done = await _press(page, frame, str(action), target, found.get("to"))
+                    else:
+                        done = await _type(page, frame, request, target, drive)
+                finally:
+                    await others.evaluate("(held) => held.forEach((each) => (each.inert = false))")
             except TransomError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever Playwright raises
@@ -110,6 +128,8 @@ async def _type(
     page: BrowserPage, frame: Locator, request: dict[str, Any], target: object, drive: Drive
 ) -> dict[str, Any] | None:
     action, value = request["action"], str(request.get("value") or "")
+    if action == "press" and _CHORD.fullmatch(value) is None:
+        return _problem("unfit", "It is no key, nor a chord such as Control+A")
     if action == "press":
         await frame.focus(timeout=_PRESSED_WITHIN * 1000)
     elif (problem := await _press(page, frame, "click", target, None)) is not None:
