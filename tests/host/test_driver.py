@@ -110,6 +110,8 @@ async def test_an_act_that_means_nothing_reaches_no_page():
         for ref, action, value, problem in mistakes:
             with pytest.raises(ProtocolError, match=problem):
                 await view.act(ref, action, value)
+        with pytest.raises(ProtocolError, match="of length <= 1000"):
+            await host.call_tool(LOOK, {"view_id": view.id, "find": "x" * 1001})
         assert page.requests == []
 
 
@@ -556,6 +558,7 @@ async def test_a_page_without_end_is_cut_and_says_how_to_see_the_rest():
         renderer.answer = answer
         snapshot = await view.snapshot()
         assert len(snapshot.text.encode()) < 8192
+        assert max(len(element.name) for element in snapshot.refs.values()) == 1000
         shown = snapshot.text.count("button")
         assert f"… {3000 - shown} more things are left out" in snapshot.text
         done = await view.act("b1", "click")

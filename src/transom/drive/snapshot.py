@@ -28,6 +28,7 @@ MAX_CHANGES: Final = 1000
 NOTHING_CHANGED: Final = "Nothing changed that can be seen."
 
 _MAX_NAME = 200  # characters of a name or a text
+_MAX_KEPT = 1000  # characters of the role and the name of an element; our own script gives fewer
 _MAX_HREF = 120
 _MAX_STATES = 8
 _MAX_DEPTH = 12  # of indentation
@@ -147,7 +148,7 @@ def read_snapshot(
     look: _Look = _read(view_id, answer, _Look)
     nodes = look.nodes[:MAX_NODES]
     lines = tuple(_line(node) for node in nodes)
-    refs = {n.ref: Element(n.role, n.name) for n in nodes if is_ref(n.ref)}
+    refs = {n.ref: Element(n.role[:_MAX_KEPT], n.name[:_MAX_KEPT]) for n in nodes if is_ref(n.ref)}
     if lines:
         left_out = look.left_out + len(look.nodes) - len(nodes)
         text = _text(lines, max_bytes, left_out, look)

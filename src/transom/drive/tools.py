@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.types import Tool, ToolAnnotations
@@ -86,7 +87,7 @@ class LookCall(msgspec.Struct, frozen=True):
     """The arguments of `look_at_view`."""
 
     view_id: str
-    find: str | None = None
+    find: Annotated[str, Meta(max_length=1000)] | None = None
     under: str | None = None
     changes_since: str | None = None
 
