@@ -83,7 +83,7 @@ function mark(ref: string | null | undefined, page: Document): object {
 
 /** The elements that an action is for, if it can be done. */
 function targetsOf(request: Action, page: Document): [Target, Target?] | Problem {
-  const { action, to } = request;
+  const { action, to, onto: told } = request;
   if (!isAction(action)) return { problem: "unfit", detail: "There is no such action" };
   const target = findTarget(refs, request, page);
   if (isProblem(target)) return target;
@@ -91,7 +91,7 @@ function targetsOf(request: Action, page: Document): [Target, Target?] | Problem
   if (wrong) return wrong;
   if (action !== "drag_to") return [target];
   if (!to) return { problem: "unfit", detail: "drag_to needs the reference of another element" };
-  const onto = findTarget(refs, { ref: to, action: "hover" }, page);
+  const onto = findTarget(refs, { ref: to, action: "hover", ...told }, page);
   if (isProblem(onto)) return onto;
   // The page may have been scrolled to show the second one: both have to be in sight.
   const again = findTarget(refs, request, page);

@@ -2,16 +2,22 @@
 
 import asyncio
 
+import pytest
 from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
 from tests.browser.driven import page
 from tests.browser.hosting import Chromium
-from transom import Host, Policy
+from transom import Allow, Host, Policy
+from transom.errors import ToolError
+from transom.host.policy import ApprovalRequest
 from transom.server import Views
 
 COUNTER = """
 <button onclick="this.nextElementSibling.textContent++">Add</button><output>0</output>
+"""
+DRAGGED = """<div id="card" draggable="true" onclick="1">Card</div>
+<div id="to" onclick="1" ondragover="return false" ondrop="card.textContent = 'Dropped'">Trash</div>
 """
 OUTLINE = "body > div"  # in the page around the View; see js/src/outlines.ts
 
@@ -53,3 +59,30 @@ async def test_the_element_is_outlined_while_the_question_about_it_stands(
             ]
             await user.page.get_by_role("button", name="What is always allowed: tests-1").click()
             await expect(user.page.get_by_text("The model uses the View: act_on")).to_be_visible()
+
+
+async def test_nothing_is_dropped_on_what_the_user_was_not_asked_about(browser: Chromium) -> None:
+    views = Views()
+    made = views.add("ui://tests/dragged.html", html=page(DRAGGED))
+
+    @views.tool(opens=made, annotations={"readOnlyHint": True})
+    def show() -> str:
+        """Open it."""
+        return "shown"
+
+    async with browser.user() as user:
+
+        async def approve(request: ApprovalRequest) -> Allow:
+            assert request.arguments["to"] == 'clickable "Trash"'
+            await user.run_in_view("tests-1", "() => { to.textContent = 'Everyone' }")
+            return Allow()
+
+        policy = Policy(approve=approve)
+        async with Host(renderer=user.renderer(), policy=policy, audit=None) as host:
+            await host.add_server("tests", MCPServer("tests", extensions=[views]))
+            await host.call_tool("show")
+            view = host.views["tests-1"]
+            [card] = (await view.snapshot(find="Card")).refs
+            [to] = (await view.snapshot(find="Trash")).refs
+            with pytest.raises(ToolError, match="is clickable 'Everyone' now"):
+                await view.act(card, "drag_to", to)

@@ -299,6 +299,8 @@ class Driver:
             element, to = await self._find(request, element)
         if allowed:
             return element, None
+        if to is not None:
+            request["onto"] = {"role": to.role, "name": to.name}
         shown = _shown(request, element, to)
         return element, self._approvals.check_driving(self._view.provenance, tool, shown, call_id)
 

@@ -332,6 +332,11 @@ export interface Action {
     to?: string | null;
     role?: string | null;
     name?: string | null;
+    /** What the user was told that `to` is. */
+    onto?: {
+        role: string;
+        name: string;
+    } | null;
     /** A press with a real mouse follows: one that meets something else is held back. */
     aim?: boolean;
 }
