@@ -18,7 +18,7 @@ import {
   query,
   sameTreeById,
 } from "./native_dom.js";
-import { isNamedByContent, isSelect } from "./roles.js";
+import { isNamedByContent, PRIVATE, isSelect } from "./roles.js";
 import type { Sight } from "./sight.js";
 import { MAX_RAW, shorten } from "./texts.js";
 
@@ -26,7 +26,6 @@ export const MAX_NAME = 120; // characters
 export const MAX_VALUE = 200;
 const MAX_PARTS = 200; // nodes that a name is computed from
 
-export const PRIVATE = "data-transom-private";
 const REFERRING = ["aria-labelledby", "aria-owns"]; // attributes by which other elements name one
 
 /** Whether an element is private, or is in one that is. */
@@ -83,7 +82,7 @@ function namersOf(node: Element): Element[] {
 
 /** Whether something in an element is private, or may be named by something else that is. */
 function mayShowPrivate(node: Element): boolean {
-  if (query(node, `[${PRIVATE}]`) !== null) return true;
+  if (query(node, `[${PRIVATE}], input[type=password]`) !== null) return true;
   if (query(node, REFERRING.map((name) => `[${name}]`).join(", ")) === null) return false;
   return query(documentElement(ownerDocument(node)!), `[${PRIVATE}]`) !== null;
 }

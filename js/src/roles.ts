@@ -21,6 +21,9 @@ import {
 } from "./native_dom.js";
 import type { Sight } from "./sight.js";
 
+/** The attribute of what no model may read or use. */
+export const PRIVATE = "data-transom-private";
+
 const MASK = "••••";
 
 /** The letter of references, by role; `e` for all others. */
@@ -231,7 +234,9 @@ export function valueOf(node: Element, role: string): string | undefined {
 }
 
 const chosen = (node: HTMLSelectElement): string[] =>
-  Array.from(optionsOf(node)).filter(isSelected).map(optionText);
+  Array.from(optionsOf(node))
+    .filter(isSelected)
+    .map((option) => (has(option, PRIVATE) ? MASK : optionText(option)));
 
 /** From which number to which its value goes, such as `0 to 100`. */
 function rangeOf(node: Element, role: string): string | undefined {

@@ -12,7 +12,7 @@ import {
   usedRoleOf,
 } from "./identity.js";
 import type { Look } from "./messages.js";
-import { MAX_NAME, MAX_VALUE, nameOf, PRIVATE, visibleText } from "./names.js";
+import { MAX_NAME, MAX_VALUE, nameOf, visibleText } from "./names.js";
 import {
   attribute,
   boxOf,
@@ -46,6 +46,7 @@ import {
   roleOf,
   statesOf,
   valueOf,
+  PRIVATE,
 } from "./roles.js";
 import { runAt, type Run } from "./runs.js";
 import { Sight, viewportHeight } from "./sight.js";
@@ -297,7 +298,7 @@ class Walk {
   }
 
   #addOptions(node: HTMLSelectElement, item: Item): void {
-    const options = Array.from(optionsOf(node));
+    const options = Array.from(optionsOf(node)).filter((option) => !has(option, PRIVATE));
     if (this.#isWhole) {
       for (const option of options) {
         this.#count();

@@ -203,6 +203,8 @@ PRIVATE = """
 <p id="secret" data-transom-private>Secret</p><button aria-labelledby="secret">A</button>
 <button aria-owns="secret">B</button><button>C <i aria-labelledby="secret">c</i></button>
 <div role="group" aria-labelledby="secret"><button>D</button></div>
+<label>Key <input type="password" role="textbox" value="Secret"> <input></label>
+<select aria-label="Who"><option data-transom-private selected>Secret<option>Open</select>
 <table><tr><th>Card<th data-transom-private>Secret
 <tr><td>Visa<td data-transom-private>Secret</table>
 <div style="position: relative"><button>Covered</button>

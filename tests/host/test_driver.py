@@ -112,6 +112,9 @@ async def test_an_act_that_means_nothing_reaches_no_page():
                 await view.act(ref, action, value)
         with pytest.raises(ProtocolError, match="of length <= 1000"):
             await host.call_tool(LOOK, {"view_id": view.id, "find": "x" * 1001})
+        for odd in ({"find": "\ud800"}, {"find": 10**5000}, {"view_id": "\udfff"}):
+            with pytest.raises(ProtocolError, match="look_at_view: they cannot be written as JSON"):
+                await host.call_tool(LOOK, {"view_id": view.id, **odd})
         assert page.requests == []
 
 

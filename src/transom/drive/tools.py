@@ -104,6 +104,10 @@ class ActCall(msgspec.Struct, frozen=True):
 def read_call(tool: str, arguments: dict[str, Any]) -> LookCall | ActCall:
     """The arguments that a model sent; a `ProtocolError` that says what is wrong with them."""
     try:
+        msgspec.json.encode(arguments)  # so they can be sent, stored and shown
+    except (ValueError, OverflowError):  # half a character, or a number of thousands of digits
+        raise _invalid(tool, "they cannot be written as JSON") from None
+    try:
         if tool == LOOK_AT_VIEW:
             call = msgspec.convert(arguments, LookCall)
             return msgspec.structs.replace(
@@ -119,11 +123,11 @@ def is_ref(text: str) -> bool:
     return re.fullmatch(r"[a-z]{1,2}[0-9]{1,9}", text) is not None
 
 
-def bare_ref(text: str) -> str:
+def bare_ref(text: str, tool: str = LOOK_AT_VIEW) -> str:
     """A reference as `b3`, also if it is given as a snapshot shows it, `[b3]`."""
     ref = text.strip().strip("[]")
     if not is_ref(ref):
-        raise _invalid(LOOK_AT_VIEW, "a reference is like b3, as a look shows it")
+        raise _invalid(tool, "a reference is like b3, as a look shows it")
     return ref
 
 
@@ -138,9 +142,10 @@ def act_request(ref: str, action: str, value: object = None) -> dict[str, Any]:
         raise _invalid(ACT_ON_VIEW, f"{action} needs a value: {_NEEDS_VALUE[action]}")
     if text is not None and len(text) > _MAX_VALUE:
         raise _invalid(ACT_ON_VIEW, f"the value has over {_MAX_VALUE} characters")
-    request: dict[str, Any] = {"ref": bare_ref(ref), "action": action, "value": text, "to": None}
+    ref = bare_ref(ref, ACT_ON_VIEW)
+    request: dict[str, Any] = {"ref": ref, "action": action, "value": text, "to": None}
     if action == "drag_to" and text is not None:
-        request["to"] = bare_ref(text)
+        request["to"] = bare_ref(text, ACT_ON_VIEW)
     return request
 
 

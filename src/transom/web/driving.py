@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from transom.background import retrieve
 from transom.errors import InvalidResult, RequestTimeout, TooManyRequests, ViewClosed
 from transom.json_values import depth_exceeds
 
@@ -50,6 +51,7 @@ class Driving:
         number = self._next
         self._next += 1
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(retrieve)  # nobody waits for it if the caller is gone
         self._waiting[number] = _Waiting(key, view_id, answer)
         self._send({"do": "drive", "view": key, "id": number, "request": request})
         try:
