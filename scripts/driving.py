@@ -43,13 +43,15 @@ ACTIONABLE = (
     "menuitemradio", "option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab",
     "textbox", "treeitem",
 )  # fmt: skip
-ARIA_LINE = re.compile(rf'\s*- ({"|".join(ACTIONABLE)})(?: "((?:[^"\\]|\\.)*)")?')
+WAYS = {"without a window": True, "in a page": False}  # whether the gateway is headless
+ARIA_LINE = re.compile(rf'\s*- ({"|".join(ACTIONABLE)})\b(?: "((?:[^"\\]|\\.)*)")?')
 
 OPENING = """
 ## Views used by their pages
 
-The same Views, with or without tools of their own, used by what is on them: `look_at_view` and
-`act_on_view` through `transom gateway --drive always`, by a scripted agent that reads nothing else.
+The same Views and those of our examples, with or without tools of their own, used by what is on
+them: `look_at_view` and `act_on_view` through `transom gateway --drive always`, by a scripted agent
+that reads nothing else.
 *size*: what the first look answers. *change*: what an act answers, in the median. *found*: how many
 of the things to press and fill in that Playwright's `aria_snapshot` finds in the same page have a
 reference. *without a window*: tasks done with the mouse and the keyboard of a browser without a
@@ -196,6 +198,15 @@ TASKS: dict[str, tuple[Task, ...]] = {
         Task("zoom in", (click(r'button "\+"'),), ""),
         Task("zoom out", (click('button "\N{MINUS SIGN}"'),), ""),
     ),
+    "examples/budget.py": (),
+    "examples/editor.py": (),
+    "examples/lunch.py": (
+        Task("choose the pizzeria", (Step('radio "Pizzeria', "check"),), r'"Pizzeria.*\(checked'),
+        Task("vote", (click('button "Vote"'),), "You voted for the Pizzeria"),
+    ),
+    "examples/music.py": (),
+    "examples/orders.py": (),
+    "examples/tictactoe.py": (),
 }
 NOTES = {
     "map": "its library comes from a CDN: without the internet there is no View",
@@ -317,7 +328,9 @@ def _document(folder: Path) -> Path:
 
 
 def command_of(name: str) -> list[str]:
-    """How an official server is started."""
+    """How an official server is started, or an example."""
+    if name.endswith(".py"):
+        return [sys.executable, str(ROOT / name)]
     return ["node", str(PACKAGES / f"server-{name}" / "dist" / "index.js"), "--stdio"]
 
 
@@ -356,7 +369,7 @@ async def compare(name: str) -> Used:
             renderer=renderer, policy=Policy.trusting(), audit=None, drive="always"
         ) as host:
             host.on_error = lambda _: None
-            await host.add_server(name[:12], _command(name, folder))
+            await host.add_server(Path(name).stem[:12], _command(name, folder))
             opens = next(tool for tool in await host.list_tools() if links_view(tool.meta))
             await host.call_tool(opens.name, _arguments(name, folder))
             view = next(iter(host.views.values()), None)
@@ -418,7 +431,7 @@ async def use(name: str) -> Used:
     used = await compare(name)
     done: dict[str, list[str]] = {}
     sizes: list[int] = []
-    for way, headless in {"without a window": True, "in a page": False}.items():
+    for way, headless in WAYS.items() if TASKS[name] else ():
         done[way], changes = await do_tasks(name, headless=headless)
         sizes += changes
     return used._replace(done=done, changes=tuple(sizes))
@@ -436,8 +449,8 @@ def row(used: Used) -> str:
         f"{used.size:,} B" if used.size else "-",
         f"{statistics.median(used.changes):,.0f} B" if used.changes else "-",
         f"{used.found}/{used.there}" if used.there else "-",
-        ", ".join(task.name for task in TASKS[used.name]),
-        *(f"{count - len(failed)}/{count}" for failed in used.done.values()),
+        ", ".join(task.name for task in TASKS[used.name]) or "-",
+        *(f"{count - len(used.done[way])}/{count}" if way in used.done else "-" for way in WAYS),
         note.replace("|", "\\|").replace("\n", " "),
     ]
     return "| " + " | ".join(cells) + " |\n"
@@ -450,8 +463,8 @@ def summary(all_used: list[Used]) -> str:
     changes = [size for each in all_used for size in each.changes]
     tasks = sum(len(TASKS[each.name]) for each in all_used)
     ways = [
-        f"{tasks - sum(len(each.done[way]) for each in all_used)} of {tasks} tasks {way}"
-        for way in all_used[0].done
+        f"{tasks - sum(len(each.done.get(way, ())) for each in all_used)} of {tasks} tasks {way}"
+        for way in WAYS
     ]
     return (
         f"\nAltogether: {', '.join(ways)}; {found} of {there} elements found; a look has "
