@@ -82,6 +82,8 @@ _TRANSPARENCY = "tests/gateway/test_transparency.py::test_"
 _BRIDGE_APP = "tests/host/test_bridge_app.py::test_"
 _PAGES_SHOWN = "tests/host/test_renderers.py::test_"
 _RENDERERS = "tests/browser/test_renderers.py::test_"
+_DRIVING = "tests/browser/test_driving.py::test_"
+_DRIVING_GATEWAY = "tests/gateway/test_driving.py::test_"
 _ORDERS = "tests/examples/test_orders.py::test_"
 _HOST_LOAD = "tests/host/test_host_load.py::test_"
 _OFFICIAL_SCHEMA = "tests/protocol/test_official_schema.py::test_"
@@ -438,9 +440,11 @@ STATEMENTS = [
                _GATEWAY + "a_picture_of_a_view_is_an_image"),
               "dropped in the course of the pull request: the browser takes the picture, and the "
               "View has no part in it"),
-    Statement("003-16", "A host clicks in a View.", REGISTERS, (),
-              "dropped in the course of the pull request: a View offers a tool for what it lets "
-              "others do"),
+    Statement("003-16", "A host clicks in a View.", "host/view.py:View.act",
+              (_DRIVING + "controls_are_used_with_a_real_mouse_and_keyboard_without_a_window",
+               _DRIVING + "controls_are_used_by_events_that_their_page_notices",
+               _DRIVING_GATEWAY + "the_page_of_a_server_without_view_tools_is_used_in_both_eras"),
+              "dropped in the course of the pull request: the View has no part in it"),
     Statement("003-17", "The map server's View has tools.", "host/host.py:Host.call_tool",
               (_OFFICIAL_VIEWS + "the_map_goes_where_the_model_says_and_tells_where_it_is",),
               "a stand-in for CesiumJS, which its page loads from the network"),
