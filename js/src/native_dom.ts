@@ -53,10 +53,11 @@ export const isElement = (node: Node | null): node is Element =>
   node !== null && nodeType(node) === Node.ELEMENT_NODE;
 export const isText = (node: Node): node is Text => nodeType(node) === Node.TEXT_NODE;
 const isShadow = (node: Node): node is ShadowRoot => {
+  if (nodeType(node) !== Node.DOCUMENT_FRAGMENT_NODE) return false;
   try {
     return Boolean(hostOf(node as ShadowRoot));
   } catch {
-    return false; // it is a document, or another kind of fragment
+    return false; // it is another kind of fragment
   }
 };
 const hostOf = getter(ShadowRoot, "host");

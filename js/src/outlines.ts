@@ -13,9 +13,9 @@ const STYLE =
 
 /** Where an element is in the window of the sandbox; undefined if it is not shown. */
 function placeOf(node: Element): DOMRect | undefined {
-  const { width, height } = boxOf(node);
+  const { left, top, width, height } = boxOf(node);
   if (width === 0 || height === 0) return undefined;
-  let { left: x, top: y } = boxOf(node);
+  let [x, y] = [left, top];
   // A View may have frames of its own origin.
   for (
     let page = windowOf(ownerDocument(node)!);
@@ -31,9 +31,7 @@ function placeOf(node: Element): DOMRect | undefined {
   return new DOMRect(x, y, width, height);
 }
 
-function draw(node: Element): HTMLElement | undefined {
-  const place = placeOf(node);
-  if (!place) return undefined;
+function draw(place: DOMRect): HTMLElement {
   const box = document.createElement("div");
   box.style.cssText = STYLE;
   move(box, place);
@@ -60,7 +58,9 @@ export class Outlines {
   flash(nodes: Element[]): void {
     clearTimeout(this.#clearing);
     this.#clear();
-    this.#flashed = nodes.map(draw).filter((box) => box !== undefined);
+    // All places first: after each box that is added, the browser would arrange the page again.
+    const places = nodes.map(placeOf).filter((place) => place !== undefined);
+    this.#flashed = places.map(draw);
     this.#clearing = setTimeout(() => {
       this.#clear();
     }, SHOWN_FOR);
@@ -75,7 +75,8 @@ export class Outlines {
   mark(node: Element | null): void {
     clearInterval(this.#following);
     this.#marked?.remove();
-    this.#marked = node ? draw(node) : undefined;
+    const at = node ? placeOf(node) : undefined;
+    this.#marked = at && draw(at);
     if (!node) return;
     const until = performance.now() + MARKED_FOR;
     this.#following = setInterval(() => {

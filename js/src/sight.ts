@@ -50,8 +50,10 @@ const difference = (one: Colour, other: Colour): number =>
 const isClipped = ({ overflowX, overflowY }: CSSStyleDeclaration): boolean =>
   overflowX !== "visible" && overflowY !== "visible";
 
-/** One look at a page: each style is computed once. */
+/** One look at a page, which is not scrolled meanwhile: each style and box is computed once. */
 export class Sight {
+  readonly #boxes = new Map<Element, DOMRect>();
+  readonly #windows = new Map<Element, { width: number; height: number }>();
   readonly #styles = new Map<Element, CSSStyleDeclaration>();
   readonly #backgrounds = new Map<Element, Colour | undefined>();
   readonly #perceived = new Map<Element, Perceived>();
@@ -60,6 +62,22 @@ export class Sight {
     let style = this.#styles.get(node);
     if (!style) this.#styles.set(node, (style = styleOf(node)));
     return style;
+  }
+
+  box(node: Element): DOMRect {
+    let box = this.#boxes.get(node);
+    if (!box) this.#boxes.set(node, (box = boxOf(node)));
+    return box;
+  }
+
+  /** The size of the window that shows a document, by its outermost element. */
+  window(root: Element): { width: number; height: number } {
+    let size = this.#windows.get(root);
+    if (!size) {
+      size = { width: clientWidth(root), height: clientHeight(root) };
+      this.#windows.set(root, size);
+    }
+    return size;
   }
 
   /** What is perceived of an element, if what is around it is. */
@@ -89,7 +107,7 @@ export class Sight {
     if (!isRendered(node)) return this.style(node).display === "contents" ? "inside" : "nothing";
     const style = this.style(node);
     if (Number(style.opacity) < LEAST_OPACITY) return "nothing";
-    const { width, height } = boxOf(node);
+    const { width, height } = this.box(node);
     if ((width < LEAST_SIDE || height < LEAST_SIDE) && isClipped(style)) return "nothing";
     if (CUT_AWAY.test(style.clipPath) || this.#isCut(style)) return "nothing";
     if (this.#isOffForEver(node, style)) return "nothing";
@@ -108,15 +126,16 @@ export class Sight {
 
   /** Whether no scrolling brings it onto the screen. */
   #isOffForEver(node: Element, { position }: CSSStyleDeclaration): boolean {
-    const { left, top, right, bottom } = boxOf(node);
+    const { left, top, right, bottom } = this.box(node);
     const root = documentElement(ownerDocument(node)!);
-    const isRight = left >= clientWidth(root);
+    const { width, height } = this.window(root);
+    const isRight = left >= width;
     const isEmpty = right === left && bottom === top;
     if (isEmpty) return false;
     if (position === "fixed") {
-      return isRight || top >= viewportHeight(root) || right <= 0 || bottom <= 0;
+      return isRight || top >= height || right <= 0 || bottom <= 0;
     }
-    if (right > 0 && bottom > 0) return isRight && scrollWidth(root) <= clientWidth(root);
+    if (right > 0 && bottom > 0) return isRight && scrollWidth(root) <= width;
     let x = right;
     let y = bottom;
     for (let at = parentOf(node); at && (x <= 0 || y <= 0); at = parentOf(at)) {
@@ -180,9 +199,6 @@ export class Sight {
     return this.style(node).colorScheme.includes("dark") ? undefined : [255, 255, 255, 1];
   }
 }
-
-/** Of the window of a document: a page without a doctype says so with its body. */
-export const viewportHeight = (root: Element): number => clientHeight(root);
 
 const isLarge = (node: Element): boolean => {
   const { width, height } = boxOf(node);

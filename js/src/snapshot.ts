@@ -15,7 +15,6 @@ import type { Look } from "./messages.js";
 import { MAX_NAME, MAX_VALUE, nameOf, visibleText } from "./names.js";
 import {
   attribute,
-  boxOf,
   characters,
   childrenOf,
   countElements,
@@ -49,7 +48,7 @@ import {
   PRIVATE,
 } from "./roles.js";
 import { runAt, type Run } from "./runs.js";
-import { Sight, viewportHeight } from "./sight.js";
+import { Sight } from "./sight.js";
 import { contradict, MAX_RAW, shorten } from "./texts.js";
 
 const MAX_NODES = 400; // that are shown
@@ -256,7 +255,7 @@ class Walk {
 
   #describePicture(node: Element, parent: Item, isNamed: boolean): Item | undefined {
     const { role, name } = identify(node, this.#sight);
-    const { width, height } = boxOf(node);
+    const { width, height } = this.#sight.box(node);
     if (role !== "img") {
       const size: [number, number] = [Math.round(width), Math.round(height)];
       return this.#use(parent, node, { role, name, size });
@@ -390,8 +389,9 @@ class Walk {
   }
 
   #isOutOfSight(node: Element): boolean {
-    const { top, bottom } = boxOf(node);
-    return bottom <= 0 || top >= viewportHeight(documentElement(ownerDocument(node)!));
+    const { top, bottom } = this.#sight.box(node);
+    const { height } = this.#sight.window(documentElement(ownerDocument(node)!));
+    return bottom <= 0 || top >= height;
   }
 
   /** Whether it is left out because it is out of sight, and there is much that is not. */

@@ -5,6 +5,7 @@ import { isPrivate, MAX_NAME, visibleText } from "./names.js";
 import {
   boxOf,
   boxesOf,
+  clientHeight,
   clientWidth,
   documentElement,
   frameOf,
@@ -20,7 +21,7 @@ import {
 } from "./native_dom.js";
 import type { References, Shown } from "./references.js";
 import { isDisabled } from "./roles.js";
-import { Sight, viewportHeight } from "./sight.js";
+import { Sight } from "./sight.js";
 
 /** Why something was not done. */
 export interface Problem {
@@ -162,7 +163,7 @@ function bringIntoSight(node: Element): void {
   const { left, top, right, bottom } = boxOf(node);
   const root = documentElement(ownerDocument(node)!);
   const isInside =
-    left >= 0 && top >= 0 && right <= clientWidth(root) && bottom <= viewportHeight(root);
+    left >= 0 && top >= 0 && right <= clientWidth(root) && bottom <= clientHeight(root);
   const middle = hit(ownerDocument(node)!, (left + right) / 2, (top + bottom) / 2);
   if (isInside && middle && isWithin(middle, node)) return;
   scrollTo(node, { block: "center", inline: "nearest", behavior: "instant" });
