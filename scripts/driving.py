@@ -379,7 +379,7 @@ async def compare(name: str) -> Used:
             page: Any = renderer.page
             frames = [frame for frame in page.frames if frame.url == "about:srcdoc"]
             aria = Counter(_aria_elements(await frames[-1].locator("body").aria_snapshot()))
-            missed = list((aria - Counter(await _elements(view, look))).elements())
+            missed = _missed(aria, Counter(await _elements(view, look)))
             return Used(
                 name,
                 size=len(look.text.encode()),
@@ -411,6 +411,19 @@ async def _elements(view: View, look: Snapshot) -> list[tuple[str, str]]:
         for option in line.split(", ")
     ]
     return [*((each.role, _plain(each.name)) for each in refs.values()), *options]
+
+
+def _missed(there: Counter[tuple[str, str]], ours: Counter[tuple[str, str]]) -> list[Any]:
+    """What is there and not among ours, by role and name; one of two names may say more."""
+    left = list((ours - there).elements())
+    missed: list[Any] = []
+    for role, name in (there - ours).elements():
+        alike = [each for each in left if each[0] == role and (name in each[1] or each[1] in name)]
+        if alike and name:
+            left.remove(alike[0])
+        else:
+            missed.append((role, name))
+    return missed
 
 
 def _aria_elements(text: str) -> list[tuple[str, str]]:

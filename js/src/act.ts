@@ -166,7 +166,9 @@ async function set(doing: Doing): Promise<Done> {
     setInputValue(node, value);
     const after = inputValue(node);
     setInputValue(node, before);
-    if (!after && value) return unfit(`${say(target)} cannot have the value ${shorten(value, 40)}`);
+    const isNoNumber = inputType(node) === "range" && Number.isNaN(Number(value));
+    if ((!after && value) || isNoNumber)
+      return unfit(`${say(target)} cannot have the value ${shorten(value, 40)}`);
     focusOn(node);
     const isAllowed = write(node, after, "insertReplacementText", after);
     commit(node);
@@ -442,7 +444,8 @@ export const isDone = (action: ActionName, { node }: Target): boolean =>
 export const stateOf = (node: Element): string =>
   JSON.stringify([
     checkedOf(node),
-    isTextField(node) && !isWritable(node) ? valueOf(node) : "",
+    (isTextField(node) && !isWritable(node)) || isInput(node) ? valueOf(node) : "",
+    isSelect(node) ? Array.from(optionsOf(node)).map(isSelected) : [],
     attribute(node, "aria-expanded"),
     has(node, "open"),
   ]);

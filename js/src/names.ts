@@ -16,6 +16,7 @@ import {
   ownerDocument,
   parentOf,
   query,
+  queryAll,
   sameTreeById,
 } from "./native_dom.js";
 import { isNamedByContent, PRIVATE, isSelect } from "./roles.js";
@@ -80,9 +81,13 @@ function namersOf(node: Element): Element[] {
   return [...named, ...labelsOf(node)];
 }
 
-/** Whether something in an element is private, or may be named by something else that is. */
-function mayShowPrivate(node: Element): boolean {
-  if (query(node, `[${PRIVATE}], input[type=password]`) !== null) return true;
+/**
+ * Whether something in an element is private, or may be named by something else that is. A password
+ * is, but not for the field that has it.
+ */
+function mayShowPrivate(node: Element, named: Element): boolean {
+  const found = Array.from(queryAll(node, `[${PRIVATE}], input[type=password]`));
+  if (found.some((each) => each !== named)) return true;
   if (query(node, REFERRING.map((name) => `[${name}]`).join(", ")) === null) return false;
   return query(documentElement(ownerDocument(node)!), `[${PRIVATE}]`) !== null;
 }
@@ -104,7 +109,7 @@ function isComputable(node: Element): boolean {
   return [node, ...namersOf(node)].every(
     (each, index) =>
       isSmall(each) &&
-      !mayShowPrivate(each) &&
+      !mayShowPrivate(each, node) &&
       (index === 0 || contains(node, each) || !isPrivate(each)),
   );
 }

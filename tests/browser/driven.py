@@ -106,6 +106,7 @@ CONTROLS = """
 <input type="range" id="range" aria-label="Range"><input type="date" id="day" aria-label="Day">
 <input type="color" id="hue" aria-label="Hue"><input type="number" id="count" aria-label="Count">
 <select id="size" aria-label="Size"><option>small<option>large</select>
+<select aria-label="Quiet"><option>one<option>two</select>
 <form id="form"><input id="field" aria-label="Field"><button>Go</button></form>
 <div id="drag" draggable="true" onclick="1">Drag</div><div id="drop" onclick="1">Drop</div>
 <div id="over" onclick="1">Over</div>
@@ -160,6 +161,7 @@ ACTS: list[tuple[str, str, str | None, str | None]] = [
     ("Hue", "set", "#ff0000", "hue #ff0000"),
     ("Count", "set", "12", "count 12"),
     ("Size", "select", "large", "size large"),
+    ("Quiet", "select", "two", None),
     ("Field", "type", "yes", "field yes"),
     ("Field", "press", "Enter", "sent yes"),
     ("Go", "submit", None, "sent yes"),
@@ -171,6 +173,7 @@ ACTS: list[tuple[str, str, str | None, str | None]] = [
 
 # Name of a control, action, value, and what is wrong with that.
 MISFITS: list[tuple[str, str, str | None, str]] = [
+    ("Range", "set", "loud", 'slider "Range" cannot have the value loud'),
     ("Day", "set", "nonsense", 'date "Day" cannot have the value nonsense'),
     ("Size", "select", "huge", 'combobox "Size" has no option huge'),
     ("Press me", "type", "x", 'Nothing can be typed into button "Press me"'),

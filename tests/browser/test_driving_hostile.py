@@ -217,6 +217,7 @@ async def test_what_is_private_names_nothing_else(browser: Chromium) -> None:
     async with browser.user() as user, driven(user.renderer(), PRIVATE) as [view]:
         for find in (None, "secret"):
             assert "Secret" not in await view.look(find=find)
+        assert 'textbox "Key"' in await view.look()
         named = [f'button "{name}"' for name in ("A", "B", "C c", "D")]
         assert [each.strip() for each in (await view.look()).splitlines() if "butt" in each] == [
             *named,
