@@ -166,7 +166,7 @@ function approvalCard(question: QuestionKinds["approve"]): Card {
   const caller = by === "view" ? "Let the View call its server's " : "Let the model call ";
   const asker = drives ? "Let the model use this View: " : caller;
   const body: Nodes = [];
-  if (description) {
+  if (description && !drives) {
     body.push(paragraph(`The ${opens ? "server" : "View"} says what it does:`));
     body.push(quoted(description));
   }

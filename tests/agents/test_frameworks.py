@@ -200,7 +200,7 @@ async def test_a_view_without_tools_is_looked_at_and_what_is_done_there_is_asked
         page = renderer.pages_of["shop-1"]
         assert (question.name, question.arguments, page.count) == (*click, 0)
         if framework in (PydanticAI, LangChain):
-            assert question.words.startswith("May the model do act_on_view/click in View shop-1")
+            assert question.words.startswith("May the model use View shop-1")
             assert r'"element":"button \"Add\""' in question.words
         [question] = await run.resume({question.id: True})
         assert await run.resume({question.id: "leave it"}) == []

@@ -8,6 +8,7 @@ from mcp.server.mcpserver import MCPServer
 
 from tests.browser.hosting import User
 from transom import Host, Policy
+from transom.host.view import View
 from transom.server import Views
 
 URI = "ui://tests/driven"
@@ -23,9 +24,10 @@ def page(body: str) -> str:
 class Driven:
     """A View that is open, and requests to its page."""
 
-    def __init__(self, renderer: Any, view_id: str) -> None:
+    def __init__(self, renderer: Any, view: View) -> None:
         self.renderer = renderer
-        self.view_id = view_id
+        self.view = view
+        self.view_id = view.id
 
     async def drive(self, op: str, **request: Any) -> dict[str, Any]:
         return await self.renderer.drive(self.view_id, {"op": op, **request})
@@ -63,7 +65,9 @@ def _line(node: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def driven(renderer: Any, *bodies: str, html: str = "") -> AsyncIterator[list[Driven]]:
+async def driven(
+    renderer: Any, *bodies: str, html: str = "", policy: Policy | None = None
+) -> AsyncIterator[list[Driven]]:
     """Views with these bodies, each open."""
     views = Views()
     for number, body in enumerate(bodies or ("",)):
@@ -74,14 +78,15 @@ async def driven(renderer: Any, *bodies: str, html: str = "") -> AsyncIterator[l
             """Open it."""
             return "shown"
 
-    async with Host(renderer=renderer, policy=Policy.trusting(), audit=None) as host:
+    policy = policy or Policy.trusting()
+    async with Host(renderer=renderer, policy=policy, audit=None) as host:
         await host.add_server("tests", MCPServer("tests", extensions=[views]))
         opened: list[Driven] = []
         for number in range(max(1, len(bodies))):
             result = await host.call_tool(f"show{number}")
             note = (result.meta or {})["transom/view"]
             assert note["state"] == "live", note
-            opened.append(Driven(renderer, note["id"]))
+            opened.append(Driven(renderer, host.views[note["id"]]))
         yield opened
 
 

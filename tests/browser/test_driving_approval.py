@@ -3,15 +3,13 @@
 import asyncio
 
 import pytest
-from mcp.server.mcpserver import MCPServer
 from playwright.async_api import expect
 
-from tests.browser.driven import page
+from tests.browser.driven import driven
 from tests.browser.hosting import Chromium
-from transom import Allow, Host, Policy
+from transom import Allow, Policy
 from transom.errors import ToolError
 from transom.host.policy import ApprovalRequest
-from transom.server import Views
 
 COUNTER = """
 <button onclick="this.nextElementSibling.textContent++">Add</button><output>0</output>
@@ -25,23 +23,14 @@ OUTLINE = "body > div"  # in the page around the View; see js/src/outlines.ts
 async def test_the_element_is_outlined_while_the_question_about_it_stands(
     browser: Chromium,
 ) -> None:
-    views = Views()
-    made = views.add("ui://tests/counter.html", html=page(COUNTER))
-
-    @views.tool(opens=made, annotations={"readOnlyHint": True})
-    def show() -> str:
-        """Open it."""
-        return "shown"
-
     async with browser.user() as user:
         renderer = user.renderer()
         policy = Policy(approve=renderer.approve, look="ask")
-        async with Host(renderer=renderer, policy=policy, audit=None) as host:
-            await host.add_server("tests", MCPServer("tests", extensions=[views]))
-            await host.call_tool("show")
-            view, question = host.views["tests-1"], user.page.get_by_role("alertdialog")
+        async with driven(renderer, COUNTER, policy=policy) as [shown]:
+            view, question = shown.view, user.page.get_by_role("alertdialog")
             asked = asyncio.create_task(view.snapshot())
             await question.get_by_text("Let the model use this View: look_at_view?").wait_for()
+            assert "The View says" not in await question.inner_text()  # the words are our own
             await question.get_by_role("button", name="Allow", exact=True).click()
             [ref] = (await asked).refs
             acting = asyncio.create_task(view.act(ref, "click"))
@@ -62,14 +51,6 @@ async def test_the_element_is_outlined_while_the_question_about_it_stands(
 
 
 async def test_nothing_is_dropped_on_what_the_user_was_not_asked_about(browser: Chromium) -> None:
-    views = Views()
-    made = views.add("ui://tests/dragged.html", html=page(DRAGGED))
-
-    @views.tool(opens=made, annotations={"readOnlyHint": True})
-    def show() -> str:
-        """Open it."""
-        return "shown"
-
     async with browser.user() as user:
 
         async def approve(request: ApprovalRequest) -> Allow:
@@ -77,12 +58,8 @@ async def test_nothing_is_dropped_on_what_the_user_was_not_asked_about(browser: 
             await user.run_in_view("tests-1", "() => { to.textContent = 'Everyone' }")
             return Allow()
 
-        policy = Policy(approve=approve)
-        async with Host(renderer=user.renderer(), policy=policy, audit=None) as host:
-            await host.add_server("tests", MCPServer("tests", extensions=[views]))
-            await host.call_tool("show")
-            view = host.views["tests-1"]
-            [card] = (await view.snapshot(find="Card")).refs
-            [to] = (await view.snapshot(find="Trash")).refs
+        async with driven(user.renderer(), DRAGGED, policy=Policy(approve=approve)) as [shown]:
+            [card] = (await shown.view.snapshot(find="Card")).refs
+            [to] = (await shown.view.snapshot(find="Trash")).refs
             with pytest.raises(ToolError, match="is clickable 'Everyone' now"):
-                await view.act(card, "drag_to", to)
+                await shown.view.act(card, "drag_to", to)

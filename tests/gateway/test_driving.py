@@ -97,7 +97,7 @@ async def test_who_approves_tools_of_views_approves_what_is_done_on_their_pages(
         await at.open()
         await at.call("act_on_view", view_id="shop-1", **CLICK)
         [question] = asked
-        assert question.startswith("May the model do act_on_view/click in View shop-1")
+        assert question.startswith("May the model use View shop-1")
         assert '"element":"button \\"Add\\"' in question
 
 

@@ -232,7 +232,8 @@ async def test_an_act_is_asked_about_with_its_element_which_is_outlined_meanwhil
             {"element": 'textbox "Note"', "ref": "f3", "value": "hi"},
             True,
         )
-        assert asked.question().startswith("May the model do act_on_view/type in View orders-1")
+        assert asked.question().startswith("May the model use View orders-1")
+        assert ": type?\n" in asked.question()
         assert asked.shown()["tool"] == "act_on_view/type"
         assert [each["op"] for each in page.requests] == [
             *("look", "target", "mark", "mark", "act", "look"),

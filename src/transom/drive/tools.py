@@ -42,7 +42,11 @@ _NEEDS_VALUE: Final = {
     "drag_to": "the reference of the target",
 }
 _MAX_VALUE: Final = 20_000  # characters
-_VIEW_ID_SCHEMA = {"type": "string", "description": "The id of an open View, such as orders-1"}
+VIEW_ID_SCHEMA: Final = {
+    "type": "string",
+    "description": "The id of an open View, such as orders-1",
+}
+"""Of the tools by which a model names a View."""
 
 LOOK: Final = Tool(
     name=LOOK_AT_VIEW,
@@ -52,7 +56,7 @@ LOOK: Final = Tool(
     input_schema={
         "type": "object",
         "properties": {
-            "view_id": _VIEW_ID_SCHEMA,
+            "view_id": VIEW_ID_SCHEMA,
             "find": {"type": "string", "description": "Only what has this text, in all of it"},
             "under": {"type": "string", "description": "Only what is in this part, such as t2"},
         },
@@ -68,7 +72,7 @@ ACT: Final = Tool(
     input_schema={
         "type": "object",
         "properties": {
-            "view_id": _VIEW_ID_SCHEMA,
+            "view_id": VIEW_ID_SCHEMA,
             "ref": {"type": "string", "description": "Its reference, such as b3"},
             "action": {"type": "string", "enum": list(get_args(Action))},
             "value": {

@@ -21,7 +21,7 @@ import msgspec
 from transom.background import Background, Debounced, ignore
 from transom.connections.connection import ServerConnection
 from transom.connections.versions import is_complete, without_hop_keys
-from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW
+from transom.drive.tools import ACT_ON_VIEW, DRIVE_TOOLS, LOOK_AT_VIEW, VIEW_ID_SCHEMA
 from transom.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -88,9 +88,7 @@ _SCREENSHOT = Tool(
     description="Take a picture of an open View as it looks now.",
     input_schema={
         "type": "object",
-        "properties": {
-            "view_id": {"type": "string", "description": "The id of an open View, such as orders-1"}
-        },
+        "properties": {"view_id": VIEW_ID_SCHEMA},
         "required": ["view_id"],
     },
     annotations=ToolAnnotations(read_only_hint=True),

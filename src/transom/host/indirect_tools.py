@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from transom.drive.tools import VIEW_ID_SCHEMA
 from transom.errors import INVALID_PARAMS, ProtocolError
 from transom.host.tool_names import SEPARATOR
 from transom.host.tool_texts import Provenance
@@ -15,15 +16,13 @@ from transom.types import TextContent, Tool, ToolAnnotations, ToolExecution, Too
 LIST_VIEW_TOOLS: Final = "list_view_tools"
 CALL_VIEW_TOOL: Final = "call_view_tool"
 
-_VIEW_ID_SCHEMA = {"type": "string", "description": "The id of an open View, such as orders-1"}
-
 INDIRECT_TOOLS: Final = (
     Tool(
         name=LIST_VIEW_TOOLS,
         title="List the tools of open Views",
         description="List the open Views and the tools that each of them offers right now. "
         "What they offer changes as they are used. Without view_id: all of them.",
-        input_schema={"type": "object", "properties": {"view_id": _VIEW_ID_SCHEMA}},
+        input_schema={"type": "object", "properties": {"view_id": VIEW_ID_SCHEMA}},
         annotations=ToolAnnotations(read_only_hint=True),
     ),
     Tool(
@@ -33,7 +32,7 @@ INDIRECT_TOOLS: Final = (
         input_schema={
             "type": "object",
             "properties": {
-                "view_id": _VIEW_ID_SCHEMA,
+                "view_id": VIEW_ID_SCHEMA,
                 "name": {"type": "string", "description": "The tool's name"},
                 "arguments": {"type": "object", "description": "What the tool's schema asks for"},
             },

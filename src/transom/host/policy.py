@@ -130,8 +130,11 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
                 f"May {tool} of server {self.server} open a View? It is called in any case, with "
                 "these arguments:"
             )
+        elif self.drives and not self.arguments:  # a look
+            return f"May the model read {view}, from server {self.server}, with all that you typed?"
         elif self.drives:
-            question = f"May the model do {tool} in {view}, from server {self.server}?"
+            action = tool.partition("/")[2]
+            question = f"May the model use {view}, from server {self.server}: {action}?"
         elif self.by == "model":
             question = f"May {tool} of {view}, from server {self.server}, run with these arguments?"
         else:
